@@ -1,0 +1,69 @@
+"""manyhands learns from labels that many imperfect people gave.
+
+>>> import manyhands as mh
+>>> ann = mh.Annotations.from_arrays([1, 1, 1], ["u", "v", "w"], ["cat", "dog", "cat"])
+>>> mh.aggregate(ann, method="majority").labels.tolist()
+['cat']
+
+Everything here is loaded on first use, so that importing the package costs nothing.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from manyhands import (
+        aggregation,
+        annotations,
+        datasets,
+        doctor,
+        evaluation,
+        io,
+        simulation,
+    )
+    from manyhands.aggregation import AGGREGATORS, Consensus, aggregate
+    from manyhands.annotations import Annotations
+    from manyhands.core.errors import ManyhandsError
+    from manyhands.io import read_annotations
+    from manyhands.simulation import SCENARIOS
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AGGREGATORS",
+    "SCENARIOS",
+    "Annotations",
+    "Consensus",
+    "ManyhandsError",
+    "aggregate",
+    "aggregation",
+    "annotations",
+    "datasets",
+    "doctor",
+    "evaluation",
+    "io",
+    "read_annotations",
+    "simulation",
+]
+
+_HOMES = {
+    "AGGREGATORS": "aggregation",
+    "Annotations": "annotations",
+    "Consensus": "aggregation",
+    "ManyhandsError": "core.errors",
+    "SCENARIOS": "simulation",
+    "aggregate": "aggregation",
+    "read_annotations": "io",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"manyhands.{_HOMES[name]}"), name)
+    if name in __all__:
+        return importlib.import_module(f"manyhands.{name}")
+    raise AttributeError(f"module 'manyhands' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

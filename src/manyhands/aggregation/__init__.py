@@ -1,0 +1,33 @@
+"""Many labels per item, one belief per item."""
+
+from manyhands.aggregation.base import Aggregator
+from manyhands.aggregation.catalog import AGGREGATORS, aggregate, name_of
+from manyhands.aggregation.comparison import Comparison, compare
+from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.dawid_skene import DawidSkene
+from manyhands.aggregation.gaussian import Gaussian
+from manyhands.aggregation.glad import Glad
+from manyhands.aggregation.held_out import held_out_score
+from manyhands.aggregation.majority import Majority
+from manyhands.aggregation.numbers import Mean, Median
+from manyhands.aggregation.one_coin import OneCoin
+from manyhands.aggregation.worker_clustering import WorkerClustering
+
+__all__ = [
+    "AGGREGATORS",
+    "Aggregator",
+    "Comparison",
+    "Consensus",
+    "DawidSkene",
+    "Gaussian",
+    "Glad",
+    "Majority",
+    "Mean",
+    "Median",
+    "OneCoin",
+    "WorkerClustering",
+    "aggregate",
+    "compare",
+    "held_out_score",
+    "name_of",
+]

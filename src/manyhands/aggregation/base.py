@@ -1,0 +1,150 @@
+"""What every aggregator is: frozen settings with `fit`, and the ways a consensus goes on."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.evidence import Evidence, gather_evidence
+from manyhands.aggregation.quality import Quality, share_right
+from manyhands.annotations import Annotations, Kind
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.errors import DataError
+from manyhands.core.settings import require
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aggregator(ABC, Generic[P]):
+    """Settings of a model; `fit` turns annotations into a `Consensus`. `P`: its parameters."""
+
+    kind: ClassVar[Kind]
+
+    def fit(self, annotations: Annotations, known: Mapping[Any, Any] | None = None) -> Consensus:
+        """The consensus of these labels; `known` maps some items to truths held for certain."""
+        if annotations.n_annotations == 0:
+            raise DataError("there is not a single label; nothing can be said")
+        evidence = gather_evidence(annotations.as_kind(self.kind), known)
+        return self._fit(evidence, None)
+
+    def predict(self, consensus: Consensus, annotations: Annotations) -> Consensus:
+        """See `Consensus.predict`."""
+        recoded = _in_codes_of(consensus.annotations, annotations.as_kind(self.kind))
+        evidence = gather_evidence(recoded)
+        n_new = recoded.n_annotators - consensus.annotations.n_annotators
+        parameters = self._with_strangers(consensus.parameters, n_new)
+        quality = _padded(consensus.quality, n_new)
+        return replace(
+            consensus,
+            evidence=evidence,
+            parameters=parameters,
+            quality=quality,
+            annotator_traits=self._annotator_traits(parameters),
+            objective=(),
+            **self._beliefs(evidence, parameters),
+        )
+
+    def update(
+        self, consensus: Consensus, more: Annotations, known: Mapping[Any, Any] | None
+    ) -> Consensus:
+        """See `Consensus.update`."""
+        merged = consensus.annotations.extended(more)
+        before = consensus.evidence
+        held = {
+            before.annotations.items[row]: before.known[row]
+            if self.kind == "numbers"
+            else before.annotations.classes[before.known[row]]
+            for row in np.flatnonzero(before.is_known)
+        }
+        evidence = gather_evidence(merged, held | dict(known or {}))
+        if merged.n_classes != before.annotations.n_classes:
+            return self._fit(evidence, None)  # the old portraits know nothing of the new class
+        n_new = merged.n_annotators - before.annotations.n_annotators
+        return self._fit(evidence, self._with_strangers(consensus.parameters, n_new))
+
+    def confusion(self, consensus: Consensus) -> Floats | None:
+        """Every annotator's confusion (a, k, l), where the model has one."""
+        return None
+
+    @abstractmethod
+    def _fit(self, evidence: Evidence, start: P | None) -> Consensus:
+        """Fit the model, from the start of its own or from given parameters."""
+
+    @abstractmethod
+    def _beliefs(self, evidence: Evidence, parameters: P) -> dict[str, Any]:
+        """What the parameters say about items: the item-side fields of a `Consensus`."""
+
+    @abstractmethod
+    def _with_strangers(self, parameters: P, n_new: int) -> P:
+        """The parameters with average annotators added behind the known ones."""
+
+    def _annotator_traits(self, parameters: P) -> Mapping[str, AnyArray]:
+        """Columns of the annotators table that only this model has."""
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassAggregator(Aggregator[P]):
+    """An aggregator of class labels."""
+
+    kind: ClassVar[Kind] = "classes"
+
+    def _consensus(
+        self,
+        evidence: Evidence,
+        parameters: P,
+        beliefs: Mapping[str, Any],
+        objective: tuple[float, ...] = (),
+        converged: bool = True,
+    ) -> Consensus:
+        return Consensus(
+            method=self,
+            evidence=evidence,
+            parameters=parameters,
+            quality=share_right(evidence, beliefs["probabilities"]),
+            annotator_traits=self._annotator_traits(parameters),
+            objective=objective,
+            converged=converged,
+            **beliefs,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class IterativeSettings:
+    """How long an iterative model may run: steps, and the gain per label that ends it."""
+
+    max_iter: int = 100
+    tol: float = 1e-6
+
+    def __post_init__(self) -> None:
+        require(self.max_iter >= 1, "max_iter", ">= 1", self.max_iter)
+        require(self.tol >= 0, "tol", ">= 0", self.tol)
+
+
+def _in_codes_of(old: Annotations, new: Annotations) -> Annotations:
+    """New items with the old codes for annotators and classes, strangers behind the known."""
+    annotators = old.annotator_vocabulary.extended(new.annotator_vocabulary)
+    label = new.label
+    if old.class_vocabulary is not None:
+        recode = np.array([old.class_vocabulary.code(name) for name in new.classes], dtype=np.int32)
+        label = recode[new.label] if len(recode) else new.label
+    return replace(
+        new,
+        annotator=annotators.codes(new.annotators)[new.annotator],
+        label=label,
+        annotator_vocabulary=annotators,
+        class_vocabulary=old.class_vocabulary,
+    )
+
+
+def _padded(quality: Quality, n_new: int) -> Quality:
+    """The same qualities, and for strangers the crowd's average with the crowd's whole range."""
+    if n_new == 0:
+        return quality
+    ends = float(quality.value.mean()), float(quality.low.min()), float(quality.high.max())
+    parts = zip((quality.value, quality.low, quality.high), ends, strict=True)
+    return Quality(*(np.append(part, np.full(n_new, end)) for part, end in parts))

@@ -1,0 +1,68 @@
+"""What a model is given: the annotations, and the truths that are known beforehand."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import AnyArray, Bools, Floats
+from manyhands.core.errors import DataError
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Annotations and known truths: class codes (-1 unknown), or numbers (NaN unknown).
+
+    `known` is empty when nothing is known, so that kernels can skip the look-up.
+    """
+
+    annotations: Annotations
+    known: AnyArray
+
+    @property
+    def is_known(self) -> Bools:
+        """Which items have a known truth."""
+        if len(self.known) == 0:
+            return np.zeros(self.annotations.n_items, dtype=bool)
+        known: Bools = ~np.isnan(self.known) if self.known.dtype.kind == "f" else self.known >= 0
+        return known
+
+    def clamp(self, posterior_ik: Floats) -> Floats:
+        """The posterior with certainty put on known truths."""
+        if len(self.known) == 0:
+            return posterior_ik
+        clamped = posterior_ik.copy()
+        rows = np.flatnonzero(self.known >= 0)
+        clamped[rows] = 0.0
+        clamped[rows, self.known[rows]] = 1.0
+        return clamped
+
+
+def gather_evidence(annotations: Annotations, known: Mapping[Any, Any] | None = None) -> Evidence:
+    """Evidence from names: `known` maps item names to class names or numbers."""
+    if not known:
+        return Evidence(annotations, np.zeros(0, dtype=np.int32))
+    rows = annotations.item_vocabulary.codes(known)
+    if np.any(rows < 0):
+        stranger = list(known)[int(np.flatnonzero(rows < 0)[0])]
+        raise DataError(f"known truth of item {stranger!r}, which nobody labelled; leave it out")
+    values: AnyArray
+    if annotations.class_vocabulary is None:
+        values = np.full(annotations.n_items, np.nan)
+        values[rows] = _numbers(known)
+    else:
+        values = np.full(annotations.n_items, -1, dtype=np.int32)
+        values[rows] = [annotations.class_vocabulary.code(name) for name in known.values()]
+    return Evidence(annotations, values)
+
+
+def _numbers(known: Mapping[Any, Any]) -> Floats:
+    try:
+        values = np.array([float(value) for value in known.values()])
+    except (TypeError, ValueError):
+        raise DataError("known truths must be numbers, as the labels are") from None
+    if not np.isfinite(values).all():
+        raise DataError("known truths must be finite numbers")
+    return values

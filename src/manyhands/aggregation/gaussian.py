@@ -1,0 +1,206 @@
+"""Numbers with a bias and a precision per annotator."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
+
+from manyhands.aggregation.base import Aggregator, IterativeSettings
+from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.em import run_em
+from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.numbers import (
+    number_beliefs,
+    number_consensus,
+    summarise,
+)
+from manyhands.aggregation.sums import annotator_sums, item_sums
+from manyhands.annotations import Annotations, Kind
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.settings import require
+
+_CG_STEPS = 50
+
+
+@dataclass(frozen=True)
+class GaussianParameters:
+    """Each annotator's bias and precision, the crowd's noise, and how the values lie together."""
+
+    bias_a: Floats
+    precision_a: Floats
+    crowd_variance: float
+    centre: float
+    between: float
+
+
+@dataclass(frozen=True)
+class Values:
+    """Posterior mean and variance of every item's value, and the log-likelihood."""
+
+    mean_i: Floats
+    variance_i: Floats
+    log_likelihood: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaussian(IterativeSettings, Aggregator[GaussianParameters]):
+    """y_n = z_i + bias_a + noise of variance 1 / precision_a; nothing is assumed of z_i itself.
+
+    bias_a | precision_a ~ N(0, 1 / (bias_strength precision_a)) and precision_a ~
+    Gamma((1 + s) / 2, s w / 2) with s = prior_strength, w the variance within items at the start:
+    an annotator with one label is an average one. The strength is in labels. It is large because
+    the noise seen in an annotator's labels also tells how hard their items were.
+
+    E: z_i is normal with precision sum_n precision_a and the mean of y_n - bias_a so weighted
+    M: precision_a = (n_a + s) / (sum_n [(y_n - z_i - bias_a)^2 + var z_i]
+                                  + bias_strength bias_a^2 + s w)
+    then all biases at once, where the likelihood with z integrated out is largest: people who
+    label the same items lift and lower each other, and one at a time they would crawl.
+
+    The objective, log-likelihood (z integrated out) + log-priors, never falls. An item without
+    labels gets the centre of the others.
+
+    Source: Raykar et al. 2010, section on regression, with a bias per annotator.
+
+    >>> from manyhands.annotations import Annotations
+    >>> ann = Annotations.from_arrays([1, 1, 2, 2], list("uvuv"), [0.1, 0.3, 0.8, 1.2])
+    >>> Gaussian().fit(ann).labels.round(1).tolist()
+    [0.2, 1.0]
+    """
+
+    kind: ClassVar[Kind] = "numbers"
+
+    prior_strength: float = 50.0
+    bias_strength: float = 5.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self.prior_strength > 0, "prior_strength", "> 0", self.prior_strength)
+        require(self.bias_strength > 0, "bias_strength", "> 0", self.bias_strength)
+
+    def _fit(self, evidence: Evidence, start: GaussianParameters | None) -> Consensus:
+        ann = evidence.annotations
+        summary = summarise(ann)
+        if start is None:
+            start = GaussianParameters(
+                np.zeros(ann.n_annotators),
+                np.full(ann.n_annotators, 1.0 / summary.within),
+                summary.within,
+                summary.centre,
+                summary.between,
+            )
+        start = replace(start, crowd_variance=summary.within)
+
+        def step(parameters: GaussianParameters) -> tuple[GaussianParameters, float]:
+            values = expect_values(evidence, parameters)
+            objective = values.log_likelihood + self._log_p(parameters)
+            return self._maximise(evidence, values, parameters), objective
+
+        run = run_em(start, step, max_iter=self.max_iter, tol=self.tol * ann.n_annotations)
+        parameters = _with_layout(run.state, expect_values(evidence, run.state), ann)
+        beliefs = self._beliefs(evidence, parameters)
+        return number_consensus(
+            self, evidence, parameters, parameters.between, beliefs, run.objective, run.converged
+        )
+
+    def _maximise(
+        self, evidence: Evidence, values: Values, parameters: GaussianParameters
+    ) -> GaussianParameters:
+        ann = evidence.annotations
+        bias_a = parameters.bias_a
+        square_n = (ann.label - values.mean_i[ann.item] - bias_a[ann.annotator]) ** 2
+        square_n += values.variance_i[ann.item]
+        precision_a = (ann.labels_per_annotator + self.prior_strength) / (
+            annotator_sums(ann, square_n)
+            + self.bias_strength * bias_a**2
+            + self.prior_strength * parameters.crowd_variance
+        )
+        better = replace(parameters, precision_a=precision_a)
+        return replace(better, bias_a=best_biases(evidence, better, self.bias_strength))
+
+    def _log_p(self, parameters: GaussianParameters) -> float:
+        """The log-prior of the parameters, up to a constant."""
+        precision_a = parameters.precision_a
+        pulls_a = self.bias_strength * parameters.bias_a**2
+        pulls_a += self.prior_strength * parameters.crowd_variance
+        return 0.5 * float(
+            (self.prior_strength * np.log(precision_a) - precision_a * pulls_a).sum()
+        )
+
+    def _beliefs(self, evidence: Evidence, parameters: GaussianParameters) -> dict[str, Any]:
+        values = expect_values(evidence, parameters)
+        return number_beliefs(evidence, values.mean_i, values.variance_i, parameters.between)
+
+    def _with_strangers(self, parameters: GaussianParameters, n_new: int) -> GaussianParameters:
+        precision = np.full(n_new, 1.0 / parameters.crowd_variance)
+        return replace(
+            parameters,
+            bias_a=np.append(parameters.bias_a, np.zeros(n_new)),
+            precision_a=np.append(parameters.precision_a, precision),
+        )
+
+    def _annotator_traits(self, parameters: GaussianParameters) -> Mapping[str, AnyArray]:
+        return {"bias": parameters.bias_a, "noise": parameters.precision_a**-0.5}
+
+
+def expect_values(evidence: Evidence, parameters: GaussianParameters) -> Values:
+    """The posterior of every item's value, known truths put in, and the log-likelihood.
+
+    log p(y_i) = sum_n log N(y_n - bias_a; m_i, 1 / precision_a) + log(2 pi var z_i) / 2 with m_i
+    the posterior mean; where the truth is known, the sum alone at that truth.
+    """
+    ann = evidence.annotations
+    precision_n = parameters.precision_a[ann.annotator]
+    clean_n = ann.label - parameters.bias_a[ann.annotator]
+    precision_i = item_sums(ann, precision_n)
+    labelled = precision_i > 0
+    safe_i = np.where(labelled, precision_i, 1.0)
+    mean_i = np.where(labelled, item_sums(ann, precision_n * clean_n) / safe_i, parameters.centre)
+    variance_i = np.where(labelled, 1.0 / safe_i, parameters.between)
+    is_known = evidence.is_known
+    if is_known.any():
+        mean_i = np.where(is_known, evidence.known, mean_i)
+        variance_i = np.where(is_known, 0.0, variance_i)
+    off_n = clean_n - mean_i[ann.item]
+    log_label = 0.5 * (np.log(precision_n / (2 * np.pi)) - precision_n * off_n**2).sum()
+    free = labelled & ~is_known
+    log_value = 0.5 * np.log(2 * np.pi * variance_i[free]).sum()
+    return Values(mean_i, variance_i, float(log_label + log_value))
+
+
+def best_biases(evidence: Evidence, parameters: GaussianParameters, strength: float) -> Floats:
+    """The biases that maximise the objective for given precisions, by conjugate gradients.
+
+    precision_a [(n_a + strength) bias_a - sum_n sum_n' precision bias / precision_i]
+    = precision_a sum_n (y_n - m_i), n over the labels of a, n' over those of item i, and m_i the
+    value of item i were nobody biased; known items have a fixed value and no inner sum.
+    """
+    ann = evidence.annotations
+    precision_a, n_a = parameters.precision_a, ann.labels_per_annotator
+    unbiased = expect_values(evidence, replace(parameters, bias_a=np.zeros_like(precision_a)))
+    share_i = np.where(evidence.is_known, 0.0, unbiased.variance_i)
+    right_a = precision_a * annotator_sums(ann, ann.label - unbiased.mean_i[ann.item])
+
+    def apply(bias_a: Floats) -> Floats:
+        pull_a = precision_a * bias_a
+        shift_i = share_i * item_sums(ann, pull_a[ann.annotator])
+        shared_a = precision_a * annotator_sums(ann, shift_i[ann.item])
+        return np.asarray((n_a + strength) * pull_a - shared_a)
+
+    n = ann.n_annotators
+    operator = LinearOperator((n, n), matvec=apply, dtype=np.float64)
+    bias_a, _ = cg(operator, right_a, x0=parameters.bias_a, rtol=1e-8, maxiter=_CG_STEPS)
+    return np.asarray(bias_a)
+
+
+def _with_layout(
+    parameters: GaussianParameters, values: Values, annotations: Annotations
+) -> GaussianParameters:
+    """The parameters with the centre of the values and the variance between them."""
+    labelled = annotations.labels_per_item > 0
+    mean_i, variance_i = values.mean_i[labelled], values.variance_i[labelled]
+    between = float(np.var(mean_i) - variance_i.mean())
+    floor = 1e-3 * float(variance_i.mean()) + 1e-300
+    return replace(parameters, centre=float(mean_i.mean()), between=max(between, floor))

@@ -1,0 +1,69 @@
+"""How well a method foretells labels it has not seen: a score that needs no truth."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from manyhands.aggregation.base import Aggregator
+from manyhands.aggregation.coins import coin_confusions
+from manyhands.aggregation.consensus import Consensus
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.errors import DataError
+from manyhands.core.seeds import generator
+
+_FEWEST = 3  # labels an item needs before one of them is taken away
+
+
+def held_out_score(method: Aggregator[Any], annotations: Annotations, *, seed: int = 0) -> float:
+    """The mean log-probability of one label per item, taken away before fitting; higher is better.
+
+    p(y_n) = sum_k q_ik C[a_n, k, y_n] with q and C from the other labels. A method without
+    confusions is given those of a coin with each annotator's quality. For numbers, the labels
+    are normal around the consensus, with each annotator's bias and noise. Items with fewer than
+    three labels lose none.
+    """
+    annotations = annotations.as_kind(method.kind)
+    held = _one_label_each(annotations, seed)
+    if len(held) == 0:
+        raise DataError("no item has three labels or more, so none can be held out")
+    consensus = method.fit(_without(annotations, held))
+    item, annotator = annotations.item[held], annotations.annotator[held]
+    label = annotations.label[held]
+    if consensus.probabilities is None:
+        return float(_log_p_numbers(consensus, item, annotator, label).mean())
+    confusion_akl = consensus.confusion
+    if confusion_akl is None:
+        confusion_akl = coin_confusions(consensus.annotator_quality, annotations.n_classes)
+    p_n = (consensus.probabilities[item] * confusion_akl[annotator, :, label]).sum(axis=1)
+    return float(np.log(np.maximum(p_n, np.finfo(np.float64).tiny)).mean())
+
+
+def _one_label_each(annotations: Annotations, seed: int) -> AnyArray:
+    """The position of one random label of every item that can spare one."""
+    n_i = annotations.labels_per_item
+    rich = np.flatnonzero(n_i >= _FEWEST)
+    draw = generator(seed, "held-out labels").random(len(rich))
+    return annotations.item_offsets[rich] + (draw * n_i[rich]).astype(np.int64)
+
+
+def _without(annotations: Annotations, held: AnyArray) -> Annotations:
+    kept = np.ones(annotations.n_annotations, dtype=bool)
+    kept[held] = False
+    return replace(
+        annotations,
+        item=annotations.item[kept],
+        annotator=annotations.annotator[kept],
+        label=annotations.label[kept],
+    )
+
+
+def _log_p_numbers(
+    consensus: Consensus, item: AnyArray, annotator: AnyArray, label: AnyArray
+) -> Floats:
+    assert consensus.spread is not None, "a consensus of numbers holds its spread"
+    bias_a, noise_a = (consensus.annotator_traits[trait] for trait in ("bias", "noise"))
+    variance = consensus.spread[item] ** 2 + noise_a[annotator] ** 2
+    off = label - consensus.labels[item] - bias_a[annotator]
+    return np.asarray(-0.5 * (np.log(2 * np.pi * variance) + off**2 / variance))

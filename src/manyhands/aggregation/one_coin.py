@@ -1,0 +1,127 @@
+"""One coin: each annotator is right with a single probability."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from manyhands.aggregation.base import ClassAggregator, IterativeSettings
+from manyhands.aggregation.coins import CoinExpectation, coin_confusions, expect_coins
+from manyhands.aggregation.confusions import fit_class_prior
+from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.em import run_em
+from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.majority import majority_posterior
+from manyhands.aggregation.sums import annotator_sums
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.settings import require
+
+_ALWAYS = 1e-12  # keeps a share of right labels off 0 and 1, where its logit is infinite
+
+
+@dataclass(frozen=True)
+class CoinParameters:
+    """Class prior in log space, each annotator's share of right labels, and the crowd's."""
+
+    log_prior_k: Floats
+    right_a: Floats
+    crowd: float
+
+    @property
+    def logit_a(self) -> Floats:
+        """log(right / wrong)."""
+        return np.asarray(np.log(self.right_a) - np.log1p(-self.right_a))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneCoin(IterativeSettings, ClassAggregator[CoinParameters]):
+    """EM for one accuracy p_a per annotator; a wrong label is any other class alike.
+
+    E: q_ik ~ pi_k prod_n p_a^[y_n = k] ((1 - p_a) / (K - 1))^[y_n != k]
+    M: p_a = (sum_n q[i, y_n] + prior_strength p) / (n_a + prior_strength)
+
+    p is the accuracy of an average annotator as the majority sees it. The objective, which never
+    falls, is the log-likelihood + prior_strength sum_a [p log p_a + (1 - p) log(1 - p_a)]
+    + class_pseudo_count sum_k log pi_k. By default classes are equally probable: with symmetric
+    errors a learnt prior takes up what is really a bias of the annotators.
+
+    >>> from manyhands.annotations import Annotations
+    >>> ann = Annotations.from_dense([[0, 0, 1], [1, 1, 1], [0, 0, 0]])
+    >>> OneCoin().fit(ann).annotator_quality.round(2).tolist()
+    [0.92, 0.92, 0.73]
+    """
+
+    prior_strength: float = 5.0
+    class_pseudo_count: float = math.inf
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self.prior_strength >= 0, "prior_strength", ">= 0", self.prior_strength)
+        require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
+
+    def confusion(self, consensus: Consensus) -> Floats:
+        """Every annotator's confusion, shape (a, k, l)."""
+        parameters: CoinParameters = consensus.parameters
+        return coin_confusions(parameters.right_a, consensus.annotations.n_classes)
+
+    def _fit(self, evidence: Evidence, start: CoinParameters | None) -> Consensus:
+        n_a = evidence.annotations.labels_per_annotator.astype(np.float64)
+        first = _from_majority(evidence)
+        weight_a = 1.0 / (n_a + max(self.prior_strength, 1.0))
+        crowd = float((first.right_a @ weight_a + 1e-3) / (n_a @ weight_a + 2e-3))
+
+        def maximise(expected: CoinExpectation) -> tuple[CoinParameters, float]:
+            log_prior_k, log_p_prior = fit_class_prior(
+                expected.posterior_ik, self.class_pseudo_count
+            )
+            right_a = accuracies(expected.right_a, n_a, crowd, self.prior_strength)
+            log_p_right = crowd * np.log(right_a) + (1.0 - crowd) * np.log1p(-right_a)
+            parameters = CoinParameters(log_prior_k, right_a, crowd)
+            return parameters, log_p_prior + self.prior_strength * float(log_p_right.sum())
+
+        def step(
+            state: tuple[CoinParameters, float],
+        ) -> tuple[tuple[CoinParameters, float], float]:
+            parameters, log_p_parameters = state
+            expected = _expect(evidence, parameters)
+            return maximise(expected), expected.log_likelihood + log_p_parameters
+
+        begin = maximise(first if start is None else _expect(evidence, start))
+        tol = self.tol * evidence.annotations.n_annotations
+        run = run_em(begin, step, max_iter=self.max_iter, tol=tol)
+        parameters, _ = run.state
+        beliefs = self._beliefs(evidence, parameters)
+        return self._consensus(evidence, parameters, beliefs, run.objective, run.converged)
+
+    def _beliefs(self, evidence: Evidence, parameters: CoinParameters) -> dict[str, Any]:
+        return {"probabilities": _expect(evidence, parameters).posterior_ik}
+
+    def _with_strangers(self, parameters: CoinParameters, n_new: int) -> CoinParameters:
+        right_a = np.append(parameters.right_a, np.full(n_new, parameters.crowd))
+        return replace(parameters, right_a=right_a)
+
+    def _annotator_traits(self, parameters: CoinParameters) -> Mapping[str, AnyArray]:
+        return {"accuracy": parameters.right_a}
+
+
+def accuracies(right_a: Floats, n_a: Floats, crowd: float, strength: float) -> Floats:
+    """(right + strength crowd) / (n + strength), kept off 0 and 1."""
+    total_a = n_a + strength
+    share_a = np.divide(
+        right_a + strength * crowd, total_a, out=np.full_like(total_a, crowd), where=total_a > 0
+    )
+    return np.clip(share_a, _ALWAYS, 1.0 - _ALWAYS)
+
+
+def _expect(evidence: Evidence, parameters: CoinParameters) -> CoinExpectation:
+    return expect_coins(evidence, parameters.log_prior_k, parameters.logit_a, np.zeros(0))
+
+
+def _from_majority(evidence: Evidence) -> CoinExpectation:
+    ann = evidence.annotations
+    posterior_ik = majority_posterior(evidence)
+    right_n = posterior_ik[ann.item, ann.label]
+    right_a = annotator_sums(ann, right_n)
+    return CoinExpectation(posterior_ik, right_a, 0.0)

@@ -1,0 +1,214 @@
+"""The fused pass over item-sorted labels that every confusion model shares.
+
+One walk computes each item's posterior and, while its labels are still in cache, adds that
+posterior to the counts of the annotators who gave them. Confusions are stored (annotator, label,
+class) here, so that both the gather and the scatter touch one short contiguous row.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from manyhands.aggregation.evidence import Evidence
+from manyhands.core.arrays import Codes, Floats, Offsets
+from manyhands.core.kernels import even_blocks, kernel, run_blocks
+from manyhands.core.prefetch import prefetch
+
+TINY = 1e-300  # log(0) would turn sums into NaN; no real probability is this small
+_AHEAD = 20  # labels between asking for a row and using it
+_MOST_BLOCKS = 16
+_MOST_BUFFER = 1 << 28  # bytes of partial counts
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What an E-step gives: the posterior, soft counts (a, l, k), and the log-likelihood."""
+
+    posterior_ik: Floats
+    counts_alk: Floats
+    log_likelihood: float
+
+
+class ConfusionPass:
+    """The E-step of confusion models over one set of annotations, with its reusable buffers."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        ann = evidence.annotations
+        self.evidence = evidence
+        self._offsets = ann.item_offsets
+        n_classes = ann.n_classes
+        cells = max(ann.n_annotators * n_classes * n_classes, 1)
+        n_blocks = ann.n_annotations // (8 * max(ann.n_annotators * n_classes, 1))
+        n_blocks = max(1, min(n_blocks, _MOST_BLOCKS, _MOST_BUFFER // (8 * cells)))
+        self._blocks = even_blocks(self._offsets, n_blocks)
+        self._posterior_ik = np.empty((ann.n_items, n_classes))
+        self._counts_balk = np.empty((len(self._blocks), ann.n_annotators, n_classes, n_classes))
+
+    def __call__(self, log_prior_k: Floats, log_confusion_alk: Floats) -> Expectation:
+        """Posterior, counts and log-likelihood under these parameters; buffers are reused."""
+        ann, known = self.evidence.annotations, self.evidence.known
+
+        def work(block: int) -> float:
+            counts = self._counts_balk[block]
+            counts.fill(0.0)
+            expect = _expect_two_classes if len(log_prior_k) == 2 else _expect_classes
+            return expect(
+                *self._blocks[block],
+                self._offsets,
+                ann.annotator,
+                ann.label,
+                known,
+                log_prior_k,
+                log_confusion_alk,
+                self._posterior_ik,
+                counts,
+            )
+
+        return self._gathered(run_blocks(work, range(len(self._blocks))))
+
+    def count(self, posterior_ik: Floats) -> Expectation:
+        """The counts of a given posterior, such as the one the loop starts from."""
+        ann = self.evidence.annotations
+        self._posterior_ik[:] = posterior_ik
+
+        def work(block: int) -> float:
+            counts = self._counts_balk[block]
+            counts.fill(0.0)
+            return _count_classes(
+                *self._blocks[block],
+                self._offsets,
+                ann.annotator,
+                ann.label,
+                self._posterior_ik,
+                counts,
+            )
+
+        return self._gathered(run_blocks(work, range(len(self._blocks))))
+
+    def _gathered(self, parts: list[float]) -> Expectation:
+        total_alk = self._counts_balk[0]
+
+        def add(annotators: tuple[int, int]) -> None:
+            chunk = slice(*annotators)
+            for counts_alk in self._counts_balk[1:]:
+                total_alk[chunk] += counts_alk[chunk]
+
+        run_blocks(add, even_blocks(np.arange(len(total_alk) + 1), _MOST_BLOCKS))
+        return Expectation(self._posterior_ik, total_alk, sum(parts))
+
+
+@kernel
+def _expect_classes(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    annotator: Codes,
+    label: Codes,
+    known: Codes,
+    log_prior: Floats,
+    log_confusion: Floats,
+    posterior: Floats,
+    counts: Floats,
+) -> float:
+    n_classes = len(log_prior)
+    log_rows, count_rows = log_confusion.reshape(-1), counts.reshape(-1)
+    score = np.empty(n_classes)
+    total = 0.0
+    final = offsets[last] - 1
+    for i in range(first, last):
+        for k in range(n_classes):
+            score[k] = log_prior[k]
+        for n in range(offsets[i], offsets[i + 1]):
+            later = min(n + _AHEAD, final)
+            ahead = np.int64((np.int64(annotator[later]) * n_classes + label[later]) * n_classes)
+            prefetch(log_rows, ahead)
+            prefetch(log_rows, ahead + n_classes - 1)
+            prefetch(count_rows, ahead)
+            prefetch(count_rows, ahead + n_classes - 1)
+            row = np.uint64((np.int64(annotator[n]) * n_classes + label[n]) * n_classes)
+            for k in range(n_classes):
+                score[k] += log_rows[row + np.uint64(k)]
+        if len(known) and known[i] >= 0:
+            total += score[known[i]]
+            score[:] = 0.0
+            score[known[i]] = 1.0
+        else:
+            top = score[0]
+            for k in range(1, n_classes):
+                top = max(top, score[k])
+            mass = 0.0
+            for k in range(n_classes):
+                score[k] = np.exp(score[k] - top)
+                mass += score[k]
+            total += top + np.log(mass)
+            for k in range(n_classes):
+                score[k] /= mass
+        for k in range(n_classes):
+            posterior[i, k] = score[k]
+        for n in range(offsets[i], offsets[i + 1]):
+            row = np.uint64((np.int64(annotator[n]) * n_classes + label[n]) * n_classes)
+            for k in range(n_classes):
+                count_rows[row + np.uint64(k)] += score[k]
+    return total
+
+
+@kernel
+def _expect_two_classes(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    annotator: Codes,
+    label: Codes,
+    known: Codes,
+    log_prior: Floats,
+    log_confusion: Floats,
+    posterior: Floats,
+    counts: Floats,
+) -> float:
+    """The same with both classes in registers: twice as fast, and two classes are common."""
+    log_rows, count_rows = log_confusion.reshape(-1), counts.reshape(-1)
+    total = 0.0
+    final = offsets[last] - 1
+    for i in range(first, last):
+        score_0, score_1 = log_prior[0], log_prior[1]
+        for n in range(offsets[i], offsets[i + 1]):
+            later = min(n + _AHEAD, final)
+            ahead = np.int64(4) * annotator[later] + 2 * label[later]
+            prefetch(log_rows, ahead)
+            prefetch(count_rows, ahead)
+            row = np.uint64(np.int64(4) * annotator[n] + 2 * label[n])
+            score_0 += log_rows[row]
+            score_1 += log_rows[row + np.uint64(1)]
+        if len(known) and known[i] >= 0:
+            share_1 = float(known[i])
+            total += score_1 if known[i] == 1 else score_0
+        else:
+            lower = np.exp(-abs(score_0 - score_1))
+            total += max(score_0, score_1) + np.log1p(lower)
+            share_1 = (1.0 if score_1 >= score_0 else lower) / (1.0 + lower)
+        share_0 = 1.0 - share_1
+        posterior[i, 0], posterior[i, 1] = share_0, share_1
+        for n in range(offsets[i], offsets[i + 1]):
+            row = np.uint64(np.int64(4) * annotator[n] + 2 * label[n])
+            count_rows[row] += share_0
+            count_rows[row + np.uint64(1)] += share_1
+    return total
+
+
+@kernel
+def _count_classes(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    annotator: Codes,
+    label: Codes,
+    posterior: Floats,
+    counts: Floats,
+) -> float:
+    n_classes = posterior.shape[1]
+    for i in range(first, last):
+        for n in range(offsets[i], offsets[i + 1]):
+            cell = counts[annotator[n], label[n]]
+            for k in range(n_classes):
+                cell[k] += posterior[i, k]
+    return 0.0

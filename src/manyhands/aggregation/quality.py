@@ -1,0 +1,72 @@
+"""How good an annotator is, with an interval that says how sure that is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from manyhands.aggregation.evidence import Evidence
+from manyhands.core.arrays import Bools, Codes, Floats, Offsets
+from manyhands.core.kernels import kernel
+
+LEVEL = 0.95
+CROWD_LABELS = 2.0  # how many labels' worth the crowd's average counts for
+
+
+@dataclass(frozen=True)
+class Quality:
+    """An estimate per annotator between 0 and 1, and the interval around it."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+def share_right(evidence: Evidence, posterior_ik: Floats) -> Quality:
+    """How often an annotator is right: the mean of a Beta posterior and its 95 % interval.
+
+    A label counts as right by the consensus probability of the class it names, and it counts
+    only where somebody else labelled the item too or its truth is known: a label nobody can
+    confirm says nothing about who gave it. The prior is the crowd's average, worth two labels.
+    The interval takes the consensus as it is; it does not hold the consensus's own doubt.
+    """
+    ann = evidence.annotations
+    right, seen = _confirmed(
+        ann.item_offsets,
+        ann.annotator,
+        ann.label,
+        evidence.is_known,
+        posterior_ik,
+        ann.n_annotators,
+    )
+    crowd = (right.sum() + 1.0) / (seen.sum() + 2.0)
+    return beta_interval(right, seen, float(crowd))
+
+
+def beta_interval(right: Floats, seen: Floats, crowd: float) -> Quality:
+    """Beta posterior of a share from soft counts, drawn towards the crowd's share."""
+    hits = right + CROWD_LABELS * crowd
+    misses = np.maximum(seen - right, 0.0) + CROWD_LABELS * (1.0 - crowd)
+    tail = (1.0 - LEVEL) / 2.0
+    low, high = (special.betaincinv(hits, misses, p) for p in (tail, 1.0 - tail))
+    value = hits / (hits + misses)
+    return Quality(value, np.minimum(low, value), np.maximum(high, value))
+
+
+@kernel
+def _confirmed(
+    offsets: Offsets,
+    annotator: Codes,
+    label: Codes,
+    is_known: Bools,
+    posterior: Floats,
+    n_annotators: int,
+) -> tuple[Floats, Floats]:
+    right, seen = np.zeros(n_annotators), np.zeros(n_annotators)
+    for i in range(len(offsets) - 1):
+        if offsets[i + 1] - offsets[i] < 2 and not is_known[i]:
+            continue
+        for n in range(offsets[i], offsets[i + 1]):
+            right[annotator[n]] += posterior[i, label[n]]
+            seen[annotator[n]] += 1.0
+    return right, seen

@@ -1,0 +1,145 @@
+"""Worker clustering: annotators belong to a few hidden clusters that share a confusion."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import log_softmax
+
+from manyhands.aggregation.base import ClassAggregator, IterativeSettings
+from manyhands.aggregation.confusions import crowd_confusion, fit_class_prior, fit_confusions
+from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.em import run_em
+from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.majority import majority_posterior
+from manyhands.aggregation.passes import ConfusionPass, Expectation
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.settings import require
+
+
+@dataclass(frozen=True)
+class ClusterParameters:
+    """Class prior, cluster shares, cluster confusions, and who belongs where (a, m)."""
+
+    log_prior_k: Floats
+    log_share_m: Floats
+    log_confusion_mlk: Floats
+    member_am: Floats
+
+    def log_confusion_alk(self) -> Floats:
+        """What an annotator's labels say on average over the clusters they may belong to."""
+        return np.asarray(np.einsum("am,mlk->alk", self.member_am, self.log_confusion_mlk))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerClustering(IterativeSettings, ClassAggregator[ClusterParameters]):
+    """Annotator a belongs to cluster m with probability r_am; a cluster shares one confusion C_m.
+
+    z_i ~ pi, c_a ~ share, y_n | z, c ~ C[c_a][z_i]. Variational EM with q(z) q(c):
+
+    q_ik ~ pi_k exp sum_n sum_m r_am log C_m[k, y_n]
+    r_am ~ share_m exp sum_n sum_k q_ik log C_m[k, y_n]
+    C_m[k,l] ~ sum_a r_am sum_n q_ik [y_n = l] + pseudo_count
+
+    The objective is the evidence lower bound + log-priors; it never falls. Clusters start as
+    levels of accuracy seen from the majority, so the outcome does not depend on names or order.
+
+    Source: Imamura, Sato and Sugiyama 2018.
+
+    >>> from manyhands.annotations import Annotations
+    >>> ann = Annotations.from_dense([[0, 0, 1], [1, 1, 1], [0, 0, 0]])
+    >>> WorkerClustering(n_clusters=2).fit(ann).labels.tolist()
+    [0, 1, 0]
+    """
+
+    n_clusters: int = 3
+    pseudo_count: float = 1.0
+    class_pseudo_count: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self.n_clusters >= 1, "n_clusters", ">= 1", self.n_clusters)
+        require(self.pseudo_count > 0, "pseudo_count", "> 0", self.pseudo_count)
+        require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
+
+    def confusion(self, consensus: Consensus) -> Floats:
+        """Cluster confusions weighted by membership, shape (a, k, l)."""
+        parameters: ClusterParameters = consensus.parameters
+        confusion_mlk = np.exp(parameters.log_confusion_mlk)
+        return np.asarray(np.einsum("am,mlk->akl", parameters.member_am, confusion_mlk))
+
+    def _fit(self, evidence: Evidence, start: ClusterParameters | None) -> Consensus:
+        expect = ConfusionPass(evidence)
+        if start is None:
+            expected = expect.count(majority_posterior(evidence))
+            member_am = accuracy_levels(expected.counts_alk, self.n_clusters)
+        else:
+            expected = expect(start.log_prior_k, start.log_confusion_alk())
+            member_am = start.member_am
+
+        def maximise(expected: Expectation, member_am: Floats) -> tuple[ClusterParameters, float]:
+            log_prior_k, log_p_prior = fit_class_prior(
+                expected.posterior_ik, self.class_pseudo_count
+            )
+            n_classes = len(log_prior_k)
+            counts_mlk = np.einsum("am,alk->mlk", member_am, expected.counts_alk)
+            pseudo_1lk = np.full((1, n_classes, n_classes), self.pseudo_count)
+            confusions = fit_confusions(counts_mlk, pseudo_1lk)
+            share_m = (member_am.sum(axis=0) + 1.0) / (member_am.sum() + self.n_clusters)
+            parameters = ClusterParameters(
+                log_prior_k, np.log(share_m), confusions.log_confusion_alk, member_am
+            )
+            return parameters, log_p_prior + confusions.log_prior + float(np.log(share_m).sum())
+
+        def step(
+            state: tuple[ClusterParameters, float],
+        ) -> tuple[tuple[ClusterParameters, float], float]:
+            parameters, log_p_parameters = state
+            expected = expect(parameters.log_prior_k, parameters.log_confusion_alk())
+            bound = expected.log_likelihood + log_p_parameters + _membership_bound(parameters)
+            return maximise(expected, memberships(expected.counts_alk, parameters)), bound
+
+        begin = maximise(expected, member_am)
+        tol = self.tol * evidence.annotations.n_annotations
+        run = run_em(begin, step, max_iter=self.max_iter, tol=tol)
+        parameters, _ = run.state
+        beliefs = self._beliefs(evidence, parameters)
+        return self._consensus(evidence, parameters, beliefs, run.objective, run.converged)
+
+    def _beliefs(self, evidence: Evidence, parameters: ClusterParameters) -> dict[str, Any]:
+        expected = ConfusionPass(evidence)(parameters.log_prior_k, parameters.log_confusion_alk())
+        return {"probabilities": expected.posterior_ik}
+
+    def _with_strangers(self, parameters: ClusterParameters, n_new: int) -> ClusterParameters:
+        strangers = np.repeat(np.exp(parameters.log_share_m)[None], n_new, axis=0)
+        return replace(parameters, member_am=np.concatenate([parameters.member_am, strangers]))
+
+    def _annotator_traits(self, parameters: ClusterParameters) -> Mapping[str, AnyArray]:
+        return {f"cluster_{m + 1}": column for m, column in enumerate(parameters.member_am.T)}
+
+
+def memberships(counts_alk: Floats, parameters: ClusterParameters) -> Floats:
+    """r_am ~ share_m exp sum_lk counts[a,l,k] log C_m[l,k]."""
+    score_am = np.einsum("alk,mlk->am", counts_alk, parameters.log_confusion_mlk, optimize=True)
+    return np.asarray(np.exp(log_softmax(score_am + parameters.log_share_m, axis=1)))
+
+
+def accuracy_levels(counts_alk: Floats, n_clusters: int) -> Floats:
+    """Each annotator in one of the clusters by accuracy: lowest share of right labels first."""
+    n_a = counts_alk.sum(axis=(1, 2))
+    right_a = np.einsum("akk->a", counts_alk)
+    strength = 5.0
+    crowd_k = np.diagonal(crowd_confusion(counts_alk, strength)).mean()
+    accuracy_a = (right_a + strength * crowd_k) / (n_a + strength)
+    edges = np.quantile(accuracy_a, np.arange(1, n_clusters) / n_clusters)
+    # Rounded, so that accuracies equal but for the order of a sum land in the same cluster.
+    level_a = np.searchsorted(np.round(edges, 9), np.round(accuracy_a, 9), side="left")
+    return np.asarray(np.eye(n_clusters)[level_a])
+
+
+def _membership_bound(parameters: ClusterParameters) -> float:
+    """sum_am r_am (log share_m - log r_am)."""
+    member_am = parameters.member_am
+    log_member_am = np.log(np.where(member_am > 0, member_am, 1.0))
+    return float((member_am * (parameters.log_share_m - log_member_am)).sum())

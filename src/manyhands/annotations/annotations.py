@@ -1,0 +1,361 @@
+"""The currency of the library: who said what about which item, sparse and frozen."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from manyhands.annotations.columns import find_columns
+from manyhands.annotations.dense import dense_cells, fill_grid
+from manyhands.annotations.duplicates import DUPLICATES, Duplicates, kept_positions
+from manyhands.annotations.frames import backend_of, column_of, columns_of, make_frame
+from manyhands.annotations.grouping import group_offsets, pair_order, stable_order
+from manyhands.annotations.labels import USED, Kind
+from manyhands.annotations.rows import Rows, encode_rows
+from manyhands.annotations.vocabulary import Vocabulary
+from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets, read_only
+from manyhands.core.errors import DataError
+from manyhands.core.settings import require_choice
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Annotations:
+    """Parallel arrays `item`, `annotator`, `label`, sorted by item and then by annotator.
+
+    Labels are class codes (`kind` is "classes") or real numbers ("numbers"). As a sequence it is
+    an array of items: `len`, `shape` and indexing go by item, so that scikit-learn's splitters
+    take it as `y`. Memory grows with the number of annotations, never with items x annotators.
+
+    >>> ann = Annotations.from_arrays(["a", "a", "b"], ["u", "w", "u"], ["cat", "dog", "cat"])
+    >>> len(ann), ann.n_annotators, ann.n_classes, ann.n_annotations
+    (2, 2, 2, 3)
+    >>> ann[1:].items.tolist()
+    ['b']
+    """
+
+    item: Codes
+    annotator: Codes
+    label: AnyArray
+    item_vocabulary: Vocabulary
+    annotator_vocabulary: Vocabulary
+    class_vocabulary: Vocabulary | None
+    backend: str = "pandas"
+
+    @classmethod
+    def from_rows(cls, rows: Rows, *, duplicates: Duplicates = "keep") -> "Annotations":
+        """Clean, sort and freeze encoded rows; cells that cannot be used are refused by place."""
+        require_choice("duplicates", duplicates, DUPLICATES)
+        rows.require_usable()
+        item, annotator, label = rows.item, rows.annotator, rows.label
+        if rows.state.any():
+            used = np.flatnonzero(rows.state == USED)
+            item, annotator, label = item[used], annotator[used], label[used]
+        order = pair_order(item, annotator, len(rows.items), len(rows.annotators))
+        if order is not None:
+            item, annotator, label = item[order], annotator[order], label[order]
+        kept = kept_positions(item, annotator, duplicates, rows.items.names, rows.annotators.names)
+        if kept is not None:
+            item, annotator, label = item[kept], annotator[kept], label[kept]
+        return cls(
+            read_only(item),
+            read_only(annotator),
+            read_only(label),
+            rows.items,
+            rows.annotators,
+            rows.classes,
+        )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        item: Any,
+        annotator: Any,
+        label: Any,
+        *,
+        kind: Kind | None = None,
+        items: Iterable[Any] | None = None,
+        annotators: Iterable[Any] | None = None,
+        classes: Iterable[Any] | None = None,
+        missing: Any = (),
+        duplicates: Duplicates = "keep",
+    ) -> "Annotations":
+        """From three columns of equal length.
+
+        `items`, `annotators` and `classes` list names that need not occur, and fix their order;
+        rows whose label is one of `missing` are dropped.
+        """
+        rows = encode_rows(
+            item,
+            annotator,
+            label,
+            kind=kind,
+            items=items,
+            annotators=annotators,
+            classes=classes,
+            missing=as_codes(missing),
+        )
+        return cls.from_rows(rows, duplicates=duplicates)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        item: str | None = None,
+        annotator: str | None = None,
+        label: str | None = None,
+        *,
+        kind: Kind | None = None,
+        classes: Iterable[Any] | None = None,
+        missing: Any = (),
+        duplicates: Duplicates = "keep",
+    ) -> "Annotations":
+        """From a long table of pandas, polars, pyarrow ...; columns not named are found by name."""
+        names = find_columns(columns_of(frame), item, annotator, label)
+        columns = [column_of(frame, name) for name in names]
+        made = cls.from_arrays(
+            *columns, kind=kind, classes=classes, missing=missing, duplicates=duplicates
+        )
+        return replace(made, backend=backend_of(frame))
+
+    @classmethod
+    def from_dense(
+        cls,
+        matrix: Any,
+        missing: Any = -1,
+        *,
+        kind: Kind | None = None,
+        items: Sequence[Any] | None = None,
+        annotators: Sequence[Any] | None = None,
+        classes: Iterable[Any] | None = None,
+    ) -> "Annotations":
+        """From a matrix with a row per item and a column per annotator; NaN is always missing.
+
+        >>> Annotations.from_dense([[0, -1], [1, 1]]).n_annotations
+        3
+        """
+        cells = dense_cells(matrix, as_codes(missing))
+        return cls.from_arrays(
+            cells.row if items is None else np.asarray(items, dtype=object)[cells.row],
+            cells.column
+            if annotators is None
+            else np.asarray(annotators, dtype=object)[cells.column],
+            cells.label,
+            kind=kind,
+            items=range(cells.n_rows) if items is None else items,
+            annotators=range(cells.n_columns) if annotators is None else annotators,
+            classes=classes,
+        )
+
+    @classmethod
+    def from_dicts(
+        cls,
+        labels: Mapping[Any, Mapping[Any, Any]],
+        *,
+        kind: Kind | None = None,
+        classes: Iterable[Any] | None = None,
+        missing: Any = (),
+    ) -> "Annotations":
+        """From {item: {annotator: label}}; an item with no labels stays as an unlabelled item."""
+        item = [i for i, said in labels.items() for _ in said]
+        annotator = [a for said in labels.values() for a in said]
+        label = [one for said in labels.values() for one in said.values()]
+        return cls.from_arrays(
+            item, annotator, label, items=labels, kind=kind, classes=classes, missing=missing
+        )
+
+    @property
+    def kind(self) -> Kind:
+        """Whether labels are "classes" or "numbers"."""
+        return "numbers" if self.class_vocabulary is None else "classes"
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are, unlabelled ones included."""
+        return len(self.item_vocabulary)
+
+    @property
+    def n_annotators(self) -> int:
+        """How many annotators there are."""
+        return len(self.annotator_vocabulary)
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are; 0 for numbers."""
+        return 0 if self.class_vocabulary is None else len(self.class_vocabulary)
+
+    @property
+    def n_annotations(self) -> int:
+        """How many labels were given."""
+        return len(self.item)
+
+    @property
+    def items(self) -> AnyArray:
+        """Item names in code order."""
+        return self.item_vocabulary.names
+
+    @property
+    def annotators(self) -> AnyArray:
+        """Annotator names in code order."""
+        return self.annotator_vocabulary.names
+
+    @property
+    def classes(self) -> AnyArray:
+        """Class names in code order; empty for numbers."""
+        return np.zeros(0) if self.class_vocabulary is None else self.class_vocabulary.names
+
+    @cached_property
+    def item_offsets(self) -> Offsets:
+        """Annotations of item i stand at `item_offsets[i]` up to `item_offsets[i + 1]`."""
+        return group_offsets(self.item, self.n_items)
+
+    @cached_property
+    def annotator_offsets(self) -> Offsets:
+        """Where each annotator's run starts in `annotator_order`."""
+        return group_offsets(self.annotator, self.n_annotators)
+
+    @cached_property
+    def annotator_order(self) -> Codes:
+        """Positions of annotations sorted by annotator, items ascending within each."""
+        return stable_order(self.annotator, self.n_annotators)
+
+    @property
+    def labels_per_item(self) -> Offsets:
+        """Number of labels of every item."""
+        return np.diff(self.item_offsets)
+
+    @property
+    def labels_per_annotator(self) -> Offsets:
+        """Number of labels of every annotator."""
+        return np.diff(self.annotator_offsets)
+
+    def __len__(self) -> int:
+        return self.n_items
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(number of items,)."""
+        return (self.n_items,)
+
+    @property
+    def ndim(self) -> int:
+        """1: an array of items."""
+        return 1
+
+    def __getitem__(self, key: Any) -> "Annotations":
+        """The annotations of some items; annotators and classes keep their codes."""
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+            key = key[0]  # scikit-learn indexes arrays as array[rows, ...]
+        chosen = np.atleast_1d(np.arange(self.n_items)[key])
+        counts = self.labels_per_item[chosen]
+        starts = self.item_offsets[chosen]
+        ends = np.cumsum(counts)
+        source = np.arange(int(counts.sum())) + np.repeat(starts - (ends - counts), counts)
+        return replace(
+            self,
+            item=read_only(np.repeat(np.arange(len(chosen), dtype=np.int32), counts)),
+            annotator=read_only(self.annotator[source]),
+            label=read_only(self.label[source]),
+            item_vocabulary=Vocabulary(read_only(self.items[chosen]), "item"),
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        """One value per item: the code said most often (-1: none), or the mean of numbers.
+
+        This is what a stratified splitter sees.
+        """
+        if self.kind == "numbers":
+            total = np.bincount(self.item, weights=self.label, minlength=self.n_items)
+            with np.errstate(invalid="ignore"):
+                one: AnyArray = total / self.labels_per_item
+        else:
+            counts = self.label_counts()
+            one = np.where(counts.sum(axis=1) > 0, counts.argmax(axis=1), -1)
+        return one.astype(dtype) if dtype is not None else one
+
+    def __repr__(self) -> str:
+        what = f"{self.n_classes} classes" if self.kind == "classes" else "numbers"
+        return (
+            f"Annotations({self.n_annotations} labels of {self.n_items} items "
+            f"by {self.n_annotators} annotators, {what})"
+        )
+
+    def label_counts(self) -> Floats:
+        """How often each class was said of each item, shape (i, k)."""
+        if self.class_vocabulary is None:
+            raise DataError("labels are numbers: there are no classes to count")
+        cell = self.item.astype(np.int64) * self.n_classes + self.label
+        counts = np.bincount(cell, minlength=self.n_items * self.n_classes)
+        return counts.reshape(self.n_items, self.n_classes).astype(np.float64)
+
+    def label_names(self) -> AnyArray:
+        """The label of every annotation by name."""
+        return self.label if self.class_vocabulary is None else self.classes[self.label]
+
+    def to_frame(self) -> Any:
+        """A long table with columns item, annotator, label, of the kind the data came from."""
+        columns = {
+            "item": self.items[self.item],
+            "annotator": self.annotators[self.annotator],
+            "label": self.label_names(),
+        }
+        return make_frame(columns, self.backend)
+
+    def to_dense(self, missing: Any = -1) -> AnyArray:
+        """The (item, annotator) matrix of label names; costs n_items x n_annotators cells."""
+        shape = (self.n_items, self.n_annotators)
+        return fill_grid(shape, self.item, self.annotator, self.label_names(), missing)
+
+    def as_kind(self, kind: Kind) -> "Annotations":
+        """The same labels read as classes or as numbers, where that loses nothing."""
+        if kind == self.kind:
+            return self
+        if self.class_vocabulary is None:
+            if np.any(self.label % 1 != 0):
+                raise DataError(
+                    "labels are numbers with decimals where classes are needed; "
+                    "use a method for numbers: gaussian, mean or median"
+                )
+            names, codes = np.unique(self.label.astype(np.int64), return_inverse=True)
+            return replace(
+                self,
+                label=read_only(codes.astype(np.int32)),
+                class_vocabulary=Vocabulary(read_only(names), "class"),
+            )
+        if not self.class_vocabulary.is_whole_numbers:
+            raise DataError(
+                f"labels are classes ({self.classes[0]!r} ...) where numbers are needed; "
+                "use a method for classes such as dawid-skene"
+            )
+        return replace(
+            self,
+            label=read_only(self.classes.astype(np.float64)[self.label]),
+            class_vocabulary=None,
+        )
+
+    def extended(self, more: "Annotations") -> "Annotations":
+        """These annotations and more; old names keep their codes, new names get the next ones."""
+        more = more.as_kind(self.kind)
+        items = self.item_vocabulary.extended(more.item_vocabulary)
+        annotators = self.annotator_vocabulary.extended(more.annotator_vocabulary)
+        label: AnyArray = np.concatenate([self.label, more.label])
+        classes = self.class_vocabulary
+        if classes is not None and more.class_vocabulary is not None:
+            classes = classes.extended(more.class_vocabulary)
+            recode = classes.codes(more.classes.tolist())
+            label = np.concatenate([self.label, recode[more.label]])
+        item = np.concatenate([self.item, items.codes(more.items.tolist())[more.item]])
+        annotator = np.concatenate(
+            [self.annotator, annotators.codes(more.annotators.tolist())[more.annotator]]
+        )
+        state = np.zeros(len(item), dtype=np.int8)
+        rows = Rows(item, annotator, label, state, items, annotators, classes)
+        return replace(Annotations.from_rows(rows), backend=self.backend)
+
+
+def as_codes(missing: Any) -> list[Any]:
+    """One code or several for "no label", as a list."""
+    if isinstance(missing, str) or not isinstance(missing, Iterable):
+        return [missing]
+    return list(missing)

@@ -1,0 +1,98 @@
+"""Finding the item, annotator and label columns of a table by their names."""
+
+import re
+from collections.abc import Sequence
+
+from manyhands.core.errors import DataError
+from manyhands.core.registry import nearest_names
+
+WORDS = {
+    "item": (
+        "item", "task", "example", "unit", "question", "sample", "instance", "document", "doc",
+        "sentence", "image", "text", "object", "hit", "record", "id",
+    ),
+    "annotator": (
+        "annotator", "worker", "rater", "coder", "user", "labeler", "labeller", "judge",
+        "performer", "reviewer", "expert", "participant", "person",
+    ),
+    "label": (
+        "label", "answer", "value", "class", "response", "annotation", "judgment", "judgement",
+        "vote", "category", "rating", "score", "tag", "choice",
+    ),
+    "truth": ("truth", "gold", "golden", "gt", "target"),
+}  # fmt: skip
+_FILLERS = {"id", "ids", "name", "no", "nr", "number", "code", "key", "idx", "index", "uid", "uuid"}
+
+
+def find_column(columns: Sequence[str], role: str, given: str | None = None) -> str:
+    """The column that plays a role: the one given, or the only best match by name.
+
+    >>> find_column(["task_id", "WorkerId", "answer"], "annotator")
+    'WorkerId'
+    """
+    option = f"--{role}" if role != "truth" else "column"
+    if given is not None:
+        if list(columns).count(given) > 1:
+            raise DataError(f"the column {given!r} appears more than once; rename one of them")
+        if given not in columns:
+            near = nearest_names(given, columns)
+            hint = f"did you mean {' or '.join(near)}?" if near else "there is nothing like it;"
+            raise DataError(f"no column {given!r}; {hint} columns: {_listed(columns)}")
+        return given
+    best = _best(columns, role)
+    if len(best) == 1:
+        return best[0]
+    if best:
+        raise DataError(
+            f"several columns may be the {role}: {_listed(best)}; name one with {option}"
+        )
+    raise DataError(
+        f"no column looks like the {role}; name it with {option}; columns: {_listed(columns)}"
+    )
+
+
+def find_columns(
+    columns: Sequence[str], item: str | None, annotator: str | None, label: str | None
+) -> tuple[str, str, str]:
+    """The three columns of a long table; a column given for one role is free of the others."""
+    given = {"item": item, "annotator": annotator, "label": label}
+    taken = {name for name in given.values() if name is not None}
+    free = [column for column in columns if column not in taken]
+    item, annotator, label = (
+        find_column(columns if name is not None else free, role, name)
+        for role, name in given.items()
+    )
+    if len({item, annotator, label}) < 3:
+        raise DataError(
+            "item, annotator and label must be three columns; "
+            f"got {item!r}, {annotator!r}, {label!r}"
+        )
+    return item, annotator, label
+
+
+def _best(columns: Sequence[str], role: str) -> list[str]:
+    strengths = [(_strength(column, role), column) for column in columns]
+    top = max((strength for strength, _ in strengths), default=0)
+    return [column for strength, column in strengths if strength == top and strength > 0]
+
+
+def _strength(column: str, role: str) -> int:
+    """3: the name is the word (and fillers); 2: it holds the word; 1: a bare id."""
+    words = _split(column)
+    content = [word for word in words if word not in _FILLERS]
+    known = set(WORDS[role]) - {"id"}
+    hits = [word for word in content if word in known or word.rstrip("s") in known]
+    if hits:
+        return 3 if len(content) == 1 else 2
+    return 1 if role == "item" and words and not content and "id" in words else 0
+
+
+def _split(column: str) -> list[str]:
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", column)
+    return [word.lower() for word in re.split(r"[\W_]+", spaced) if word]
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(repr(column) for column in columns[:12]) + (
+        " ..." if len(columns) > 12 else ""
+    )

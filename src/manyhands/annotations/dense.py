@@ -1,0 +1,69 @@
+"""Dense matrices, a row per item and a column per annotator: a view with a price."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manyhands.core.arrays import AnyArray, Bools, Codes
+from manyhands.core.errors import DataError
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a dense matrix that hold a label."""
+
+    row: Codes
+    column: Codes
+    label: AnyArray
+    n_rows: int
+    n_columns: int
+
+
+def dense_cells(matrix: Any, missing: Iterable[Any]) -> Cells:
+    """The labelled cells of a matrix in row order; NaN and None are always missing."""
+    grid = np.asarray(matrix)
+    if grid.ndim != 2:
+        raise DataError(f"expected a matrix of items x annotators; got shape {grid.shape}")
+    filled = ~_is_missing(grid, list(missing))
+    row, column = np.nonzero(filled)
+    label = grid[filled]
+    if label.dtype.kind in "UOS":
+        label = np.array([_plain(value) for value in label.tolist()], dtype=object)
+    return Cells(row.astype(np.int32), column.astype(np.int32), label, *grid.shape)
+
+
+def fill_grid(
+    shape: tuple[int, int],
+    row: Codes,
+    column: Codes,
+    label: AnyArray,
+    missing: Any,
+) -> AnyArray:
+    """A matrix of labels with a code for "no label"; of repeated labels the last stays."""
+    dtype = object if label.dtype == object else np.result_type(label.dtype, type(missing))
+    grid: AnyArray = np.full(shape, missing, dtype=dtype)
+    grid[row, column] = label
+    return grid
+
+
+def _is_missing(grid: AnyArray, missing: list[Any]) -> Bools:
+    if grid.dtype.kind in "iufb":
+        codes = [float(code) for code in missing if _is_number(code)]
+        return np.isin(grid, codes) | (np.isnan(grid) if grid.dtype.kind == "f" else False)
+    codes_text = {str(code) for code in missing} | {"", "nan", "NaN", "None"}
+    texts = [str(_plain(value)).strip() in codes_text for value in grid.ravel().tolist()]
+    return np.array(texts, dtype=bool).reshape(grid.shape)
+
+
+def _plain(value: object) -> object:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else value
+
+
+def _is_number(code: object) -> bool:
+    try:
+        float(str(code))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,105 @@
+"""Grouping annotations by item or by annotator in linear time."""
+
+import numpy as np
+
+from manyhands.core.arrays import Codes, Offsets
+from manyhands.core.kernels import even_blocks, kernel, run_blocks
+
+_BLOCKS = 16
+_SMALL = 32  # runs up to this length are sorted by insertion
+
+
+def group_offsets(codes: Codes, n_groups: int) -> Offsets:
+    """Where each group starts once the codes are sorted; one more entry marks the end.
+
+    >>> group_offsets(np.array([0, 0, 2], dtype=np.int32), 3).tolist()
+    [0, 2, 2, 3]
+    """
+    return _offsets(codes, n_groups)
+
+
+def stable_order(codes: Codes, n_groups: int) -> Codes:
+    """Positions that sort the codes, equal codes in their old order (a counting sort).
+
+    >>> stable_order(np.array([1, 0, 1, 0], dtype=np.int32), 2).tolist()
+    [1, 3, 0, 2]
+    """
+    return _place(codes, group_offsets(codes, n_groups)[:-1].copy())
+
+
+def pair_order(first: Codes, second: Codes, n_first: int, n_second: int) -> Codes | None:
+    """Positions that sort pairs by the first code and then the second; None if they are sorted.
+
+    >>> first, second = np.array([[0, 0], [1, 0]], dtype=np.int32)
+    >>> pair_order(first, second, 1, 2).tolist()
+    [1, 0]
+    """
+    if not _in_order(first):
+        order = stable_order(second, n_second)
+        return order[stable_order(first[order], n_first)]
+    if _pairs_in_order(first, second):
+        return None
+    offsets = group_offsets(first, n_first)
+    order = np.empty(len(second), dtype=np.int32)
+
+    def work(block: tuple[int, int]) -> None:
+        _sort_runs(*block, second, offsets, order)
+
+    run_blocks(work, even_blocks(offsets, _BLOCKS))
+    return order
+
+
+@kernel
+def _offsets(codes: Codes, n_groups: int) -> Offsets:
+    offsets = np.zeros(n_groups + 1, dtype=np.int64)
+    for code in codes:
+        offsets[code + 1] += 1
+    for group in range(n_groups):
+        offsets[group + 1] += offsets[group]
+    return offsets
+
+
+@kernel
+def _place(codes: Codes, cursor: Offsets) -> Codes:
+    order = np.empty(len(codes), dtype=np.int32)
+    for position in range(len(codes)):
+        group = codes[position]
+        order[cursor[group]] = position
+        cursor[group] += 1
+    return order
+
+
+@kernel
+def _in_order(codes: Codes) -> bool:
+    for n in range(1, len(codes)):  # noqa: SIM110 - a loop is what compiles well
+        if codes[n] < codes[n - 1]:
+            return False
+    return True
+
+
+@kernel
+def _pairs_in_order(first: Codes, second: Codes) -> bool:
+    for n in range(1, len(first)):
+        if first[n] == first[n - 1] and second[n] < second[n - 1]:
+            return False
+    return True
+
+
+@kernel
+def _sort_runs(first: int, last: int, codes: Codes, offsets: Offsets, order: Codes) -> None:
+    """Positions that sort the codes within each run, equal codes in their old order."""
+    keys = np.empty(_SMALL, dtype=np.int64)
+    for run in range(first, last):
+        begin, end = offsets[run], offsets[run + 1]
+        if end - begin > _SMALL:
+            order[begin:end] = begin + np.argsort(codes[begin:end], kind="mergesort")
+            continue
+        for n in range(begin, end):
+            key = (np.int64(codes[n]) << 32) | n  # unique, so equal codes keep their order
+            spot = n - begin
+            while spot > 0 and keys[spot - 1] > key:
+                keys[spot] = keys[spot - 1]
+                spot -= 1
+            keys[spot] = key
+        for n in range(begin, end):
+            order[n] = keys[n - begin] & 0xFFFFFFFF

@@ -1,0 +1,176 @@
+"""What a column of labels holds: class codes or numbers, and which cells cannot be used."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from manyhands.annotations.vocabulary import BLANK, Vocabulary, encode, tidy_names
+from manyhands.core.arrays import AnyArray, read_only
+from manyhands.core.errors import DataError
+from manyhands.core.settings import require_choice
+
+Kind = Literal["classes", "numbers"]
+KINDS = ("classes", "numbers")
+
+# What became of a cell.
+USED, DROPPED, EMPTY, OUTSIDE, INFINITE = range(5)
+
+_MANY_WHOLE_NUMBERS = 20
+
+
+@dataclass(frozen=True)
+class LabelColumn:
+    """Labels in row order: codes or numbers, the state of every cell, and the classes if any."""
+
+    values: AnyArray
+    state: AnyArray
+    classes: Vocabulary | None
+
+
+def encode_labels(
+    values: Any,
+    *,
+    kind: Kind | None = None,
+    classes: Iterable[Any] | None = None,
+    missing: Iterable[Any] = (),
+) -> LabelColumn:
+    """Read a column of labels; `kind` and `classes` decide where the guess would be wrong.
+
+    Numbers are guessed when a label has a decimal part, or when whole numbers go below zero and
+    there are many of them; everything else is classes.
+
+    >>> encode_labels(["yes", "no", "yes"]).values.tolist()
+    [1, 0, 1]
+    >>> encode_labels([0.5, 1.0, 0.25]).classes is None
+    True
+    """
+    if kind is not None:
+        require_choice("kind", kind, KINDS)
+    if classes is not None and kind == "numbers":
+        raise DataError("classes are listed but the labels are to be numbers; give one of the two")
+    missing = list(missing)
+    floats = _float_column(values)
+    if floats is not None and kind != "classes" and classes is None and _decimal(floats, kind):
+        return _plain_numbers(floats, missing)
+    codes, words = encode(values, "label")
+    texts = [str(name) for name in words.names.tolist()]
+    dropped = {"" if _nothing(code) else str(code) for code in missing}
+    state_of_word = np.array([_state(text, dropped) for text in texts] + [0, 0], dtype=np.int8)
+    state_of_word[BLANK] = DROPPED if "" in dropped else EMPTY
+    state = state_of_word[codes]
+    used = np.array([s == USED for s in state_of_word[: len(texts)]], dtype=bool)
+    if classes is not None:
+        return _given_classes(codes, words, state, Vocabulary.of(classes, "class"))
+    kept = [text for text, use in zip(texts, used, strict=True) if use]
+    if (kind or guess_kind(kept, codes, texts)) == "numbers":
+        return _numbers(codes, texts, used, state)
+    return _found_classes(codes, words, state, used)
+
+
+def guess_kind(kept: list[str], codes: AnyArray, texts: list[str]) -> Kind:
+    """Classes or numbers, from the distinct labels; a mixture of words and numbers is refused."""
+    numbers = [_number(text) for text in kept]
+    n_words = sum(number is None for number in numbers)
+    if n_words == len(kept):
+        return "classes"
+    if n_words:
+        odd = [
+            t
+            for t, x in zip(kept, numbers, strict=True)
+            if (x is None) == (2 * n_words <= len(kept))
+        ]
+        row = int(np.flatnonzero(codes == texts.index(odd[0]))[0])
+        raise MixedLabelsError(odd[0], row, _number(odd[0]) is None)
+    present = np.array(numbers, dtype=float)
+    decimal = bool(np.any((present != np.floor(present)) | np.isinf(present)))
+    many_below_zero = len(present) > _MANY_WHOLE_NUMBERS and present.min() < 0
+    return "numbers" if decimal or many_below_zero else "classes"
+
+
+class MixedLabelsError(DataError):
+    """Labels are partly numbers and partly words; `row` tells where the odd one stands."""
+
+    def __init__(self, label: str, row: int, is_word: bool) -> None:
+        self.row = row
+        what, rest = ("a word", "numbers") if is_word else ("a number", "words")
+        super().__init__(
+            f"the label {label!r} is {what} among {rest}; drop it with missing={label!r}, "
+            "or say kind='classes' if it is a class"
+        )
+
+
+def _given_classes(
+    codes: AnyArray, words: Vocabulary, state: AnyArray, classes: Vocabulary
+) -> LabelColumn:
+    class_of_word = np.append(classes.codes(words.names.tolist()), [-1, -1]).astype(np.int32)
+    values = class_of_word[codes]
+    state = np.where((state == USED) & (values < 0), OUTSIDE, state).astype(np.int8)
+    return LabelColumn(values, state, classes)
+
+
+def _found_classes(
+    codes: AnyArray, words: Vocabulary, state: AnyArray, used: AnyArray
+) -> LabelColumn:
+    if used.all() and words.is_whole_numbers == (tidy_names(words.names).dtype.kind == "i"):
+        return LabelColumn(codes, state, Vocabulary(words.names, "class"))
+    names = tidy_names(words.names[used])  # without a word for "missing", numbers may remain
+    order = np.argsort(names, kind="stable")
+    class_of_word = np.full(len(words) + 2, -1, dtype=np.int32)
+    class_of_word[np.flatnonzero(used)[order]] = np.arange(len(order), dtype=np.int32)
+    return LabelColumn(class_of_word[codes], state, Vocabulary(read_only(names[order]), "class"))
+
+
+def _numbers(codes: AnyArray, texts: list[str], used: AnyArray, state: AnyArray) -> LabelColumn:
+    number_of_word = np.full(len(texts) + 2, np.nan)
+    for position in np.flatnonzero(used):
+        number = _number(texts[position])
+        if number is None:
+            row = int(np.flatnonzero(codes == position)[0])
+            raise MixedLabelsError(texts[position], row, is_word=True)
+        number_of_word[position] = number
+    values = number_of_word[codes]
+    state = np.where(np.isinf(values), INFINITE, state).astype(np.int8)
+    return LabelColumn(values, state, None)
+
+
+def _float_column(values: Any) -> AnyArray | None:
+    if isinstance(values, pa.ChunkedArray | pa.Array) and pa.types.is_floating(values.type):
+        return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        return values.astype(np.float64, copy=False)
+    return None
+
+
+def _decimal(floats: AnyArray, kind: Kind | None) -> bool:
+    return kind == "numbers" or bool(np.any(floats[~np.isnan(floats)] % 1 != 0))
+
+
+def _plain_numbers(floats: AnyArray, missing: list[Any]) -> LabelColumn:
+    blank = DROPPED if any(_nothing(code) for code in missing) else EMPTY
+    state = np.where(np.isnan(floats), blank, USED).astype(np.int8)
+    state[np.isinf(floats)] = INFINITE
+    codes = [number for code in missing if (number := _number(str(code))) is not None]
+    state[np.isin(floats, codes)] = DROPPED
+    return LabelColumn(floats, state, None)
+
+
+def _state(text: str, dropped: set[str]) -> int:
+    if text in dropped:
+        return DROPPED
+    if text.lower() == "nan":
+        return DROPPED if "" in dropped else EMPTY
+    return USED
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _nothing(code: object) -> bool:
+    return code is None or (isinstance(code, float) and np.isnan(code)) or str(code).strip() == ""

@@ -1,0 +1,131 @@
+"""A label table in file order, encoded but not yet cleaned: what the doctor looks at."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manyhands.annotations.labels import (
+    EMPTY,
+    INFINITE,
+    OUTSIDE,
+    Kind,
+    MixedLabelsError,
+    encode_labels,
+)
+from manyhands.annotations.vocabulary import BLANK, Vocabulary, encode, short_list
+from manyhands.core.arrays import AnyArray, Codes
+from manyhands.core.errors import DataError
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Parallel columns of codes, one entry per row of the table as it was read."""
+
+    item: Codes
+    annotator: Codes
+    label: AnyArray
+    state: AnyArray
+    items: Vocabulary
+    annotators: Vocabulary
+    classes: Vocabulary | None
+    source: str = ""
+    first_line: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    def place(self, row: int) -> str:
+        """Where a row stands, as a person would look for it."""
+        return place(self.source, self.first_line, row)
+
+    def require_usable(self) -> None:
+        """Refuse the first cell that cannot be used, by name and place."""
+        if len(self) and min(self.item.min(), self.annotator.min()) >= 0 and not self.state.any():
+            return
+        for column, codes, names in (
+            ("item", self.item, self.items),
+            ("annotator", self.annotator, self.annotators),
+        ):
+            _refuse(self, codes == BLANK, f"the {column} is blank", "every label needs one")
+            _refuse(self, codes < 0, f"this {column} is not among the {len(names)} given", "")
+        _refuse(
+            self,
+            self.state == EMPTY,
+            "the label is blank",
+            'drop such rows with missing="" (command line: --missing "")',
+        )
+        if self.classes is not None:
+            known = short_list(self.classes.names)
+            _refuse(self, self.state == OUTSIDE, "the label is outside the classes", known)
+        _refuse(self, self.state == INFINITE, "the label is infinite", "give a finite number")
+
+
+def place(source: str, first_line: int | None, row: int) -> str:
+    """Where a row stands: its line where the file has one per row, its number otherwise.
+
+    >>> place("labels.csv", 2, 0), place("", None, 4)
+    ('labels.csv, line 2', 'row 5')
+    """
+    where = f"row {row + 1}" if first_line is None else f"line {row + first_line}"
+    return f"{source}, {where}" if source else where
+
+
+def encode_rows(
+    item: Any,
+    annotator: Any,
+    label: Any,
+    *,
+    kind: Kind | None = None,
+    items: Iterable[Any] | None = None,
+    annotators: Iterable[Any] | None = None,
+    classes: Iterable[Any] | None = None,
+    missing: Iterable[Any] = (),
+    source: str = "",
+    first_line: int | None = None,
+) -> Rows:
+    """Encode three columns; names listed in `items` and `annotators` fix their order."""
+    if not len(item) == len(annotator) == len(label):
+        raise DataError(
+            "item, annotator and label differ in length: "
+            f"{len(item)}, {len(annotator)}, {len(label)}"
+        )
+    try:
+        labels = encode_labels(label, kind=kind, classes=classes, missing=missing)
+    except MixedLabelsError as error:
+        raise DataError(f"{place(source, first_line, error.row)}: {error}") from None
+    item_codes, item_names = _encode_names(item, "item", items)
+    annotator_codes, annotator_names = _encode_names(annotator, "annotator", annotators)
+    return Rows(
+        item_codes,
+        annotator_codes,
+        labels.values,
+        labels.state,
+        item_names,
+        annotator_names,
+        labels.classes,
+        source,
+        first_line,
+    )
+
+
+def _encode_names(
+    values: Any,
+    noun: str,
+    given: Iterable[Any] | None,
+) -> tuple[Codes, Vocabulary]:
+    codes, found = encode(values, noun)
+    if given is None:
+        return codes, found
+    names = Vocabulary.of(given, noun)
+    recode = np.append(names.codes(found.names.tolist()), [BLANK, -1]).astype(np.int32)
+    return recode[codes], names
+
+
+def _refuse(rows: Rows, broken: AnyArray, what: str, remedy: str) -> None:
+    bad = np.flatnonzero(broken)
+    if len(bad):
+        others = f" (and {len(bad) - 1} more rows)" if len(bad) > 1 else ""
+        tail = f"; {remedy}" if remedy else ""
+        raise DataError(f"{rows.place(int(bad[0]))}: {what}{others}{tail}")

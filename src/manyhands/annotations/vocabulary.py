@@ -1,0 +1,215 @@
+"""Names become integer codes once, at the door, and names again only in what a person reads."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from manyhands.core.arrays import AnyArray, Codes, read_only
+from manyhands.core.errors import DataError
+from manyhands.core.registry import nearest_names
+
+BLANK = -2  # the code of a cell that holds nothing
+
+_WHOLE_NUMBER = r"^(?:0|-?[1-9][0-9]{0,17})$"
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The names behind codes 0, 1, 2 ...: whole numbers, or strings; sorted when made from data.
+
+    >>> Vocabulary.of(["cat", "dog"]).codes(["dog", "cow"]).tolist()
+    [1, -1]
+    """
+
+    names: AnyArray
+    noun: str = "name"
+
+    @classmethod
+    def of(cls, names: Iterable[Any], noun: str = "name") -> "Vocabulary":
+        """A vocabulary in the given order; a name given twice is refused."""
+        array = tidy_names(list(names))
+        if len(set(array.tolist())) != len(array):
+            raise DataError(f"a {noun} is listed twice among {short_list(array.tolist())}")
+        return cls(read_only(array), noun)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and np.array_equal(self.names, other.names)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def is_whole_numbers(self) -> bool:
+        """Whether the names are integers."""
+        return self.names.dtype.kind == "i"
+
+    @cached_property
+    def _code_of(self) -> dict[str, int]:
+        return {str(name): code for code, name in enumerate(self.names.tolist())}
+
+    def codes(self, names: Iterable[Any]) -> Codes:
+        """The code of every name, -1 for a name that is not here; 7 and "7" are the same name."""
+        return np.array([self._code_of.get(_text(name), -1) for name in names], dtype=np.int32)
+
+    def code(self, name: object) -> int:
+        """The code of one name, or an error that lists the nearest ones."""
+        code = self._code_of.get(_text(name), -1)
+        if code < 0:
+            near = nearest_names(str(name), self._code_of)
+            hint = f"nearest: {', '.join(near)}" if near else f"known: {short_list(self.names)}"
+            raise DataError(f"no {self.noun} {name!r}; {hint}")
+        return code
+
+    def extended(self, more: "Vocabulary") -> "Vocabulary":
+        """These names in their order, then those of the other that are new."""
+        fresh = more.names[self.codes(more.names.tolist()) < 0]
+        if len(fresh) == 0:
+            return self
+        if self.names.dtype != fresh.dtype:
+            everything = [str(name) for name in [*self.names.tolist(), *fresh.tolist()]]
+            return Vocabulary(read_only(np.array(everything, dtype=object)), self.noun)
+        return Vocabulary(read_only(np.concatenate([self.names, fresh])), self.noun)
+
+
+def encode(values: Any, noun: str) -> tuple[Codes, Vocabulary]:
+    """Codes (`BLANK` for an empty cell) and the sorted vocabulary of a column of names.
+
+    Whole numbers sort as numbers, everything else as text, so the order of rows never matters.
+
+    >>> codes, names = encode(["b", "a", None, "b"], "item")
+    >>> codes.tolist(), names.names.tolist()
+    ([1, 0, -2, 1], ['a', 'b'])
+    """
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        return _encode_whole_numbers(values, noun)
+    encoded = as_arrow(values)
+    if pa.types.is_integer(encoded.type) and encoded.null_count == 0:
+        return _encode_whole_numbers(encoded.to_numpy(), noun)
+    return _encode_arrow(encoded, noun)
+
+
+def as_arrow(values: Any) -> pa.Array:
+    """A column as one arrow array of whole numbers, floats, or text."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if not isinstance(values, pa.Array):
+        try:
+            values = pa.array(values, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            values = pa.array([None if _is_blank(v) else _text(v) for v in values])
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if pa.types.is_floating(values.type):
+        values = _whole_floats_as_integers(values)
+    if not pa.types.is_dictionary(values.type) and not pa.types.is_integer(values.type):
+        values = _as_text(values)
+    return values
+
+
+def tidy_names(names: Sequence[Any] | AnyArray) -> AnyArray:
+    """Names as whole numbers where all of them are written as such, as text otherwise.
+
+    >>> tidy_names(["1", "20"]).tolist(), tidy_names(["1", "007"]).tolist()
+    ([1, 20], ['1', '007'])
+    """
+    if isinstance(names, np.ndarray) and names.dtype.kind in "iu":
+        return names.astype(np.int64)
+    texts = [_text(name) for name in names]
+    whole = re.compile(_WHOLE_NUMBER)
+    if texts and all(whole.match(text) for text in texts):
+        return np.array(texts, dtype=np.int64)
+    return np.array(texts, dtype=object)
+
+
+def short_list(names: Iterable[Any], most: int = 6) -> str:
+    """The first few names, for an error message.
+
+    >>> short_list(range(9), most=3)
+    '0, 1, 2 and 6 more'
+    """
+    everything = [str(name) for name in names]
+    shown = ", ".join(everything[:most])
+    return shown + (f" and {len(everything) - most} more" if len(everything) > most else "")
+
+
+def _encode_whole_numbers(values: AnyArray, noun: str) -> tuple[Codes, Vocabulary]:
+    if len(values) and values.min() >= 0 and values.max() < 4 * len(values) + 1024:
+        # Codes already, or nearly: mark what occurs instead of sorting everything.
+        occurs = np.zeros(int(values.max()) + 1, dtype=bool)
+        occurs[values] = True
+        if occurs.all():
+            codes, names = values.astype(np.int32, copy=False), np.arange(len(occurs))
+        else:
+            names = np.flatnonzero(occurs)
+            codes = (np.cumsum(occurs, dtype=np.int32) - 1)[values]
+    else:
+        names, inverse = np.unique(values, return_inverse=True)
+        codes = inverse.astype(np.int32)
+    return codes.astype(np.int32, copy=False), Vocabulary(
+        read_only(names.astype(np.int64, copy=False)), noun
+    )
+
+
+def _encode_arrow(values: pa.Array, noun: str) -> tuple[Codes, Vocabulary]:
+    if not pa.types.is_dictionary(values.type):
+        values = values.dictionary_encode()
+    words = values.dictionary
+    words = words if pa.types.is_integer(words.type) else _as_text(words)
+    blank = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(_as_text(words)), ""), True)
+    rank, names = _sorted_names(words.filter(pc.invert(blank)))
+    code_of_word = np.full(len(words) + 1, BLANK, dtype=np.int32)
+    code_of_word[:-1][~blank.to_numpy(zero_copy_only=False)] = rank
+    index = values.indices
+    if index.null_count:
+        index = pc.fill_null(index, len(words))
+    return code_of_word[index.to_numpy()], Vocabulary(read_only(names), noun)
+
+
+def _sorted_names(words: pa.Array) -> tuple[Codes, AnyArray]:
+    """The rank of every distinct word, and the sorted names; equal words share a rank."""
+    if len(words) == 0:
+        return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=object)
+    whole = pa.types.is_integer(words.type)
+    if not whole and pc.all(pc.match_substring_regex(words, _WHOLE_NUMBER)).as_py():
+        words = words.cast(pa.int64())
+    again = words.dictionary_encode()  # a dictionary may hold a word twice
+    order = pc.sort_indices(again.dictionary).to_numpy()
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    distinct = again.dictionary.take(pa.array(order))
+    if pa.types.is_integer(words.type):
+        names = distinct.to_numpy().astype(np.int64)
+    else:
+        names = distinct.to_numpy(zero_copy_only=False).astype(object)
+    return rank[again.indices.to_numpy()], names
+
+
+def _as_text(values: pa.Array) -> pa.Array:
+    return values if pa.types.is_string(values.type) else values.cast(pa.string())
+
+
+def _whole_floats_as_integers(values: pa.Array) -> pa.Array:
+    # A column of whole numbers with holes arrives as floats from most tools.
+    finite = pc.fill_null(pc.is_finite(values), True)
+    if not pc.all(finite).as_py():
+        return values
+    whole = pc.all(pc.equal(values, pc.floor(values))).as_py()
+    return values.cast(pa.int64()) if whole in (True, None) else values
+
+
+def _text(name: object) -> str:
+    if isinstance(name, float | np.floating) and float(name).is_integer():
+        return str(int(name))
+    return str(name)
+
+
+def _is_blank(value: object) -> bool:
+    return value is None or (isinstance(value, float) and np.isnan(value))

@@ -1,0 +1,92 @@
+"""manyhands aggregate: labels -> consensus and annotators."""
+
+from typing import Annotated
+
+import typer
+
+import manyhands as mh
+from manyhands.cli.options import Json, LabelsFile, OutFile, Reading, Truth, takes_reading
+from manyhands.cli.output import put_table, records, remark, say, say_json
+from manyhands.cli.reading import consensus_by_name
+
+
+@takes_reading
+def aggregate(
+    labels: LabelsFile,
+    method: Annotated[
+        str | None,
+        typer.Option(help="How: majority, dawid-skene, one-coin, glad, worker-clustering; for "
+                     "numbers mean, median, gaussian. [default: dawid-skene, or gaussian]"),
+    ] = None,
+    out: OutFile = "-",
+    annotators: Annotated[
+        str | None, typer.Option(help="Where to write the table of annotators.")
+    ] = None,
+    truth: Truth = None,
+    known: Annotated[
+        str | None, typer.Option(help="Table item, truth: truths the method may use as certain.")
+    ] = None,
+    duplicates: Annotated[
+        str, typer.Option(help="Repeated (item, annotator): keep, first, last or refuse.")
+    ] = "keep",
+    json: Json = False,
+    reading: Reading = Reading(),  # noqa: B008 - frozen
+) -> None:  # fmt: skip
+    """Turn labels into a consensus: the label of every item, how sure it is, who is how good.
+
+    Example: manyhands aggregate labels.csv --out consensus.csv --annotators people.csv
+    """
+    consensus = consensus_by_name(labels, method, known, duplicates, reading)
+    scores = consensus.score(mh.io.read_truth(truth)).as_dict() if truth else {}
+    if annotators:
+        put_table(consensus.annotator_columns(), annotators)
+    if out != "-" or not json:
+        put_table(consensus.item_columns(), out)
+    if json:
+        content = {"summary": _summary(consensus), "scores": scores}
+        rows = {"consensus": records(consensus.item_columns())} if out == "-" else {}
+        say_json(content | rows)
+        return
+    tell = remark if out == "-" else say
+    for line in _lines(consensus, scores):
+        tell(line)
+
+
+def _summary(consensus: "mh.Consensus") -> dict[str, object]:
+    ann = consensus.annotations
+    return {
+        "method": mh.aggregation.name_of(consensus.method),
+        "kind": ann.kind,
+        "items": ann.n_items,
+        "annotators": ann.n_annotators,
+        "labels": ann.n_annotations,
+        "classes": ann.classes.tolist(),
+        "iterations": consensus.n_iterations,
+        "converged": consensus.converged,
+        "ties": int(consensus.tied.sum()),
+        "mean_confidence": float(consensus.confidence.mean()),
+        "confidence_is_calibrated": False,
+    }
+
+
+def _lines(consensus: "mh.Consensus", scores: dict[str, float]) -> list[str]:
+    ann = consensus.annotations
+    name = mh.aggregation.name_of(consensus.method)
+    lines = [
+        f"{name}: {ann.n_annotations} labels of {ann.n_items} items "
+        f"by {ann.n_annotators} annotators"
+    ]
+    if ann.kind == "classes" and ann.n_classes == 1:
+        lines.append(
+            f"note: there is only one class, {ann.classes[0]!r}; there is nothing to decide"
+        )
+    if consensus.tied.any():
+        lines.append(f"ties: {int(consensus.tied.sum())} items (column tied)")
+    if not consensus.converged:
+        lines.append(f"note: not converged after {consensus.n_iterations} steps")
+    lines.append(
+        f"mean confidence {consensus.confidence.mean():.3f} (the model's own, not calibrated)"
+    )
+    if scores:
+        lines.append(", ".join(f"{key} {value:.4g}" for key, value in scores.items()))
+    return lines

@@ -1,0 +1,23 @@
+"""What every room stands on: errors, settings checks, seeds, registries, threads, kernels."""
+
+from manyhands.core.errors import (
+    DataError,
+    ManyhandsError,
+    SettingError,
+    UnknownNameError,
+)
+from manyhands.core.registry import Registry, nearest_names
+from manyhands.core.seeds import generator
+from manyhands.core.settings import require, require_choice
+
+__all__ = [
+    "DataError",
+    "ManyhandsError",
+    "Registry",
+    "SettingError",
+    "UnknownNameError",
+    "generator",
+    "nearest_names",
+    "require",
+    "require_choice",
+]

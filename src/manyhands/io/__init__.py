@@ -1,0 +1,22 @@
+"""Files <-> annotations."""
+
+from manyhands.io.convert import copy_table, is_table, write_annotations
+from manyhands.io.labels import LABEL_FORMATS, LAYOUTS, read_annotations, read_rows
+from manyhands.io.tables import FORMATS, write_stream, write_table
+from manyhands.io.truth import read_truth
+from manyhands.io.whole import whole_file
+
+__all__ = [
+    "FORMATS",
+    "LABEL_FORMATS",
+    "LAYOUTS",
+    "copy_table",
+    "is_table",
+    "read_annotations",
+    "read_rows",
+    "read_truth",
+    "whole_file",
+    "write_annotations",
+    "write_stream",
+    "write_table",
+]

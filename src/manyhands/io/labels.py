@@ -1,0 +1,208 @@
+"""Label files of every layout -> rows -> annotations."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manyhands.annotations import Annotations, Duplicates, Kind, Rows
+from manyhands.annotations.annotations import as_codes
+from manyhands.annotations.columns import find_column, find_columns
+from manyhands.annotations.dense import dense_cells
+from manyhands.annotations.rows import encode_rows
+from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import DataError
+from manyhands.core.settings import require_choice
+from manyhands.io.csv_text import not_text, one_line_per_row
+from manyhands.io.tables import SUFFIXES, Table, existing, format_of
+
+LABEL_SUFFIXES = SUFFIXES | {".txt": "txt", ".npy": "npy", ".json": "json"}
+LABEL_FORMATS = tuple(dict.fromkeys(LABEL_SUFFIXES.values()))
+LAYOUTS = ("long", "wide", "dense")
+DENSE_MISSING = (-1, "?", "")
+
+
+def read_annotations(
+    path: str | Path,
+    *,
+    format: str | None = None,
+    layout: str | None = None,
+    item: str | None = None,
+    annotator: str | None = None,
+    label: str | None = None,
+    kind: Kind | None = None,
+    classes: Iterable[Any] | None = None,
+    missing: Any = None,
+    duplicates: Duplicates = "keep",
+    encoding: str = "utf-8",
+) -> Annotations:
+    """Read a file of labels.
+
+    The suffix decides the format (.csv .tsv .parquet .jsonl: tables; .txt .npy: a dense matrix;
+    .json: {item: {annotator: label}}) unless `format` does. A table is long, a row per label,
+    with its three columns found by name or given; `layout="wide"` means a row per item and a
+    column per annotator, `layout="dense"` the same without a header.
+
+    In a long table a blank label is an error unless `missing` names what to drop ("" for blank).
+    In a matrix -1, "?" and blank mean "no label" unless `missing` says otherwise.
+    """
+    rows = read_rows(
+        path,
+        format=format,
+        layout=layout,
+        item=item,
+        annotator=annotator,
+        label=label,
+        kind=kind,
+        classes=classes,
+        missing=missing,
+        encoding=encoding,
+    )
+    return Annotations.from_rows(rows, duplicates=duplicates)
+
+
+def read_rows(
+    path: str | Path,
+    *,
+    format: str | None = None,
+    layout: str | None = None,
+    item: str | None = None,
+    annotator: str | None = None,
+    label: str | None = None,
+    kind: Kind | None = None,
+    classes: Iterable[Any] | None = None,
+    missing: Any = None,
+    encoding: str = "utf-8",
+) -> Rows:
+    """The rows of a label file as they stand, faulty ones included; see `read_annotations`."""
+    found = existing(path)
+    file_format = format_of(found, format, LABEL_SUFFIXES)
+    if layout is not None:
+        require_choice("layout", layout, LAYOUTS)
+    dense = file_format in {"txt", "npy"} or layout == "dense"
+    codes = list(DENSE_MISSING) if missing is None else as_codes(missing)
+    settings: dict[str, Any] = {"kind": kind, "classes": classes, "source": str(found)}
+    if dense:
+        return _dense_rows(_matrix(found, file_format, encoding), codes, settings)
+    if file_format == "json":
+        return _dict_rows(_json_object(found), as_codes(missing or ()), settings)
+    table = Table(found, file_format, encoding)
+    if layout == "wide":
+        return _wide_rows(table, item, codes, settings)
+    return _long_rows(
+        table, (item, annotator, label), as_codes(() if missing is None else missing), settings
+    )
+
+
+def _long_rows(
+    table: Table, given: tuple[str | None, ...], missing: list[Any], settings: dict[str, Any]
+) -> Rows:
+    try:
+        names = find_columns(table.columns, *given)
+    except DataError as error:
+        raise DataError(f"{table.path}: {error}{_layout_hint(table)}") from None
+    columns = table.select(names)
+    lines = table.format in {"csv", "tsv"} and one_line_per_row(table.path)
+    return encode_rows(
+        *(columns[name] for name in names),
+        missing=missing,
+        first_line=2 if lines else None,
+        **settings,
+    )
+
+
+def _layout_hint(table: Table) -> str:
+    if len(table.columns) == 1 and any(mark in table.columns[0] for mark in ";\t|"):
+        return " (the file seems to be separated by something else than its suffix says)"
+    if len(table.columns) > 3:
+        return " (a table with a column per annotator needs --layout wide)"
+    return ""
+
+
+def _wide_rows(
+    table: Table, item: str | None, missing: list[Any], settings: dict[str, Any]
+) -> Rows:
+    try:
+        item = find_column(table.columns, "item", item) if item else table.columns[0]
+    except DataError as error:
+        raise DataError(f"{table.path}: {error}") from None
+    annotators = [name for name in table.columns if name != item]
+    if len(set(annotators)) < len(annotators) or not annotators:
+        raise DataError(
+            f"{table.path}: every column but {item!r} must be one annotator, named once"
+        )
+    columns = table.select([item, *annotators])
+    grid = np.array([columns[name].to_pylist() for name in annotators], dtype=object).T
+    names = columns[item].to_pylist()
+    if len(set(names)) < len(names):
+        raise DataError(f"{table.path}: an item has more than one row; in a wide table it has one")
+    return _dense_rows(grid, missing, settings | {"items": names, "annotators": annotators})
+
+
+def _dense_rows(grid: AnyArray, missing: list[Any], settings: dict[str, Any]) -> Rows:
+    cells = dense_cells(grid, missing)
+    items = settings.get("items", range(cells.n_rows))
+    annotators = settings.get("annotators", range(cells.n_columns))
+    named = settings | {"items": items, "annotators": annotators}
+    item_names = np.asarray(items, dtype=object) if "items" in settings else np.arange(cells.n_rows)
+    annotator_names = (
+        np.asarray(annotators, dtype=object)
+        if "annotators" in settings
+        else np.arange(cells.n_columns)
+    )
+    return encode_rows(item_names[cells.row], annotator_names[cells.column], cells.label, **named)
+
+
+def _matrix(path: Path, file_format: str, encoding: str) -> AnyArray:
+    """A matrix without header: whitespace or comma separated text, or a .npy array."""
+    if file_format == "npy":
+        try:
+            loaded: AnyArray = np.load(path, allow_pickle=False)
+        except (ValueError, EOFError, OSError):
+            raise DataError(f"{path}: not a .npy array, or cut short") from None
+        return loaded
+    separator = {"csv": ",", "tsv": "\t"}.get(file_format)
+    try:
+        lines = path.read_text(encoding=encoding).splitlines()
+    except (UnicodeError, LookupError):
+        raise not_text(path, encoding) from None
+    cells = [line.split(separator) for line in lines if line.strip()]
+    if not cells:
+        raise DataError(f"{path}: the file is empty")
+    for number, row in enumerate(cells, 1):
+        if len(row) != len(cells[0]):
+            raise DataError(
+                f"{path}, line {number}: {len(row)} cells where line 1 has {len(cells[0])}; "
+                "a matrix needs equally many in every line; the file may be cut short"
+            )
+    try:
+        return np.array(cells, dtype=np.float64)
+    except ValueError:
+        return np.array(cells, dtype=object)
+
+
+def _json_object(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not JSON ({error}); the file may be cut short") from None
+    if not isinstance(found, dict) or not all(isinstance(said, dict) for said in found.values()):
+        raise DataError(f"{path}: expected {{item: {{annotator: label}}}}; for rows use .jsonl")
+    if not any(found.values()):
+        raise DataError(f"{path}: holds no label")
+    return found
+
+
+def _dict_rows(
+    labels: dict[str, dict[str, Any]], missing: list[Any], settings: dict[str, Any]
+) -> Rows:
+    return encode_rows(
+        [item for item, said in labels.items() for _ in said],
+        [annotator for said in labels.values() for annotator in said],
+        [label for said in labels.values() for label in said.values()],
+        items=list(labels),
+        missing=missing,
+        **settings,
+    )
