@@ -45,6 +45,7 @@ class Aggregator(ABC, Generic[P]):
             quality=quality,
             annotator_traits=self._annotator_traits(parameters),
             objective=(),
+            temperature=1.0,
             **self._beliefs(evidence, parameters),
         )
 

@@ -1,7 +1,7 @@
 """What aggregation believes: about every item, and about every annotator."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,16 @@ from manyhands.aggregation.quality import Quality
 from manyhands.annotations import Annotations
 from manyhands.annotations.frames import make_frame
 from manyhands.core.arrays import AnyArray, Bools, Floats
-from manyhands.evaluation import ClassScorecard, NumberScorecard, score_classes, score_numbers
+from manyhands.core.errors import DataError
+from manyhands.evaluation import (
+    ClassScorecard,
+    NumberScorecard,
+    fit_temperature,
+    score_classes,
+    score_numbers,
+    tempered,
+)
+from manyhands.evaluation.scorecard import matched
 
 if TYPE_CHECKING:
     from manyhands.aggregation.base import Aggregator
@@ -25,8 +34,9 @@ class Consensus:
 
     For classes, `probabilities` has shape (i, k) and `confidence` is the probability of the
     label; these are the model's own probabilities, as good as the model: they are not calibrated
-    against truth. For numbers, `spread` is the standard deviation of what is believed about the
-    item's value, and `confidence` the share of variance that is signal rather than doubt.
+    (real crowds make the same mistakes, which models take for independent) unless `calibrated`
+    has set a temperature. For numbers, `spread` is the standard deviation of what is believed
+    about the item's value, and `confidence` the share of variance that is signal rather than doubt.
     """
 
     method: "Aggregator[Any]"
@@ -41,6 +51,7 @@ class Consensus:
     annotator_traits: Mapping[str, AnyArray] = field(default_factory=dict)
     objective: tuple[float, ...] = ()
     converged: bool = True
+    temperature: float = 1.0
 
     @property
     def annotations(self) -> Annotations:
@@ -179,6 +190,23 @@ class Consensus:
             return score_numbers(items, self._numbers, truth)
         return score_classes(
             items, classes, self.probabilities, self.labels, self.confidence, truth
+        )
+
+    def calibrated(self, truth: Mapping[Any, Any]) -> "Consensus":
+        """The same consensus with its probabilities tempered to fit some truths.
+
+        Labels stay as they are; confidence becomes what it was on items like these.
+        """
+        classes = self.annotations.class_vocabulary
+        if self.probabilities is None or classes is None:
+            raise DataError("only class probabilities can be calibrated; these labels are numbers")
+        row, names = matched(self.annotations.item_vocabulary, truth)
+        code = np.array([classes.code(name) for name in names], dtype=np.int32)
+        temperature = fit_temperature(code, self.probabilities[row])
+        return replace(
+            self,
+            probabilities=tempered(self.probabilities, temperature),
+            temperature=self.temperature * temperature,
         )
 
     def __repr__(self) -> str:

@@ -62,7 +62,7 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
     """
 
     prior: Literal["pooled", "flat"] = "pooled"
-    prior_strength: float = 5.0
+    prior_strength: float = 10.0
     class_pseudo_count: float = 1.0
     prior_confusions: Mapping[Any, Any] | None = None
     start: Literal["majority", "spectral"] = "majority"

@@ -158,7 +158,8 @@ def expect_values(evidence: Evidence, parameters: GaussianParameters) -> Values:
     labelled = precision_i > 0
     safe_i = np.where(labelled, precision_i, 1.0)
     mean_i = np.where(labelled, item_sums(ann, precision_n * clean_n) / safe_i, parameters.centre)
-    variance_i = np.where(labelled, 1.0 / safe_i, parameters.between)
+    stranger = parameters.between + parameters.crowd_variance
+    variance_i = np.where(labelled, 1.0 / safe_i, stranger)
     is_known = evidence.is_known
     if is_known.any():
         mean_i = np.where(is_known, evidence.known, mean_i)

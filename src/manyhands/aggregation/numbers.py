@@ -100,7 +100,8 @@ def summarise(annotations: Annotations) -> NumberSummary:
     total = float(np.var(annotations.label))
     repeated = bool((n_i > 1).any())
     within = float(off_n.sum() / free) if repeated else total / 2
-    floor = 1e-12 * max(total, 1e-300)
+    # Labels that are all equal still need a scale: that of the labels themselves.
+    floor = 1e-9 * (total or float(np.abs(annotations.label).max()) ** 2 or 1.0)
     between = total - min(within, total)
     return NumberSummary(float(annotations.label.mean()), max(between, floor), max(within, floor))
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from manyhands.annotations.columns import find_columns
-from manyhands.annotations.dense import dense_cells, fill_grid
+from manyhands.annotations.dense import dense_cells, fill_grid, require_unused
 from manyhands.annotations.duplicates import DUPLICATES, Duplicates, kept_positions
-from manyhands.annotations.frames import backend_of, column_of, columns_of, make_frame
+from manyhands.annotations.frames import make_frame, open_frame
 from manyhands.annotations.grouping import group_offsets, pair_order, stable_order
-from manyhands.annotations.labels import USED, Kind
-from manyhands.annotations.rows import Rows, encode_rows
+from manyhands.annotations.labels import USED, Kind, classes_as_numbers, numbers_as_classes
+from manyhands.annotations.rows import Rows, encode_rows, joined_rows
 from manyhands.annotations.vocabulary import Vocabulary
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets, read_only
 from manyhands.core.errors import DataError
@@ -112,12 +112,13 @@ class Annotations:
         duplicates: Duplicates = "keep",
     ) -> "Annotations":
         """From a long table of pandas, polars, pyarrow ...; columns not named are found by name."""
-        names = find_columns(columns_of(frame), item, annotator, label)
-        columns = [column_of(frame, name) for name in names]
+        table = open_frame(frame)
+        names = find_columns(table.columns, item, annotator, label)
+        columns = [table.get_column(name).to_arrow() for name in names]
         made = cls.from_arrays(
             *columns, kind=kind, classes=classes, missing=missing, duplicates=duplicates
         )
-        return replace(made, backend=backend_of(frame))
+        return replace(made, backend=str(table.implementation))
 
     @classmethod
     def from_dense(
@@ -136,15 +137,15 @@ class Annotations:
         3
         """
         cells = dense_cells(matrix, as_codes(missing))
+        item_names = cells.row_names(items)
+        annotator_names = cells.column_names(annotators)
         return cls.from_arrays(
-            cells.row if items is None else np.asarray(items, dtype=object)[cells.row],
-            cells.column
-            if annotators is None
-            else np.asarray(annotators, dtype=object)[cells.column],
+            item_names[cells.row],
+            annotator_names[cells.column],
             cells.label,
             kind=kind,
-            items=range(cells.n_rows) if items is None else items,
-            annotators=range(cells.n_columns) if annotators is None else annotators,
+            items=item_names,
+            annotators=annotator_names,
             classes=classes,
         )
 
@@ -208,17 +209,17 @@ class Annotations:
     @cached_property
     def item_offsets(self) -> Offsets:
         """Annotations of item i stand at `item_offsets[i]` up to `item_offsets[i + 1]`."""
-        return group_offsets(self.item, self.n_items)
+        return read_only(group_offsets(self.item, self.n_items))
 
     @cached_property
     def annotator_offsets(self) -> Offsets:
         """Where each annotator's run starts in `annotator_order`."""
-        return group_offsets(self.annotator, self.n_annotators)
+        return read_only(group_offsets(self.annotator, self.n_annotators))
 
     @cached_property
     def annotator_order(self) -> Codes:
         """Positions of annotations sorted by annotator, items ascending within each."""
-        return stable_order(self.annotator, self.n_annotators)
+        return read_only(stable_order(self.annotator, self.n_annotators))
 
     @property
     def labels_per_item(self) -> Offsets:
@@ -303,7 +304,11 @@ class Annotations:
         return make_frame(columns, self.backend)
 
     def to_dense(self, missing: Any = -1) -> AnyArray:
-        """The (item, annotator) matrix of label names; costs n_items x n_annotators cells."""
+        """The (item, annotator) matrix of label names; costs n_items x n_annotators cells.
+
+        Of repeated labels of a pair the last stays; `missing` must not be a label itself.
+        """
+        require_unused(missing, self.label if self.class_vocabulary is None else self.classes)
         shape = (self.n_items, self.n_annotators)
         return fill_grid(shape, self.item, self.annotator, self.label_names(), missing)
 
@@ -312,45 +317,28 @@ class Annotations:
         if kind == self.kind:
             return self
         if self.class_vocabulary is None:
-            if np.any(self.label % 1 != 0):
-                raise DataError(
-                    "labels are numbers with decimals where classes are needed; "
-                    "use a method for numbers: gaussian, mean or median"
-                )
-            names, codes = np.unique(self.label.astype(np.int64), return_inverse=True)
-            return replace(
-                self,
-                label=read_only(codes.astype(np.int32)),
-                class_vocabulary=Vocabulary(read_only(names), "class"),
-            )
-        if not self.class_vocabulary.is_whole_numbers:
-            raise DataError(
-                f"labels are classes ({self.classes[0]!r} ...) where numbers are needed; "
-                "use a method for classes such as dawid-skene"
-            )
-        return replace(
-            self,
-            label=read_only(self.classes.astype(np.float64)[self.label]),
-            class_vocabulary=None,
-        )
+            codes, classes = numbers_as_classes(self.label)
+            return replace(self, label=read_only(codes), class_vocabulary=classes)
+        numbers = classes_as_numbers(self.label, self.class_vocabulary)
+        return replace(self, label=read_only(numbers), class_vocabulary=None)
 
     def extended(self, more: "Annotations") -> "Annotations":
         """These annotations and more; old names keep their codes, new names get the next ones."""
         more = more.as_kind(self.kind)
-        items = self.item_vocabulary.extended(more.item_vocabulary)
-        annotators = self.annotator_vocabulary.extended(more.annotator_vocabulary)
-        label: AnyArray = np.concatenate([self.label, more.label])
-        classes = self.class_vocabulary
-        if classes is not None and more.class_vocabulary is not None:
-            classes = classes.extended(more.class_vocabulary)
-            recode = classes.codes(more.classes.tolist())
-            label = np.concatenate([self.label, recode[more.label]])
-        item = np.concatenate([self.item, items.codes(more.items.tolist())[more.item]])
-        annotator = np.concatenate(
-            [self.annotator, annotators.codes(more.annotators.tolist())[more.annotator]]
+        rows = joined_rows(
+            *(
+                Rows(
+                    each.item,
+                    each.annotator,
+                    each.label,
+                    np.zeros(len(each.item), dtype=np.int8),
+                    each.item_vocabulary,
+                    each.annotator_vocabulary,
+                    each.class_vocabulary,
+                )
+                for each in (self, more)
+            )
         )
-        state = np.zeros(len(item), dtype=np.int8)
-        rows = Rows(item, annotator, label, state, items, annotators, classes)
         return replace(Annotations.from_rows(rows), backend=self.backend)
 
 

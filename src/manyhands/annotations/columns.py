@@ -24,30 +24,32 @@ WORDS = {
 _FILLERS = {"id", "ids", "name", "no", "nr", "number", "code", "key", "idx", "index", "uid", "uuid"}
 
 
-def find_column(columns: Sequence[str], role: str, given: str | None = None) -> str:
+def find_column(
+    columns: Sequence[str], role: str, given: str | None = None, remedy: str = ""
+) -> str:
     """The column that plays a role: the one given, or the only best match by name.
+
+    `remedy` says what to do when there is none; without it, to name the column.
 
     >>> find_column(["task_id", "WorkerId", "answer"], "annotator")
     'WorkerId'
     """
-    option = f"--{role}" if role != "truth" else "column"
     if given is not None:
         if list(columns).count(given) > 1:
             raise DataError(f"the column {given!r} appears more than once; rename one of them")
         if given not in columns:
-            near = nearest_names(given, columns)
+            near = nearest_names(str(given), map(str, columns))
             hint = f"did you mean {' or '.join(near)}?" if near else "there is nothing like it;"
             raise DataError(f"no column {given!r}; {hint} columns: {_listed(columns)}")
         return given
+    naming = f"name it with {role}= (command line: --{role})"
     best = _best(columns, role)
     if len(best) == 1:
         return best[0]
     if best:
-        raise DataError(
-            f"several columns may be the {role}: {_listed(best)}; name one with {option}"
-        )
+        raise DataError(f"several columns may be the {role}: {_listed(best)}; {remedy or naming}")
     raise DataError(
-        f"no column looks like the {role}; name it with {option}; columns: {_listed(columns)}"
+        f"no column looks like the {role}; {remedy or naming}; columns: {_listed(columns)}"
     )
 
 
@@ -78,13 +80,18 @@ def _best(columns: Sequence[str], role: str) -> list[str]:
 
 def _strength(column: str, role: str) -> int:
     """3: the name is the word (and fillers); 2: it holds the word; 1: a bare id."""
-    words = _split(column)
+    words = _split(str(column))
     content = [word for word in words if word not in _FILLERS]
     known = set(WORDS[role]) - {"id"}
-    hits = [word for word in content if word in known or word.rstrip("s") in known]
-    if hits:
+    if any(_is_one_of(known, word) for word in content):
         return 3 if len(content) == 1 else 2
     return 1 if role == "item" and words and not content and "id" in words else 0
+
+
+def _is_one_of(known: set[str], word: str) -> bool:
+    """Whether a word is known as it is, in plural, or run together with a filler ("workerid")."""
+    forms = {word, word.rstrip("s")} | {word.removesuffix(filler) for filler in _FILLERS}
+    return not forms.isdisjoint(known)
 
 
 def _split(column: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Dense matrices, a row per item and a column per annotator: a view with a price."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +20,18 @@ class Cells:
     n_rows: int
     n_columns: int
 
+    def row_names(self, given: Sequence[Any] | None = None) -> AnyArray:
+        """The names of the items: those given, or 0, 1, 2 ..."""
+        return _names("item", self.n_rows, given)
+
+    def column_names(self, given: Sequence[Any] | None = None) -> AnyArray:
+        """The names of the annotators: those given, or 0, 1, 2 ..."""
+        return _names("annotator", self.n_columns, given)
+
 
 def dense_cells(matrix: Any, missing: Iterable[Any]) -> Cells:
     """The labelled cells of a matrix in row order; NaN and None are always missing."""
-    grid = np.asarray(matrix)
+    grid = _as_grid(matrix)
     if grid.ndim != 2:
         raise DataError(f"expected a matrix of items x annotators; got shape {grid.shape}")
     filled = ~_is_missing(grid, list(missing))
@@ -48,12 +56,38 @@ def fill_grid(
     return grid
 
 
+def require_unused(missing: Any, names: AnyArray) -> None:
+    """Refuse a code for "no label" that is a label too."""
+    if _is_missing(names, [missing]).any():
+        raise DataError(
+            f"{missing!r} is to mean that there is no label, but it is a label too; "
+            "choose another code with missing="
+        )
+
+
+def _names(noun: str, n_names: int, given: Sequence[Any] | None) -> AnyArray:
+    if given is None:
+        return np.arange(n_names)
+    if len(given) != n_names:
+        raise DataError(f"{len(given)} {noun}s are named, but the matrix has {n_names}")
+    return np.array([*given, None], dtype=object)[:-1]  # one dimension, whatever the names are
+
+
+def _as_grid(matrix: Any) -> AnyArray:
+    if isinstance(matrix, np.ma.MaskedArray):
+        return np.array(matrix.tolist(), dtype=object)  # None where masked
+    grid = np.asarray(matrix)
+    return grid.astype(str) if grid.dtype.kind == "S" else grid
+
+
 def _is_missing(grid: AnyArray, missing: list[Any]) -> Bools:
     if grid.dtype.kind in "iufb":
         codes = [float(code) for code in missing if _is_number(code)]
         return np.isin(grid, codes) | (np.isnan(grid) if grid.dtype.kind == "f" else False)
-    codes_text = {str(code) for code in missing} | {"", "nan", "NaN", "None"}
-    texts = [str(_plain(value)).strip() in codes_text for value in grid.ravel().tolist()]
+    codes_text = {str(_plain(code)) for code in missing} | {"", "nan", "NaN"}
+    texts = [
+        value is None or str(_plain(value)).strip() in codes_text for value in grid.ravel().tolist()
+    ]
     return np.array(texts, dtype=bool).reshape(grid.shape)
 
 

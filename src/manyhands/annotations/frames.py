@@ -9,19 +9,17 @@ import numpy as np
 from manyhands.core.errors import DataError
 
 
-def columns_of(frame: Any) -> list[str]:
-    """The column names of a frame of any kind."""
-    return [str(name) for name in _eager(frame).columns]
-
-
-def column_of(frame: Any, name: str) -> Any:
-    """One column of a frame of any kind, as arrow data."""
-    return _eager(frame).get_column(name).to_arrow()
-
-
-def backend_of(frame: Any) -> str:
-    """The kind of a frame, by the name of its library."""
-    return str(_eager(frame).implementation)
+def open_frame(frame: Any) -> "nw.DataFrame[Any]":
+    """A frame of any kind behind one interface; a lazy one is computed, once."""
+    try:
+        wrapped = nw.from_native(frame)
+    except nw.exceptions.DuplicateError as error:
+        raise DataError(f"a column name appears twice: {' '.join(str(error).split())}") from None
+    except TypeError:
+        raise DataError(
+            f"expected a table (pandas, polars, pyarrow ...); got {type(frame).__name__}"
+        ) from None
+    return wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
 
 
 def make_frame(columns: Mapping[str, Any], backend: str) -> Any:
@@ -37,13 +35,3 @@ def make_frame(columns: Mapping[str, Any], backend: str) -> Any:
         for name, values in columns.items()
     }
     return nw.from_dict(plain, backend=cast(Any, backend)).to_native()
-
-
-def _eager(frame: Any) -> Any:
-    try:
-        wrapped = nw.from_native(frame)
-    except TypeError:
-        raise DataError(
-            f"expected a table (pandas, polars, pyarrow ...); got {type(frame).__name__}"
-        ) from None
-    return wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped

@@ -1,5 +1,6 @@
 """What a column of labels holds: class codes or numbers, and which cells cannot be used."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -7,7 +8,15 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from manyhands.annotations.vocabulary import BLANK, Vocabulary, encode, tidy_names
+from manyhands.annotations.vocabulary import (
+    BLANK,
+    LARGEST,
+    Vocabulary,
+    encode,
+    short_list,
+    text_of,
+    tidy_names,
+)
 from manyhands.core.arrays import AnyArray, read_only
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require_choice
@@ -19,6 +28,7 @@ KINDS = ("classes", "numbers")
 USED, DROPPED, EMPTY, OUTSIDE, INFINITE = range(5)
 
 _MANY_WHOLE_NUMBERS = 20
+_WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,17})(?:\.0+)?")
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,8 @@ def encode_labels(
     """Read a column of labels; `kind` and `classes` decide where the guess would be wrong.
 
     Numbers are guessed when a label has a decimal part, or when whole numbers go below zero and
-    there are many of them; everything else is classes.
+    there are many of them; everything else is classes. Where all labels are whole, 1.0 is the
+    class 1: that is how most tools write a column of whole numbers with holes.
 
     >>> encode_labels(["yes", "no", "yes"]).values.tolist()
     [1, 0, 1]
@@ -52,12 +63,12 @@ def encode_labels(
     if classes is not None and kind == "numbers":
         raise DataError("classes are listed but the labels are to be numbers; give one of the two")
     missing = list(missing)
-    floats = _float_column(values)
-    if floats is not None and kind != "classes" and classes is None and _decimal(floats, kind):
+    floats = _float_column(values) if kind != "classes" and classes is None else None
+    if floats is not None and (kind == "numbers" or _decimal(floats)):
         return _plain_numbers(floats, missing)
     codes, words = encode(values, "label")
     texts = [str(name) for name in words.names.tolist()]
-    dropped = {"" if _nothing(code) else str(code) for code in missing}
+    dropped = {"" if _nothing(code) else text_of(code) for code in missing}
     state_of_word = np.array([_state(text, dropped) for text in texts] + [0, 0], dtype=np.int8)
     state_of_word[BLANK] = DROPPED if "" in dropped else EMPTY
     state = state_of_word[codes]
@@ -67,7 +78,7 @@ def encode_labels(
     kept = [text for text, use in zip(texts, used, strict=True) if use]
     if (kind or guess_kind(kept, codes, texts)) == "numbers":
         return _numbers(codes, texts, used, state)
-    return _found_classes(codes, words, state, used)
+    return _found_classes(codes, words, state, used, as_written=kind is not None)
 
 
 def guess_kind(kept: list[str], codes: AnyArray, texts: list[str]) -> Kind:
@@ -102,6 +113,28 @@ class MixedLabelsError(DataError):
         )
 
 
+def numbers_as_classes(label: AnyArray) -> tuple[AnyArray, Vocabulary]:
+    """Whole numbers as class codes; numbers with decimals are refused."""
+    if _decimal(label):
+        raise DataError(
+            "labels are numbers with decimals where classes are needed; "
+            "use a method for numbers: gaussian, mean or median"
+        )
+    names, codes = np.unique(label.astype(np.int64), return_inverse=True)
+    return codes.astype(np.int32), Vocabulary(read_only(names), "class")
+
+
+def classes_as_numbers(label: AnyArray, classes: Vocabulary) -> AnyArray:
+    """Classes named by numbers as those numbers; words are refused."""
+    numbers = [_number(str(name)) for name in classes.names.tolist()]
+    if any(number is None or not np.isfinite(number) for number in numbers):
+        raise DataError(
+            f"labels are classes ({short_list(classes.names, 3)}) where numbers are needed; "
+            "use a method for classes such as dawid-skene"
+        )
+    return np.array(numbers, dtype=np.float64)[label]
+
+
 def _given_classes(
     codes: AnyArray, words: Vocabulary, state: AnyArray, classes: Vocabulary
 ) -> LabelColumn:
@@ -112,15 +145,18 @@ def _given_classes(
 
 
 def _found_classes(
-    codes: AnyArray, words: Vocabulary, state: AnyArray, used: AnyArray
+    codes: AnyArray, words: Vocabulary, state: AnyArray, used: AnyArray, *, as_written: bool
 ) -> LabelColumn:
-    if used.all() and words.is_whole_numbers == (tidy_names(words.names).dtype.kind == "i"):
+    if used.all() and words.is_whole_numbers:
         return LabelColumn(codes, state, Vocabulary(words.names, "class"))
     names = tidy_names(words.names[used])  # without a word for "missing", numbers may remain
-    order = np.argsort(names, kind="stable")
+    if not as_written:
+        whole = [_WHOLE.fullmatch(str(name)) for name in names.tolist()]
+        names = tidy_names([found[1] for found in whole if found]) if all(whole) else names
+    distinct, class_of_used = np.unique(names, return_inverse=True)
     class_of_word = np.full(len(words) + 2, -1, dtype=np.int32)
-    class_of_word[np.flatnonzero(used)[order]] = np.arange(len(order), dtype=np.int32)
-    return LabelColumn(class_of_word[codes], state, Vocabulary(read_only(names[order]), "class"))
+    class_of_word[np.flatnonzero(used)] = class_of_used
+    return LabelColumn(class_of_word[codes], state, Vocabulary(read_only(distinct), "class"))
 
 
 def _numbers(codes: AnyArray, texts: list[str], used: AnyArray, state: AnyArray) -> LabelColumn:
@@ -138,14 +174,18 @@ def _numbers(codes: AnyArray, texts: list[str], used: AnyArray, state: AnyArray)
 
 def _float_column(values: Any) -> AnyArray | None:
     if isinstance(values, pa.ChunkedArray | pa.Array) and pa.types.is_floating(values.type):
-        return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+        values = values.to_numpy(zero_copy_only=False)
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-        return values.astype(np.float64, copy=False)
+        return values.astype(np.float64)  # a copy: the caller's array stays the caller's
     return None
 
 
-def _decimal(floats: AnyArray, kind: Kind | None) -> bool:
-    return kind == "numbers" or bool(np.any(floats[~np.isnan(floats)] % 1 != 0))
+def _decimal(floats: AnyArray) -> bool:
+    """Whether these cannot all be whole numbers of 64 bits; NaN is passed over."""
+    finite = floats[np.isfinite(floats)]
+    return bool(
+        np.isinf(floats).any() or np.any(finite % 1 != 0) or np.any(np.abs(finite) >= LARGEST)
+    )
 
 
 def _plain_numbers(floats: AnyArray, missing: list[Any]) -> LabelColumn:
@@ -167,7 +207,7 @@ def _state(text: str, dropped: set[str]) -> int:
 
 def _number(text: str) -> float | None:
     try:
-        return float(text)
+        return None if "_" in text else float(text)
     except ValueError:
         return None
 

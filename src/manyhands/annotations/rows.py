@@ -10,6 +10,7 @@ from manyhands.annotations.labels import (
     EMPTY,
     INFINITE,
     OUTSIDE,
+    USED,
     Kind,
     MixedLabelsError,
     encode_labels,
@@ -21,7 +22,10 @@ from manyhands.core.errors import DataError
 
 @dataclass(frozen=True)
 class Rows:
-    """Parallel columns of codes, one entry per row of the table as it was read."""
+    """Parallel columns of codes, one entry per row of the table as it was read.
+
+    Of a matrix there is one entry per label, and `row_of` tells in which row each stands.
+    """
 
     item: Codes
     annotator: Codes
@@ -32,13 +36,14 @@ class Rows:
     classes: Vocabulary | None
     source: str = ""
     first_line: int | None = None
+    row_of: AnyArray | None = None
 
     def __len__(self) -> int:
         return len(self.item)
 
     def place(self, row: int) -> str:
         """Where a row stands, as a person would look for it."""
-        return place(self.source, self.first_line, row)
+        return place(self.source, self.first_line, _row(row, self.row_of))
 
     def require_usable(self) -> None:
         """Refuse the first cell that cannot be used, by name and place."""
@@ -57,7 +62,7 @@ class Rows:
             'drop such rows with missing="" (command line: --missing "")',
         )
         if self.classes is not None:
-            known = short_list(self.classes.names)
+            known = f"they are {short_list(self.classes.names)}"
             _refuse(self, self.state == OUTSIDE, "the label is outside the classes", known)
         _refuse(self, self.state == INFINITE, "the label is infinite", "give a finite number")
 
@@ -84,8 +89,12 @@ def encode_rows(
     missing: Iterable[Any] = (),
     source: str = "",
     first_line: int | None = None,
+    row_of: AnyArray | None = None,
 ) -> Rows:
     """Encode three columns; names listed in `items` and `annotators` fix their order."""
+    for noun, column in (("item", item), ("annotator", annotator), ("label", label)):
+        if getattr(column, "ndim", 1) != 1:
+            raise DataError(f"the {noun}s must be one column; got an array of {column.shape}")
     if not len(item) == len(annotator) == len(label):
         raise DataError(
             "item, annotator and label differ in length: "
@@ -94,7 +103,8 @@ def encode_rows(
     try:
         labels = encode_labels(label, kind=kind, classes=classes, missing=missing)
     except MixedLabelsError as error:
-        raise DataError(f"{place(source, first_line, error.row)}: {error}") from None
+        where = place(source, first_line, _row(error.row, row_of))
+        raise DataError(f"{where}: {error}") from None
     item_codes, item_names = _encode_names(item, "item", items)
     annotator_codes, annotator_names = _encode_names(annotator, "annotator", annotators)
     return Rows(
@@ -107,7 +117,33 @@ def encode_rows(
         labels.classes,
         source,
         first_line,
+        row_of,
     )
+
+
+def joined_rows(first: Rows, second: Rows) -> Rows:
+    """Rows of one table behind those of another; names of the first keep their codes."""
+    items = first.items.extended(second.items)
+    annotators = first.annotators.extended(second.annotators)
+    label, classes = second.label, first.classes
+    if classes is not None and second.classes is not None:
+        classes = classes.extended(second.classes)
+        label = classes.codes(second.classes.names)[label]
+    return Rows(
+        np.concatenate([first.item, items.codes(second.items.names)[second.item]]),
+        np.concatenate(
+            [first.annotator, annotators.codes(second.annotators.names)[second.annotator]]
+        ),
+        np.concatenate([first.label, label]),
+        np.concatenate([first.state, second.state]),
+        items,
+        annotators,
+        classes,
+    )
+
+
+def _row(entry: int, row_of: AnyArray | None) -> int:
+    return entry if row_of is None else int(row_of[entry])
 
 
 def _encode_names(
@@ -129,3 +165,8 @@ def _refuse(rows: Rows, broken: AnyArray, what: str, remedy: str) -> None:
         others = f" (and {len(bad) - 1} more rows)" if len(bad) > 1 else ""
         tail = f"; {remedy}" if remedy else ""
         raise DataError(f"{rows.place(int(bad[0]))}: {what}{others}{tail}")
+
+
+def used_rows(rows: Rows) -> AnyArray:
+    """Positions of the rows whose cells can all be used."""
+    return np.flatnonzero((rows.state == USED) & (rows.item >= 0) & (rows.annotator >= 0))

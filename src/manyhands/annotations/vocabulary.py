@@ -1,6 +1,7 @@
 """Names become integer codes once, at the door, and names again only in what a person reads."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from manyhands.core.registry import nearest_names
 
 BLANK = -2  # the code of a cell that holds nothing
 
+LARGEST = 2.0**63  # whole numbers of this size and more are kept as text
 _WHOLE_NUMBER = r"^(?:0|-?[1-9][0-9]{0,17})$"
 
 
@@ -34,8 +36,9 @@ class Vocabulary:
     def of(cls, names: Iterable[Any], noun: str = "name") -> "Vocabulary":
         """A vocabulary in the given order; a name given twice is refused."""
         array = tidy_names(list(names))
-        if len(set(array.tolist())) != len(array):
-            raise DataError(f"a {noun} is listed twice among {short_list(array.tolist())}")
+        twice = [name for name, count in Counter(array.tolist()).items() if count > 1]
+        if twice:
+            raise DataError(f"the {noun} {twice[0]!r} is listed twice; list every name once")
         return cls(read_only(array), noun)
 
     def __len__(self) -> int:
@@ -57,11 +60,11 @@ class Vocabulary:
 
     def codes(self, names: Iterable[Any]) -> Codes:
         """The code of every name, -1 for a name that is not here; 7 and "7" are the same name."""
-        return np.array([self._code_of.get(_text(name), -1) for name in names], dtype=np.int32)
+        return np.array([self._code_of.get(text_of(name), -1) for name in names], dtype=np.int32)
 
     def code(self, name: object) -> int:
         """The code of one name, or an error that lists the nearest ones."""
-        code = self._code_of.get(_text(name), -1)
+        code = self._code_of.get(text_of(name), -1)
         if code < 0:
             near = nearest_names(str(name), self._code_of)
             hint = f"nearest: {', '.join(near)}" if near else f"known: {short_list(self.names)}"
@@ -73,6 +76,8 @@ class Vocabulary:
         fresh = more.names[self.codes(more.names.tolist()) < 0]
         if len(fresh) == 0:
             return self
+        if len(self) == 0:
+            return Vocabulary(fresh, self.noun)
         if self.names.dtype != fresh.dtype:
             everything = [str(name) for name in [*self.names.tolist(), *fresh.tolist()]]
             return Vocabulary(read_only(np.array(everything, dtype=object)), self.noun)
@@ -88,7 +93,7 @@ def encode(values: Any, noun: str) -> tuple[Codes, Vocabulary]:
     >>> codes.tolist(), names.names.tolist()
     ([1, 0, -2, 1], ['a', 'b'])
     """
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+    if isinstance(values, np.ndarray) and values.dtype.kind == "i":
         return _encode_whole_numbers(values, noun)
     encoded = as_arrow(values)
     if pa.types.is_integer(encoded.type) and encoded.null_count == 0:
@@ -97,21 +102,16 @@ def encode(values: Any, noun: str) -> tuple[Codes, Vocabulary]:
 
 
 def as_arrow(values: Any) -> pa.Array:
-    """A column as one arrow array of whole numbers, floats, or text."""
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    if not isinstance(values, pa.Array):
-        try:
-            values = pa.array(values, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            values = pa.array([None if _is_blank(v) else _text(v) for v in values])
+    """A column as one arrow array of whole numbers or text, or a dictionary of these."""
+    if not isinstance(values, pa.Array | pa.ChunkedArray):
+        values = _arrow_of(values)
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if pa.types.is_floating(values.type):
         values = _whole_floats_as_integers(values)
-    if not pa.types.is_dictionary(values.type) and not pa.types.is_integer(values.type):
-        values = _as_text(values)
-    return values
+    if pa.types.is_dictionary(values.type) or _fits_64_bits(values):
+        return values
+    return _as_text(values)
 
 
 def tidy_names(names: Sequence[Any] | AnyArray) -> AnyArray:
@@ -120,11 +120,11 @@ def tidy_names(names: Sequence[Any] | AnyArray) -> AnyArray:
     >>> tidy_names(["1", "20"]).tolist(), tidy_names(["1", "007"]).tolist()
     ([1, 20], ['1', '007'])
     """
-    if isinstance(names, np.ndarray) and names.dtype.kind in "iu":
+    if isinstance(names, np.ndarray) and names.dtype.kind == "i":
         return names.astype(np.int64)
-    texts = [_text(name) for name in names]
+    texts = [text_of(name) for name in names]
     whole = re.compile(_WHOLE_NUMBER)
-    if texts and all(whole.match(text) for text in texts):
+    if texts and all(whole.fullmatch(text) for text in texts):
         return np.array(texts, dtype=np.int64)
     return np.array(texts, dtype=object)
 
@@ -146,7 +146,7 @@ def _encode_whole_numbers(values: AnyArray, noun: str) -> tuple[Codes, Vocabular
         occurs = np.zeros(int(values.max()) + 1, dtype=bool)
         occurs[values] = True
         if occurs.all():
-            codes, names = values.astype(np.int32, copy=False), np.arange(len(occurs))
+            codes, names = values.astype(np.int32), np.arange(len(occurs))
         else:
             names = np.flatnonzero(occurs)
             codes = (np.cumsum(occurs, dtype=np.int32) - 1)[values]
@@ -161,16 +161,19 @@ def _encode_whole_numbers(values: AnyArray, noun: str) -> tuple[Codes, Vocabular
 def _encode_arrow(values: pa.Array, noun: str) -> tuple[Codes, Vocabulary]:
     if not pa.types.is_dictionary(values.type):
         values = values.dictionary_encode()
-    words = values.dictionary
-    words = words if pa.types.is_integer(words.type) else _as_text(words)
-    blank = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(_as_text(words)), ""), True)
-    rank, names = _sorted_names(words.filter(pc.invert(blank)))
-    code_of_word = np.full(len(words) + 1, BLANK, dtype=np.int32)
-    code_of_word[:-1][~blank.to_numpy(zero_copy_only=False)] = rank
-    index = values.indices
+    words, index = values.dictionary, values.indices
+    words = words if _fits_64_bits(words) else _as_text(words)
     if index.null_count:
-        index = pc.fill_null(index, len(words))
-    return code_of_word[index.to_numpy()], Vocabulary(read_only(names), noun)
+        index = pc.fill_null(index.cast(pa.int64()), len(words))
+    positions = index.to_numpy()
+    named = np.zeros(len(words) + 1, dtype=bool)
+    named[positions] = True  # a dictionary may hold words that no row uses
+    blank = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(_as_text(words)), ""), True)
+    named = named[:-1] & ~blank.to_numpy(zero_copy_only=False)
+    rank, names = _sorted_names(words.filter(pa.array(named)))
+    code_of_word = np.full(len(words) + 1, BLANK, dtype=np.int32)
+    code_of_word[:-1][named] = rank
+    return code_of_word[positions], Vocabulary(read_only(names), noun)
 
 
 def _sorted_names(words: pa.Array) -> tuple[Codes, AnyArray]:
@@ -192,24 +195,58 @@ def _sorted_names(words: pa.Array) -> tuple[Codes, AnyArray]:
     return rank[again.indices.to_numpy()], names
 
 
+def _arrow_of(values: Any) -> pa.Array | pa.ChunkedArray:
+    try:
+        return _plain_or_text(values)
+    except UnicodeEncodeError:
+        raise DataError("a name is not text: it holds half of a UTF-16 pair") from None
+
+
+def _plain_or_text(values: Any) -> pa.Array | pa.ChunkedArray:
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        # names of several kinds, or whole numbers past 64 bits
+        plain = np.asarray(values).tolist() if hasattr(values, "__array__") else values
+        return pa.array([None if _is_blank(value) else text_of(value) for value in plain])
+
+
 def _as_text(values: pa.Array) -> pa.Array:
-    return values if pa.types.is_string(values.type) else values.cast(pa.string())
+    if pa.types.is_string(values.type):
+        return values
+    try:
+        return values.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise DataError(
+            f"a column of type {values.type} cannot be read as names; give text or numbers"
+        ) from None
+
+
+def _fits_64_bits(values: pa.Array) -> bool:
+    if pa.types.is_uint64(values.type):
+        return (pc.max(values).as_py() or 0) < LARGEST
+    return bool(pa.types.is_integer(values.type))
 
 
 def _whole_floats_as_integers(values: pa.Array) -> pa.Array:
     # A column of whole numbers with holes arrives as floats from most tools.
-    finite = pc.fill_null(pc.is_finite(values), True)
-    if not pc.all(finite).as_py():
-        return values
-    whole = pc.all(pc.equal(values, pc.floor(values))).as_py()
-    return values.cast(pa.int64()) if whole in (True, None) else values
+    if pa.types.is_float16(values.type):
+        values = values.cast(pa.float32())
+    values = pc.if_else(pc.is_nan(values), None, values)
+    whole = pc.and_(pc.equal(values, pc.floor(values)), pc.less(pc.abs(values), LARGEST))
+    return values.cast(pa.int64()) if pc.all(whole).as_py() in (True, None) else values
 
 
-def _text(name: object) -> str:
-    if isinstance(name, float | np.floating) and float(name).is_integer():
-        return str(int(name))
-    return str(name)
+def text_of(name: object) -> str:
+    """A name as text; 7 and 7.0 are both "7"."""
+    if isinstance(name, float | np.floating):
+        number = float(name)
+        return str(int(number)) if number.is_integer() and abs(number) < LARGEST else str(name)
+    # as arrow and JSON write it, so that a name is the same whichever way it came
+    return str(name).lower() if isinstance(name, bool | np.bool_) else str(name)
 
 
 def _is_blank(value: object) -> bool:
-    return value is None or (isinstance(value, float) and np.isnan(value))
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))

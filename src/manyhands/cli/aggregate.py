@@ -26,6 +26,10 @@ def aggregate(
     known: Annotated[
         str | None, typer.Option(help="Table item, truth: truths the method may use as certain.")
     ] = None,
+    calibrate: Annotated[
+        str | None,
+        typer.Option(help="Table item, truth: make confidence match accuracy on these items."),
+    ] = None,
     duplicates: Annotated[
         str, typer.Option(help="Repeated (item, annotator): keep, first, last or refuse.")
     ] = "keep",
@@ -37,6 +41,8 @@ def aggregate(
     Example: manyhands aggregate labels.csv --out consensus.csv --annotators people.csv
     """
     consensus = consensus_by_name(labels, method, known, duplicates, reading)
+    if calibrate:
+        consensus = consensus.calibrated(mh.io.read_truth(calibrate))
     scores = consensus.score(mh.io.read_truth(truth)).as_dict() if truth else {}
     if annotators:
         put_table(consensus.annotator_columns(), annotators)
@@ -65,7 +71,7 @@ def _summary(consensus: "mh.Consensus") -> dict[str, object]:
         "converged": consensus.converged,
         "ties": int(consensus.tied.sum()),
         "mean_confidence": float(consensus.confidence.mean()),
-        "confidence_is_calibrated": False,
+        "confidence_is_calibrated": consensus.temperature != 1.0,
     }
 
 
@@ -84,9 +90,10 @@ def _lines(consensus: "mh.Consensus", scores: dict[str, float]) -> list[str]:
         lines.append(f"ties: {int(consensus.tied.sum())} items (column tied)")
     if not consensus.converged:
         lines.append(f"note: not converged after {consensus.n_iterations} steps")
-    lines.append(
-        f"mean confidence {consensus.confidence.mean():.3f} (the model's own, not calibrated)"
-    )
+    how = "the model's own, not calibrated"
+    if consensus.temperature != 1.0:
+        how = f"calibrated, temperature {consensus.temperature:.2f}"
+    lines.append(f"mean confidence {consensus.confidence.mean():.3f} ({how})")
     if scores:
         lines.append(", ".join(f"{key} {value:.4g}" for key, value in scores.items()))
     return lines

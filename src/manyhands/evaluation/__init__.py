@@ -15,6 +15,7 @@ from manyhands.evaluation.scores import (
     mean_absolute_error,
     root_mean_squared_error,
 )
+from manyhands.evaluation.temperature import fit_temperature, tempered
 
 __all__ = [
     "ClassScorecard",
@@ -23,10 +24,12 @@ __all__ = [
     "accuracy",
     "accuracy_interval",
     "brier",
+    "fit_temperature",
     "log_loss",
     "mean_absolute_error",
     "reliability",
     "root_mean_squared_error",
     "score_classes",
     "score_numbers",
+    "tempered",
 ]

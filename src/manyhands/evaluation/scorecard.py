@@ -55,7 +55,7 @@ def score_classes(
     confidence: Floats, truth: Mapping[Any, Any],
 ) -> ClassScorecard:  # fmt: skip
     """Score class probabilities and labels, rows in the order of `items`."""
-    row, names = _matched(items, truth)
+    row, names = matched(items, truth)
     code = classes.codes(names)
     # A true class nobody ever said has no column: it is an error of the consensus.
     wide_ik = np.concatenate([probabilities_ik[row], np.zeros((len(row), 1))], axis=1)
@@ -75,7 +75,7 @@ def score_classes(
 
 def score_numbers(items: Vocabulary, values: Floats, truth: Mapping[Any, Any]) -> NumberScorecard:
     """Score numbers, in the order of `items`."""
-    row, names = _matched(items, truth)
+    row, names = matched(items, truth)
     try:
         wanted = np.array([float(name) for name in names])
     except ValueError:
@@ -87,7 +87,8 @@ def score_numbers(items: Vocabulary, values: Floats, truth: Mapping[Any, Any]) -
     )
 
 
-def _matched(items: Vocabulary, truth: Mapping[Any, Any]) -> tuple[AnyArray, list[Any]]:
+def matched(items: Vocabulary, truth: Mapping[Any, Any]) -> tuple[AnyArray, list[Any]]:
+    """Rows of the items whose truth is given, and those truths."""
     codes = items.codes(truth)
     names = [value for value, code in zip(truth.values(), codes, strict=True) if code >= 0]
     if not names:

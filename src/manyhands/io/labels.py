@@ -143,16 +143,10 @@ def _wide_rows(
 
 def _dense_rows(grid: AnyArray, missing: list[Any], settings: dict[str, Any]) -> Rows:
     cells = dense_cells(grid, missing)
-    items = settings.get("items", range(cells.n_rows))
-    annotators = settings.get("annotators", range(cells.n_columns))
-    named = settings | {"items": items, "annotators": annotators}
-    item_names = np.asarray(items, dtype=object) if "items" in settings else np.arange(cells.n_rows)
-    annotator_names = (
-        np.asarray(annotators, dtype=object)
-        if "annotators" in settings
-        else np.arange(cells.n_columns)
-    )
-    return encode_rows(item_names[cells.row], annotator_names[cells.column], cells.label, **named)
+    items = cells.row_names(settings.get("items"))
+    annotators = cells.column_names(settings.get("annotators"))
+    named = settings | {"items": items, "annotators": annotators, "row_of": cells.row}
+    return encode_rows(items[cells.row], annotators[cells.column], cells.label, **named)
 
 
 def _matrix(path: Path, file_format: str, encoding: str) -> AnyArray:

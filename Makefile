@@ -1,0 +1,36 @@
+# make demo and make test are all a newcomer needs: each makes .venv when it is missing.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint types tests docs bench clean
+
+demo: $(READY)
+	$(BIN)/manyhands demo
+
+test: lint types tests docs
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+tests: $(READY)
+	$(BIN)/pytest -n auto
+
+docs: $(READY)
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks.aggregation --out docs/benchmarks.md
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) docs/_build .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""Speed and memory beside crowd-kit, in one run; plain scripts, not part of the package."""

@@ -1,0 +1,84 @@
+"""Simulated crowds: label arrays of any size, made in blocks so that making them stays small."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+LABELS_PER_ITEM = 10
+LEAST_RIGHT, MOST_RIGHT = 0.5, 0.9
+
+_BLOCK_ITEMS = 20_000
+
+
+@dataclass(frozen=True)
+class CrowdSize:
+    """How many labels, classes and annotators; every item gets ten labels."""
+
+    n_labels: int
+    n_classes: int
+    n_annotators: int
+
+    def __post_init__(self) -> None:
+        for name in ("n_labels", "n_annotators"):
+            if getattr(self, name) < LABELS_PER_ITEM or getattr(self, name) % LABELS_PER_ITEM:
+                raise ValueError(f"{name} must be a multiple of {LABELS_PER_ITEM}")
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are."""
+        return self.n_labels // LABELS_PER_ITEM
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Parallel columns sorted by item, and the class every item was drawn from."""
+
+    item: NDArray[np.int32]
+    annotator: NDArray[np.int32]
+    label: NDArray[np.int8]
+    truth: NDArray[np.int8]
+
+
+def simulate(size: CrowdSize, seed: int = 0) -> Crowd:
+    """Draw truths, who labels what, and what they say.
+
+    Classes are equally probable. An annotator is right with a probability of their own, uniform
+    in 0.5 to 0.9; a wrong label is any other class alike. Annotators fall into ten equal parts and
+    an item is labelled by one annotator of each part, so nobody labels an item twice; work is
+    spread evenly within a part.
+    """
+    rng = np.random.default_rng(seed)
+    right_a = rng.uniform(LEAST_RIGHT, MOST_RIGHT, size.n_annotators).astype(np.float32)
+    crowd = Crowd(
+        np.empty(size.n_labels, dtype=np.int32),
+        np.empty(size.n_labels, dtype=np.int32),
+        np.empty(size.n_labels, dtype=np.int8),
+        rng.integers(size.n_classes, size=size.n_items, dtype=np.int8),
+    )
+    for first in range(0, size.n_items, _BLOCK_ITEMS):
+        _fill(crowd, first, min(first + _BLOCK_ITEMS, size.n_items), size, right_a, rng)
+    return crowd
+
+
+def _fill(
+    crowd: Crowd,
+    first: int,
+    last: int,
+    size: CrowdSize,
+    right_a: NDArray[np.float32],
+    rng: np.random.Generator,
+) -> None:
+    """Draw the labels of one run of items."""
+    n_items = last - first
+    rows = slice(first * LABELS_PER_ITEM, last * LABELS_PER_ITEM)
+    per_part = size.n_annotators // LABELS_PER_ITEM
+    turns = np.resize(np.arange(per_part, dtype=np.int32), n_items)
+    annotator = rng.permuted(np.tile(turns, (LABELS_PER_ITEM, 1)), axis=1)
+    annotator += per_part * np.arange(LABELS_PER_ITEM, dtype=np.int32)[:, None]
+    crowd.item[rows] = np.repeat(np.arange(first, last, dtype=np.int32), LABELS_PER_ITEM)
+    crowd.annotator[rows] = annotator.T.ravel()
+    truth = np.repeat(crowd.truth[first:last], LABELS_PER_ITEM)
+    shift = rng.integers(1, size.n_classes, size=len(truth), dtype=np.int8)
+    is_right = rng.random(len(truth), dtype=np.float32) < right_a[crowd.annotator[rows]]
+    crowd.label[rows] = np.where(is_right, truth, (truth + shift) % size.n_classes)

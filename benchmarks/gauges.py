@@ -1,0 +1,130 @@
+"""Reading the clock and the memory of this process."""
+
+import gc
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+# Short and long fits whose difference is taken; the first pair that is affordable and can be
+# run to its end is used.
+PLANS = ((5, 25), (2, 7), (1, 2))
+
+_LEAST_REPEATS, _MOST_REPEATS = 3, 15
+_ENOUGH_S = 1.0
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """What one more EM iteration costs: a long fit minus a short one, each the least of repeats."""
+
+    seconds: float
+    short: int
+    long: int
+    repeats: int
+
+
+def stopwatch(work: Callable[P, R], *args: P.args, **settings: P.kwargs) -> tuple[float, R]:
+    """Seconds a call takes, and what it gives; rubbish is cleared away before."""
+    gc.collect()
+    begin = time.perf_counter()
+    given = work(*args, **settings)
+    return time.perf_counter() - begin, given
+
+
+def least_seconds(
+    work: Callable[[], object], budget_s: float, known: Sequence[float] = ()
+) -> tuple[float, int]:
+    """The least time of several calls, and their number; `known` are times of calls made before."""
+    times = list(known)
+    while not _enough(times, budget_s):
+        seconds, given = stopwatch(work)
+        del given
+        times.append(seconds)
+    return min(times), len(times)
+
+
+def marginal(fit: Callable[[int], int], *, first_s: float, budget_s: float) -> Marginal | None:
+    """The cost of one more iteration.
+
+    `fit(n)` makes up to n iterations and returns how many it made; `first_s` is what a fit of one
+    iteration took. None when not even the shortest plan could be run to its end.
+    """
+    for short, long in PLANS:
+        affordable = first_s * (short + long) <= budget_s / _LEAST_REPEATS
+        if affordable or (short, long) == PLANS[-1]:
+            found = _difference(fit, short, long, first_s, budget_s)
+            if found is not None:
+                return found
+    return None
+
+
+def _difference(
+    fit: Callable[[int], int], short: int, long: int, first_s: float, budget_s: float
+) -> Marginal | None:
+    """Alternate short and long fits; None when the long one ends before its last iteration."""
+    shorts = [first_s] if short == 1 else []
+    longs: list[float] = []
+    rounds: list[float] = []
+    while not _enough(rounds, budget_s):
+        begin = time.perf_counter()
+        if rounds or not shorts:
+            shorts.append(stopwatch(fit, short)[0])
+        seconds, made = stopwatch(fit, long)
+        if made < long:
+            return None
+        longs.append(seconds)
+        rounds.append(time.perf_counter() - begin)
+    gained = (min(longs) - min(shorts)) / (long - short)
+    return Marginal(gained, short, long, len(rounds))
+
+
+def _enough(times: list[float], budget_s: float) -> bool:
+    if not times:
+        return False
+    if len(times) >= _MOST_REPEATS or sum(times) + times[-1] > budget_s:
+        return True
+    return len(times) >= _LEAST_REPEATS and sum(times) >= _ENOUGH_S
+
+
+def resident_bytes() -> int:
+    """Memory this process holds now; the peak where the system does not say."""
+    return _status_bytes("VmRSS") or peak_bytes()
+
+
+def peak_bytes() -> int:
+    """The most memory this process ever held.
+
+    VmHWM is ru_maxrss of this program alone: ru_maxrss itself also remembers the process that
+    started it.
+    """
+    unit = 1 if sys.platform == "darwin" else 1024
+    whole = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return _status_bytes("VmHWM") or whole
+
+
+def cap_memory(share: float) -> None:
+    """Let this process fail alone when it asks for more than a share of the free memory."""
+    free = _entry_bytes(Path("/proc/meminfo"), "MemAvailable")
+    if free:
+        resource.setrlimit(resource.RLIMIT_AS, (int(share * free), resource.RLIM_INFINITY))
+
+
+def _status_bytes(name: str) -> int:
+    return _entry_bytes(Path("/proc/self/status"), name)
+
+
+def _entry_bytes(path: Path, name: str) -> int:
+    """A size in kB listed under a name, as bytes; 0 where the system has no such list."""
+    if not path.exists():
+        return 0
+    for line in path.read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) * 1024
+    return 0
