@@ -116,8 +116,8 @@ def page(data: Path) -> str:
             "Emotion scores from -100 to 100, 700 items, 38 annotators (Snow et al. 2008).\n",
             number_table(numbers),
             "\nThe gain over the mean is small here because every item was labelled by the same "
-            "ten people\nas its neighbours, so that their biases cancel in a plain mean; in the root "
-            "mean square the mean is\neven a little better.\n",
+            "ten people\nas its neighbours, so that their biases cancel in a plain mean, which is "
+            "even a little better\nin the root mean square.\n",
         ]
     return "\n".join(parts)
 

@@ -29,8 +29,8 @@ labels it fits noise, and the consensus falls far below a simple majority. The d
 annotator towards the crowd's average with the weight of ten labels per class
 (`prior="pooled", prior_strength=10`).
 
-Simulated crowds, {runs} runs each: 20,000 labels (more where ten annotators give more), 5 per item, accuracies uniform in {low} to
-{high}, a wrong label any other class alike. "add-one" is one pseudo-label per cell at K 10. Made by
+Simulated crowds, {runs} runs each: 20,000 labels (more where ten annotators give more), 5 per item;
+a wrong label is any other class alike. "add-one" is one pseudo-label per cell at K 10. Made by
 
 ```
 python -m benchmarks.few_labels --out docs/few-labels.md
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="Markdown page to write")
     parser.add_argument("--runs", type=int, default=5, help="crowds per row")
     arguments = parser.parse_args()
-    parts = [INTRO.format(runs=arguments.runs, low=0.5, high=0.9)]
+    parts = [INTRO.format(runs=arguments.runs)]
     for title, low, high in (("Decent crowds", 0.5, 0.9), ("Crowds with bad members", 0.3, 0.95)):
         made, worst = table(low, high, arguments.runs)
         parts += [

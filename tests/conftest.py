@@ -1,19 +1,8 @@
 """Crowds that many tests use."""
 
-import numpy as np
 import pytest
 
 from manyhands.simulation import SCENARIOS, CrowdSettings
-
-
-def random_labels(seed, n_items=12, n_annotators=5, n_classes=3, n_annotations=40):
-    """Labels without any structure: nothing about them is easy for a method."""
-    rng = np.random.default_rng(seed)
-    return (
-        rng.integers(0, n_items, n_annotations),
-        rng.integers(0, n_annotators, n_annotations),
-        rng.integers(0, n_classes, n_annotations),
-    )
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,10 @@ import inspect
 import numpy as np
 import pytest
 
-from conftest import random_labels
 from manyhands.aggregation import AGGREGATORS
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
+from random_tables import random_labels
 
 NAMES = list(AGGREGATORS)
 CLASS_NAMES = [name for name in NAMES if AGGREGATORS[name].kind == "classes"]

@@ -6,9 +6,9 @@ import pytest
 from crowdkit.aggregation import DawidSkene as PeerDawidSkene
 from crowdkit.aggregation import MajorityVote as PeerMajority
 
-from conftest import random_labels
 from manyhands.aggregation import DawidSkene, Gaussian, Majority, OneCoin
 from manyhands.annotations import Annotations
+from random_tables import random_labels
 
 
 def one_hot(annotations):

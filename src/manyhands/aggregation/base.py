@@ -9,7 +9,7 @@ import numpy as np
 
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.evidence import Evidence, gather_evidence
-from manyhands.aggregation.quality import Quality, share_right
+from manyhands.aggregation.quality import share_right
 from manyhands.annotations import Annotations, Kind
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
@@ -37,12 +37,11 @@ class Aggregator(ABC, Generic[P]):
         evidence = gather_evidence(recoded)
         n_new = recoded.n_annotators - consensus.annotations.n_annotators
         parameters = self._with_strangers(consensus.parameters, n_new)
-        quality = _padded(consensus.quality, n_new)
         return replace(
             consensus,
             evidence=evidence,
             parameters=parameters,
-            quality=quality,
+            quality=consensus.quality.with_strangers(n_new),
             annotator_traits=self._annotator_traits(parameters),
             objective=(),
             temperature=1.0,
@@ -140,12 +139,3 @@ def _in_codes_of(old: Annotations, new: Annotations) -> Annotations:
         annotator_vocabulary=annotators,
         class_vocabulary=old.class_vocabulary,
     )
-
-
-def _padded(quality: Quality, n_new: int) -> Quality:
-    """The same qualities, and for strangers the crowd's average with the crowd's whole range."""
-    if n_new == 0:
-        return quality
-    ends = float(quality.value.mean()), float(quality.low.min()), float(quality.high.max())
-    parts = zip((quality.value, quality.low, quality.high), ends, strict=True)
-    return Quality(*(np.append(part, np.full(n_new, end)) for part, end in parts))

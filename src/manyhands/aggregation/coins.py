@@ -23,6 +23,11 @@ class CoinExpectation:
     right_a: Floats
     log_likelihood: float
 
+    @property
+    def mass_k(self) -> Floats:
+        """The posterior summed over items."""
+        return np.asarray(self.posterior_ik.sum(axis=0))
+
 
 def expect_coins(
     evidence: Evidence, log_prior_k: Floats, logit_a: Floats, ease_i: Floats
@@ -32,6 +37,7 @@ def expect_coins(
     posterior_ik = np.empty((ann.n_items, ann.n_classes))
     blocks = even_blocks(ann.item_offsets, N_BLOCKS)
     right_ba = np.zeros((len(blocks), ann.n_annotators))
+    log_wrong_a = -np.logaddexp(0.0, logit_a) - np.log(max(ann.n_classes - 1, 1))
 
     def work(block: int) -> float:
         return _expect_block(
@@ -42,6 +48,7 @@ def expect_coins(
             evidence.known,
             log_prior_k,
             logit_a,
+            log_wrong_a,
             ease_i,
             posterior_ik,
             right_ba[block],
@@ -76,6 +83,7 @@ def _expect_block(
     known: Codes,
     log_prior: Floats,
     logit: Floats,
+    log_wrong: Floats,
     ease: Floats,
     posterior: Floats,
     right: Floats,
@@ -88,10 +96,15 @@ def _expect_block(
         for k in range(n_classes):
             score[k] = log_prior[k]
         for n in range(offsets[i], offsets[i + 1]):
-            x = logit[annotator[n]] * (ease[i] if len(ease) else 1.0)
-            if n_classes > 1:
+            if n_classes == 1:
+                break
+            x = logit[annotator[n]]
+            if len(ease):
+                x *= ease[i]
                 total += log_sigmoid(-x) - log_others
-                score[label[n]] += x + log_others
+            else:
+                total += log_wrong[annotator[n]]
+            score[label[n]] += x + log_others
         if len(known) and known[i] >= 0:
             total += score[known[i]]
             score[:] = 0.0

@@ -54,16 +54,15 @@ def crowd_confusion(counts_alk: Floats, strength: float) -> Floats:
     return np.asarray(total_lk / total_lk.sum(axis=0))
 
 
-def fit_class_prior(posterior_ik: Floats, pseudo: float) -> tuple[Floats, float]:
-    """Log pi_k with pi_k ~ sum_i q_ik + pseudo, and the log-prior pseudo * sum_k log pi_k.
+def fit_class_prior(mass_k: Floats, pseudo: float) -> tuple[Floats, float]:
+    """Log pi_k with pi_k ~ mass_k + pseudo, and the log-prior pseudo * sum_k log pi_k.
 
-    An infinite pseudo-count keeps all classes equally probable.
+    mass_k is sum_i q_ik. An infinite pseudo-count keeps all classes equally probable.
     """
     if np.isinf(pseudo):
-        n_classes = posterior_ik.shape[1]
-        return np.full(n_classes, -np.log(n_classes)), 0.0
-    mass_k = posterior_ik.sum(axis=0) + pseudo
-    log_prior_k = np.log(np.maximum(mass_k / mass_k.sum(), TINY))
+        return np.full(len(mass_k), -np.log(len(mass_k))), 0.0
+    raised_k = mass_k + pseudo
+    log_prior_k = np.log(np.maximum(raised_k / raised_k.sum(), TINY))
     return log_prior_k, pseudo * float(log_prior_k.sum())
 
 

@@ -34,11 +34,16 @@ _State = tuple[ConfusionParameters, float]  # parameters and their log-prior
 class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
     """EM for class prior pi and confusions C, with Dirichlet pseudo-counts A (MAP).
 
-    E: q_ik ~ pi_k prod_n C[a_n, k, y_n]
-    M: C[a,k,l] ~ sum_n q_ik [a_n = a, y_n = l] + A[k,l],   pi_k ~ sum_i q_ik + class_pseudo_count
+    ::
 
-    The objective, which never falls, is
-    sum_i log sum_k pi_k prod_n C[a_n,k,y_n] + sum A log C + class_pseudo_count sum log pi.
+        E:  q_ik ~ pi_k prod_n C[a_n, k, y_n]
+        M:  C[a,k,l] ~ sum_n q_ik [a_n = a, y_n = l] + A[k,l]
+            pi_k ~ sum_i q_ik + class_pseudo_count
+
+    The objective never falls::
+
+        sum_i log sum_k pi_k prod_n C[a_n,k,y_n]
+            + sum_akl A[k,l] log C[a,k,l] + class_pseudo_count sum_k log pi_k
 
     Settings
     --------
@@ -86,9 +91,7 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
         pseudo_alk = self._pseudo_counts(crowd_lk, evidence.annotations)
 
         def maximise(expected: Expectation) -> _State:
-            log_prior_k, log_p_prior = fit_class_prior(
-                expected.posterior_ik, self.class_pseudo_count
-            )
+            log_prior_k, log_p_prior = fit_class_prior(expected.mass_k, self.class_pseudo_count)
             step = fit_confusions(expected.counts_alk, pseudo_alk)
             parameters = ConfusionParameters(log_prior_k, step.log_confusion_alk, np.log(crowd_lk))
             return parameters, log_p_prior + step.log_prior
@@ -122,7 +125,7 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
         pseudo_alk = self._pseudo_counts(
             crowd_confusion(expected.counts_alk, weight), evidence.annotations
         )
-        log_prior_k, _ = fit_class_prior(expected.posterior_ik, self.class_pseudo_count)
+        log_prior_k, _ = fit_class_prior(expected.mass_k, self.class_pseudo_count)
         first = fit_confusions(expected.counts_alk, pseudo_alk)
         expected = expect(log_prior_k, first.log_confusion_alk)
         return expected, crowd_confusion(expected.counts_alk, weight)

@@ -46,16 +46,22 @@ class Values:
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(IterativeSettings, Aggregator[GaussianParameters]):
-    """y_n = z_i + bias_a + noise of variance 1 / precision_a; nothing is assumed of z_i itself.
+    """Numbers with a bias and a noise level per annotator; nothing is assumed of the values z_i.
 
-    bias_a | precision_a ~ N(0, 1 / (bias_strength precision_a)) and precision_a ~
-    Gamma((1 + s) / 2, s w / 2) with s = prior_strength, w the variance within items at the start:
-    an annotator with one label is an average one. The strength is in labels. It is large because
-    the noise seen in an annotator's labels also tells how hard their items were.
+    With s = prior_strength, w the variance within items at the start::
 
-    E: z_i is normal with precision sum_n precision_a and the mean of y_n - bias_a so weighted
-    M: precision_a = (n_a + s) / (sum_n [(y_n - z_i - bias_a)^2 + var z_i]
-                                  + bias_strength bias_a^2 + s w)
+        y_n = z_i + bias_a + noise of variance 1 / precision_a
+        bias_a | precision_a ~ N(0, 1 / (bias_strength precision_a))
+        precision_a ~ Gamma((1 + s) / 2, s w / 2)
+
+    so that an annotator with one label is an average one. The strength is in labels. It is large
+    because the noise seen in an annotator's labels also tells how hard their items were::
+
+        E:  z_i is normal with precision sum_n precision_a, its mean that of y_n - bias_a
+            weighted by precision_a
+        M:  precision_a = (n_a + s) / (sum_n [(y_n - z_i - bias_a)^2 + var z_i]
+                                       + bias_strength bias_a^2 + s w)
+
     then all biases at once, where the likelihood with z integrated out is largest: people who
     label the same items lift and lower each other, and one at a time they would crawl.
 

@@ -37,9 +37,12 @@ class GladParameters:
 
 @dataclass(frozen=True, kw_only=True)
 class Glad(IterativeSettings, ClassAggregator[GladParameters]):
-    """P(right) = sigmoid(ability_a x ease_i) with ease_i = exp(b_i) > 0; errors are uniform.
+    """Annotators differ in ability, items in how easy they are; errors are uniform.
 
-    ability_a ~ N(ability_mean, ability_deviation^2), b_i ~ N(0, ease_deviation^2).
+    ::
+
+        P(right) = sigmoid(ability_a x ease_i),  ease_i = exp(b_i) > 0
+        ability_a ~ N(ability_mean, ability_deviation^2),  b_i ~ N(0, ease_deviation^2)
 
     The E-step is that of a coin with x_n = ability_a ease_i. The M-step makes one sweep of each:
     all abilities by the tangent quadratic bound of log sigmoid (Jaakkola and Jordan), which
@@ -77,7 +80,9 @@ class Glad(IterativeSettings, ClassAggregator[GladParameters]):
     def _fit(self, evidence: Evidence, start: GladParameters | None) -> Consensus:
         ann = evidence.annotations
         if start is None:
-            log_prior_k, _ = fit_class_prior(majority_posterior(evidence), self.class_pseudo_count)
+            log_prior_k, _ = fit_class_prior(
+                majority_posterior(evidence).sum(axis=0), self.class_pseudo_count
+            )
             start = GladParameters(
                 log_prior_k, np.full(ann.n_annotators, self.ability_mean), np.zeros(ann.n_items)
             )
@@ -87,7 +92,7 @@ class Glad(IterativeSettings, ClassAggregator[GladParameters]):
 
         def step(parameters: GladParameters) -> tuple[GladParameters, float]:
             expected = _expect(evidence, parameters)
-            log_prior_k, _ = fit_class_prior(expected.posterior_ik, self.class_pseudo_count)
+            log_prior_k, _ = fit_class_prior(expected.mass_k, self.class_pseudo_count)
             ability_a = self._abilities(evidence, expected.posterior_ik, parameters)
             parameters_then = GladParameters(log_prior_k, ability_a, parameters.log_ease_i)
             log_ease_i = self._easiness(evidence, expected.posterior_ik, parameters_then)

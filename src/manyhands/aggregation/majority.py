@@ -14,7 +14,9 @@ from manyhands.core.arrays import Floats
 class Majority(ClassAggregator[Floats]):
     """The probability of a class is its share of the item's labels.
 
-    p(z_i = k) = |{n of i: y_n = k}| / |{n of i}|
+    ::
+
+        p(z_i = k) = #{n of i: y_n = k} / #{n of i}
 
     An item without labels gets the shares of the whole crowd. A tie goes to the class that is
     more probable over all items, then to the first; the column `tied` shows it.

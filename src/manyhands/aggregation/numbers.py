@@ -59,7 +59,9 @@ class _PlainAverage(Aggregator[NumberSummary]):
 class Mean(_PlainAverage):
     """The mean of an item's labels; spread is its standard error.
 
-    spread_i^2 = (sum_n (y_n - mean_i)^2 + s^2) / n_i^2, s^2 the variance within items.
+    With s^2 the variance within items::
+
+        spread_i^2 = (sum_n (y_n - mean_i)^2 + s^2) / n_i^2
 
     >>> from manyhands.annotations import Annotations
     >>> Mean().fit(Annotations.from_arrays([1, 1], ["u", "v"], [0.5, 1.0])).labels.tolist()
@@ -145,20 +147,22 @@ def number_consensus(
     square_a = annotator_sums(ann, (off_n - bias_a[ann.annotator]) ** 2 + variance_i[ann.item])
     crowd = square_a.sum() / max(ann.n_annotations, 1)
     sum_a, free_a = square_a + CROWD_LABELS * crowd, n_a + CROWD_LABELS
-    tail = (1.0 - LEVEL) / 2.0
-    noise2, high2, low2 = (
-        sum_a / free_a,
-        sum_a / (2.0 * special.gammaincinv(free_a / 2.0, tail)),
-        sum_a / (2.0 * special.gammaincinv(free_a / 2.0, 1.0 - tail)),
-    )
-    value, low, high = (between / (between + each) for each in (noise2, high2, low2))
+    noise2_a = sum_a / free_a
+
+    def interval() -> tuple[Floats, Floats]:
+        tail = (1.0 - LEVEL) / 2.0
+        most, least = (
+            sum_a / (2.0 * special.gammaincinv(free_a / 2.0, p)) for p in (tail, 1.0 - tail)
+        )
+        return between / (between + most), between / (between + least)
+
     return Consensus(
         method=method,
         evidence=evidence,
         parameters=parameters,
-        quality=Quality(value, np.minimum(low, value), np.maximum(high, value)),
+        quality=Quality(between / (between + noise2_a), interval),
         annotator_traits=method._annotator_traits(parameters)
-        or {"bias": bias_a, "noise": np.sqrt(noise2)},
+        or {"bias": bias_a, "noise": np.sqrt(noise2_a)},
         objective=objective,
         converged=converged,
         **beliefs,

@@ -39,12 +39,17 @@ class CoinParameters:
 class OneCoin(IterativeSettings, ClassAggregator[CoinParameters]):
     """EM for one accuracy p_a per annotator; a wrong label is any other class alike.
 
-    E: q_ik ~ pi_k prod_n p_a^[y_n = k] ((1 - p_a) / (K - 1))^[y_n != k]
-    M: p_a = (sum_n q[i, y_n] + prior_strength p) / (n_a + prior_strength)
+    ::
 
-    p is the accuracy of an average annotator as the majority sees it. The objective, which never
-    falls, is the log-likelihood + prior_strength sum_a [p log p_a + (1 - p) log(1 - p_a)]
-    + class_pseudo_count sum_k log pi_k. By default classes are equally probable: with symmetric
+        E:  q_ik ~ pi_k prod_n p_a^[y_n = k] ((1 - p_a) / (K - 1))^[y_n != k]
+        M:  p_a = (sum_n q[i, y_n] + prior_strength p) / (n_a + prior_strength)
+
+    p is the accuracy of an average annotator as the majority sees it. The objective never falls::
+
+        log-likelihood + prior_strength sum_a [p log p_a + (1 - p) log(1 - p_a)]
+            + class_pseudo_count sum_k log pi_k
+
+    By default classes are equally probable: with symmetric
     errors a learnt prior takes up what is really a bias of the annotators.
 
     >>> from manyhands.annotations import Annotations
@@ -73,9 +78,7 @@ class OneCoin(IterativeSettings, ClassAggregator[CoinParameters]):
         crowd = float((first.right_a @ weight_a + 1e-3) / (n_a @ weight_a + 2e-3))
 
         def maximise(expected: CoinExpectation) -> tuple[CoinParameters, float]:
-            log_prior_k, log_p_prior = fit_class_prior(
-                expected.posterior_ik, self.class_pseudo_count
-            )
+            log_prior_k, log_p_prior = fit_class_prior(expected.mass_k, self.class_pseudo_count)
             right_a = accuracies(expected.right_a, n_a, crowd, self.prior_strength)
             log_p_right = crowd * np.log(right_a) + (1.0 - crowd) * np.log1p(-right_a)
             parameters = CoinParameters(log_prior_k, right_a, crowd)

@@ -22,9 +22,10 @@ _MOST_BUFFER = 1 << 28  # bytes of partial counts
 
 @dataclass(frozen=True)
 class Expectation:
-    """What an E-step gives: the posterior, soft counts (a, l, k), and the log-likelihood."""
+    """What an E-step gives: posterior, its sum per class, soft counts, the log-likelihood."""
 
     posterior_ik: Floats
+    mass_k: Floats
     counts_alk: Floats
     log_likelihood: float
 
@@ -42,6 +43,7 @@ class ConfusionPass:
         n_blocks = max(1, min(n_blocks, _MOST_BLOCKS, _MOST_BUFFER // (8 * cells)))
         self._blocks = even_blocks(self._offsets, n_blocks)
         self._posterior_ik = np.empty((ann.n_items, n_classes))
+        self._mass_bk = np.empty((len(self._blocks), n_classes))
         self._counts_balk = np.empty((len(self._blocks), ann.n_annotators, n_classes, n_classes))
 
     def __call__(self, log_prior_k: Floats, log_confusion_alk: Floats) -> Expectation:
@@ -49,8 +51,9 @@ class ConfusionPass:
         ann, known = self.evidence.annotations, self.evidence.known
 
         def work(block: int) -> float:
-            counts = self._counts_balk[block]
+            counts, mass = self._counts_balk[block], self._mass_bk[block]
             counts.fill(0.0)
+            mass.fill(0.0)
             expect = _expect_two_classes if len(log_prior_k) == 2 else _expect_classes
             return expect(
                 *self._blocks[block],
@@ -62,6 +65,7 @@ class ConfusionPass:
                 log_confusion_alk,
                 self._posterior_ik,
                 counts,
+                mass,
             )
 
         return self._gathered(run_blocks(work, range(len(self._blocks))))
@@ -72,8 +76,9 @@ class ConfusionPass:
         self._posterior_ik[:] = posterior_ik
 
         def work(block: int) -> float:
-            counts = self._counts_balk[block]
+            counts, mass = self._counts_balk[block], self._mass_bk[block]
             counts.fill(0.0)
+            mass.fill(0.0)
             return _count_classes(
                 *self._blocks[block],
                 self._offsets,
@@ -81,6 +86,7 @@ class ConfusionPass:
                 ann.label,
                 self._posterior_ik,
                 counts,
+                mass,
             )
 
         return self._gathered(run_blocks(work, range(len(self._blocks))))
@@ -94,7 +100,7 @@ class ConfusionPass:
                 total_alk[chunk] += counts_alk[chunk]
 
         run_blocks(add, even_blocks(np.arange(len(total_alk) + 1), _MOST_BLOCKS))
-        return Expectation(self._posterior_ik, total_alk, sum(parts))
+        return Expectation(self._posterior_ik, self._mass_bk.sum(axis=0), total_alk, sum(parts))
 
 
 @kernel
@@ -109,6 +115,7 @@ def _expect_classes(
     log_confusion: Floats,
     posterior: Floats,
     counts: Floats,
+    mass: Floats,
 ) -> float:
     n_classes = len(log_prior)
     log_rows, count_rows = log_confusion.reshape(-1), counts.reshape(-1)
@@ -136,15 +143,16 @@ def _expect_classes(
             top = score[0]
             for k in range(1, n_classes):
                 top = max(top, score[k])
-            mass = 0.0
+            sum_k = 0.0
             for k in range(n_classes):
                 score[k] = np.exp(score[k] - top)
-                mass += score[k]
-            total += top + np.log(mass)
+                sum_k += score[k]
+            total += top + np.log(sum_k)
             for k in range(n_classes):
-                score[k] /= mass
+                score[k] /= sum_k
         for k in range(n_classes):
             posterior[i, k] = score[k]
+            mass[k] += score[k]
         for n in range(offsets[i], offsets[i + 1]):
             row = np.uint64((np.int64(annotator[n]) * n_classes + label[n]) * n_classes)
             for k in range(n_classes):
@@ -164,10 +172,11 @@ def _expect_two_classes(
     log_confusion: Floats,
     posterior: Floats,
     counts: Floats,
+    mass: Floats,
 ) -> float:
     """The same with both classes in registers: twice as fast, and two classes are common."""
     log_rows, count_rows = log_confusion.reshape(-1), counts.reshape(-1)
-    total = 0.0
+    total = mass_0 = mass_1 = 0.0
     final = offsets[last] - 1
     for i in range(first, last):
         score_0, score_1 = log_prior[0], log_prior[1]
@@ -188,10 +197,13 @@ def _expect_two_classes(
             share_1 = (1.0 if score_1 >= score_0 else lower) / (1.0 + lower)
         share_0 = 1.0 - share_1
         posterior[i, 0], posterior[i, 1] = share_0, share_1
+        mass_0 += share_0
+        mass_1 += share_1
         for n in range(offsets[i], offsets[i + 1]):
             row = np.uint64(np.int64(4) * annotator[n] + 2 * label[n])
             count_rows[row] += share_0
             count_rows[row + np.uint64(1)] += share_1
+    mass[0], mass[1] = mass_0, mass_1
     return total
 
 
@@ -204,9 +216,12 @@ def _count_classes(
     label: Codes,
     posterior: Floats,
     counts: Floats,
+    mass: Floats,
 ) -> float:
     n_classes = posterior.shape[1]
     for i in range(first, last):
+        for k in range(n_classes):
+            mass[k] += posterior[i, k]
         for n in range(offsets[i], offsets[i + 1]):
             cell = counts[annotator[n], label[n]]
             for k in range(n_classes):

@@ -1,6 +1,8 @@
 """How good an annotator is, with an interval that says how sure that is."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import special
@@ -13,13 +15,44 @@ LEVEL = 0.95
 CROWD_LABELS = 2.0  # how many labels' worth the crowd's average counts for
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Quality:
-    """An estimate per annotator between 0 and 1, and the interval around it."""
+    """An estimate per annotator between 0 and 1, and the interval around it.
+
+    The interval is worked out when it is first asked for: for a large crowd it takes longer than
+    the consensus itself.
+    """
 
     value: Floats
-    low: Floats
-    high: Floats
+    find_interval: Callable[[], tuple[Floats, Floats]]
+
+    @cached_property
+    def _interval(self) -> tuple[Floats, Floats]:
+        low, high = self.find_interval()
+        return np.minimum(low, self.value), np.maximum(high, self.value)
+
+    @property
+    def low(self) -> Floats:
+        """The lower end of the 95 % interval."""
+        return self._interval[0]
+
+    @property
+    def high(self) -> Floats:
+        """The upper end of the 95 % interval."""
+        return self._interval[1]
+
+    def with_strangers(self, n_new: int) -> "Quality":
+        """The same, and for strangers the crowd's average with the crowd's whole range."""
+        if n_new == 0:
+            return self
+        value = np.append(self.value, np.full(n_new, self.value.mean()))
+        return Quality(
+            value,
+            lambda: (
+                np.append(self.low, np.full(n_new, self.low.min())),
+                np.append(self.high, np.full(n_new, self.high.max())),
+            ),
+        )
 
 
 def share_right(evidence: Evidence, posterior_ik: Floats) -> Quality:
@@ -48,9 +81,12 @@ def beta_interval(right: Floats, seen: Floats, crowd: float) -> Quality:
     hits = right + CROWD_LABELS * crowd
     misses = np.maximum(seen - right, 0.0) + CROWD_LABELS * (1.0 - crowd)
     tail = (1.0 - LEVEL) / 2.0
-    low, high = (special.betaincinv(hits, misses, p) for p in (tail, 1.0 - tail))
-    value = hits / (hits + misses)
-    return Quality(value, np.minimum(low, value), np.maximum(high, value))
+
+    def interval() -> tuple[Floats, Floats]:
+        low, high = (special.betaincinv(hits, misses, p) for p in (tail, 1.0 - tail))
+        return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+
+    return Quality(hits / (hits + misses), interval)
 
 
 @kernel

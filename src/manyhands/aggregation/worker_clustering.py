@@ -36,11 +36,12 @@ class ClusterParameters:
 class WorkerClustering(IterativeSettings, ClassAggregator[ClusterParameters]):
     """Annotator a belongs to cluster m with probability r_am; a cluster shares one confusion C_m.
 
-    z_i ~ pi, c_a ~ share, y_n | z, c ~ C[c_a][z_i]. Variational EM with q(z) q(c):
+    Truth z_i has the distribution pi, cluster c_a the distribution share, and the label is drawn
+    from row z_i of the cluster's confusion. Variational EM with q(z) q(c)::
 
-    q_ik ~ pi_k exp sum_n sum_m r_am log C_m[k, y_n]
-    r_am ~ share_m exp sum_n sum_k q_ik log C_m[k, y_n]
-    C_m[k,l] ~ sum_a r_am sum_n q_ik [y_n = l] + pseudo_count
+        q_ik ~ pi_k exp sum_n sum_m r_am log C_m[k, y_n]
+        r_am ~ share_m exp sum_n sum_k q_ik log C_m[k, y_n]
+        C_m[k,l] ~ sum_a r_am sum_n q_ik [y_n = l] + pseudo_count
 
     The objective is the evidence lower bound + log-priors; it never falls. Clusters start as
     levels of accuracy seen from the majority, so the outcome does not depend on names or order.
@@ -79,9 +80,7 @@ class WorkerClustering(IterativeSettings, ClassAggregator[ClusterParameters]):
             member_am = start.member_am
 
         def maximise(expected: Expectation, member_am: Floats) -> tuple[ClusterParameters, float]:
-            log_prior_k, log_p_prior = fit_class_prior(
-                expected.posterior_ik, self.class_pseudo_count
-            )
+            log_prior_k, log_p_prior = fit_class_prior(expected.mass_k, self.class_pseudo_count)
             n_classes = len(log_prior_k)
             counts_mlk = np.einsum("am,alk->mlk", member_am, expected.counts_alk)
             pseudo_1lk = np.full((1, n_classes, n_classes), self.pseudo_count)

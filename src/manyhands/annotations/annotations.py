@@ -11,7 +11,7 @@ from manyhands.annotations.columns import find_columns
 from manyhands.annotations.dense import dense_cells, fill_grid, require_unused
 from manyhands.annotations.duplicates import DUPLICATES, Duplicates, kept_positions
 from manyhands.annotations.frames import make_frame, open_frame
-from manyhands.annotations.grouping import group_offsets, pair_order, stable_order
+from manyhands.annotations.grouping import count_pairs, group_offsets, pair_order, stable_order
 from manyhands.annotations.labels import USED, Kind, classes_as_numbers, numbers_as_classes
 from manyhands.annotations.rows import Rows, encode_rows, joined_rows
 from manyhands.annotations.vocabulary import Vocabulary
@@ -286,9 +286,7 @@ class Annotations:
         """How often each class was said of each item, shape (i, k)."""
         if self.class_vocabulary is None:
             raise DataError("labels are numbers: there are no classes to count")
-        cell = self.item.astype(np.int64) * self.n_classes + self.label
-        counts = np.bincount(cell, minlength=self.n_items * self.n_classes)
-        return counts.reshape(self.n_items, self.n_classes).astype(np.float64)
+        return count_pairs(self.item, self.label, self.n_items, self.n_classes)
 
     def label_names(self) -> AnyArray:
         """The label of every annotation by name."""

@@ -72,6 +72,11 @@ def find_columns(
     return item, annotator, label
 
 
+def is_candidate(column: str, role: str) -> bool:
+    """Whether a column may play a role, by its name."""
+    return _strength(column, role) > 0
+
+
 def _best(columns: Sequence[str], role: str) -> list[str]:
     strengths = [(_strength(column, role), column) for column in columns]
     top = max((strength for strength, _ in strengths), default=0)
@@ -90,7 +95,7 @@ def _strength(column: str, role: str) -> int:
 
 def _is_one_of(known: set[str], word: str) -> bool:
     """Whether a word is known as it is, in plural, or run together with a filler ("workerid")."""
-    forms = {word, word.rstrip("s")} | {word.removesuffix(filler) for filler in _FILLERS}
+    forms = {word} | {word.removesuffix(ending) for ending in ("s", "es", *_FILLERS)}
     return not forms.isdisjoint(known)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from manyhands.core.arrays import Codes, Offsets
+from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
 
 _BLOCKS = 16
@@ -47,6 +47,22 @@ def pair_order(first: Codes, second: Codes, n_first: int, n_second: int) -> Code
 
     run_blocks(work, even_blocks(offsets, _BLOCKS))
     return order
+
+
+def count_pairs(first: Codes, second: Codes, n_first: int, n_second: int) -> Floats:
+    """How often each pair of codes occurs, shape (n_first, n_second).
+
+    >>> count_pairs(*np.array([[0, 0, 1], [1, 1, 0]], dtype=np.int32), 2, 2).tolist()
+    [[0.0, 2.0], [1.0, 0.0]]
+    """
+    return _count_pairs(first, second, np.zeros((n_first, n_second)))
+
+
+@kernel
+def _count_pairs(first: Codes, second: Codes, counts: Floats) -> Floats:
+    for n in range(len(first)):
+        counts[first[n], second[n]] += 1.0
+    return counts
 
 
 @kernel

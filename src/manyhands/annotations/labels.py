@@ -104,13 +104,19 @@ def guess_kind(kept: list[str], codes: AnyArray, texts: list[str]) -> Kind:
 class MixedLabelsError(DataError):
     """Labels are partly numbers and partly words; `row` tells where the odd one stands."""
 
-    def __init__(self, label: str, row: int, is_word: bool) -> None:
-        self.row = row
+    def __init__(self, label: str, row: int, is_word: bool, where: str = "") -> None:
+        self.label, self.row, self.is_word, self.where = label, row, is_word, where
         what, rest = ("a word", "numbers") if is_word else ("a number", "words")
         super().__init__(
-            f"the label {label!r} is {what} among {rest}; drop it with missing={label!r}, "
-            "or say kind='classes' if it is a class"
+            f"{where}: "
+            * bool(where)
+            + f"the label {label!r} is {what} among {rest}; drop it with missing={label!r}, or say "
+            "kind='classes' if it is a class (command line: --missing, --kind)"
         )
+
+    def at(self, where: str) -> "MixedLabelsError":
+        """The same error with its place in a file."""
+        return MixedLabelsError(self.label, self.row, self.is_word, where)
 
 
 def numbers_as_classes(label: AnyArray) -> tuple[AnyArray, Vocabulary]:

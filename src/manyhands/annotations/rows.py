@@ -102,11 +102,13 @@ def encode_rows(
         )
     try:
         labels = encode_labels(label, kind=kind, classes=classes, missing=missing)
+        item_codes, item_names = _encode_names(item, "item", items)
+        annotator_codes, annotator_names = _encode_names(annotator, "annotator", annotators)
     except MixedLabelsError as error:
         where = place(source, first_line, _row(error.row, row_of))
-        raise DataError(f"{where}: {error}") from None
-    item_codes, item_names = _encode_names(item, "item", items)
-    annotator_codes, annotator_names = _encode_names(annotator, "annotator", annotators)
+        raise error.at(where) from None
+    except DataError as error:
+        raise DataError(f"{source}: {error}" if source else str(error)) from None
     return Rows(
         item_codes,
         annotator_codes,

@@ -6,8 +6,8 @@ import typer
 
 import manyhands as mh
 from manyhands.cli.options import Json, LabelsFile, OutFile, Reading, Truth, takes_reading
-from manyhands.cli.output import put_table, records, remark, say, say_json
-from manyhands.cli.reading import consensus_by_name
+from manyhands.cli.output import put_table, records, remark, require_targets, say, say_json
+from manyhands.cli.reading import consensus_by_name, truth_from
 
 
 @takes_reading
@@ -40,10 +40,12 @@ def aggregate(
 
     Example: manyhands aggregate labels.csv --out consensus.csv --annotators people.csv
     """
+    require_targets(out, annotators, "-" if json and annotators == "-" else None)
+    truths = truth_from(truth, reading) if truth else None
     consensus = consensus_by_name(labels, method, known, duplicates, reading)
     if calibrate:
-        consensus = consensus.calibrated(mh.io.read_truth(calibrate))
-    scores = consensus.score(mh.io.read_truth(truth)).as_dict() if truth else {}
+        consensus = consensus.calibrated(truth_from(calibrate, reading))
+    scores = consensus.score(truths).as_dict() if truths is not None else {}
     if annotators:
         put_table(consensus.annotator_columns(), annotators)
     if out != "-" or not json:
@@ -84,7 +86,7 @@ def _lines(consensus: "mh.Consensus", scores: dict[str, float]) -> list[str]:
     ]
     if ann.kind == "classes" and ann.n_classes == 1:
         lines.append(
-            f"note: there is only one class, {ann.classes[0]!r}; there is nothing to decide"
+            f"note: there is only one class, {str(ann.classes[0])!r}; there is nothing to decide"
         )
     if consensus.tied.any():
         lines.append(f"ties: {int(consensus.tied.sum())} items (column tied)")

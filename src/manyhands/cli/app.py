@@ -1,22 +1,30 @@
 """The command line: parse, call, print."""
 
 import errno
+import os
 import sys
+from typing import Annotated, Any
 
-import click
 import typer
 
 from manyhands import __version__
 from manyhands.cli import aggregate, check, compare, convert, demo, simulate
-from manyhands.cli.output import remark
+from manyhands.cli.output import remark, say
 from manyhands.core.errors import ManyhandsError
 
 DONE, FAILED, WRONG_REQUEST = 0, 1, 2
+_INTERRUPTED = 130  # what typer makes of an interrupt
+_NAMES_WRONG = {
+    errno.EACCES, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR,
+    errno.EPERM, errno.EROFS,
+}  # fmt: skip
+# Some versions of typer carry a click of their own; this is the base of the errors of either.
+_UsageError: Any = typer.BadParameter.__base__
 
 app = typer.Typer(
     name="manyhands",
     add_completion=False,
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -37,41 +45,66 @@ for command in (
 
 @app.callback()
 def _start(
-    version: bool = typer.Option(False, "--version", help="Show the version.", is_eager=True),
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
 ) -> None:
     if version:
-        sys.stdout.write(f"manyhands {__version__}\n")
+        say(f"manyhands {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        say(context.get_help())
         raise typer.Exit
 
 
 def main() -> None:
     """Run the command line; a wrong request is one line on standard error and exit code 2."""
-    sys.exit(_run())
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a name the terminal cannot show is shown escaped
+            stream.reconfigure(errors="backslashreplace")
+    code = _run()
+    sys.exit(code if _all_said() else max(code, FAILED))
 
 
 def _run() -> int:
     try:
         outcome = app(standalone_mode=False)
+        sys.stdout.flush()
     except ManyhandsError as error:
-        remark(f"manyhands: {error}")
-        return WRONG_REQUEST
-    except click.ClickException as error:
+        return _complain(str(error), WRONG_REQUEST)
+    except _UsageError as error:
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context is not None else ""
-        remark(f"manyhands: {error.format_message()}{hint}")
-        return WRONG_REQUEST
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader has gone; nothing more can be said
+        return _complain(error.format_message() + hint, WRONG_REQUEST)
+    except (BrokenPipeError, SystemExit):  # the reader has gone; typer makes an exit of it
         return FAILED
-    except OSError as error:
-        return _system_error(error)
-    except (KeyboardInterrupt, click.Abort):
-        remark("manyhands: interrupted; nothing was written")
-        return FAILED
+    except (OSError, MemoryError) as error:
+        return _machine_error(error)
+    except (KeyboardInterrupt, typer.Abort):
+        outcome = _INTERRUPTED
+    if outcome == _INTERRUPTED:
+        return _complain("interrupted; files that were there are unchanged", FAILED)
     return outcome if isinstance(outcome, int) else DONE
 
 
-def _system_error(error: OSError) -> int:
+def _machine_error(error: OSError | MemoryError) -> int:
+    if isinstance(error, MemoryError):
+        return _complain(f"not enough memory: {error}", FAILED)
     where = f"{error.filename}: " if error.filename else ""
-    remark(f"manyhands: {where}{error.strerror or error}; files that were there are unchanged")
-    return WRONG_REQUEST if error.errno in {errno.EACCES, errno.EISDIR, errno.ENOENT} else FAILED
+    said = f"{where}{error.strerror or error}; files that were there are unchanged"
+    return _complain(said, WRONG_REQUEST if error.errno in _NAMES_WRONG else FAILED)
+
+
+def _complain(text: str, code: int) -> int:
+    """One line on standard error, whatever names it holds."""
+    remark("manyhands: " + " ".join(text.splitlines()))
+    return code
+
+
+def _all_said() -> bool:
+    """Whether standard output took everything; if not, Python must not try again at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True

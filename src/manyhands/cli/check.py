@@ -9,6 +9,7 @@ from manyhands.cli.options import Json, LabelsFile, Reading, takes_reading
 from manyhands.cli.output import say, say_json
 
 _MARKS = {"error": "ERROR  ", "warning": "WARNING", "note": "note   "}
+_MOST_NAMES = 5
 
 
 @takes_reading
@@ -28,15 +29,30 @@ def check(
     if json:
         say_json(examination.to_json())
     else:
-        facts = ", ".join(f"{key} {value}" for key, value in examination.summary.items())
-        say(f"{labels}: {facts}")
+        say(f"{labels}: {_facts(examination)}")
         for finding in examination.findings:
+            say()
             say(f"{_MARKS[finding.severity]} {finding.check}: {finding.message}")
-            where = ", ".join([*finding.places, *map(str, finding.names)][:6])
-            if where:
-                say(f"        where: {where}")
+            say(f"        where: {_where(finding, labels)}")
             say(f"        do: {finding.remedy}")
-        if examination.ok:
-            say("nothing wrong was found")
+        say("" if examination.findings else "\nnothing wrong was found")
     if strict and not examination.ok:
         raise typer.Exit(1)
+
+
+def _facts(examination: "mh.doctor.Examination") -> str:
+    facts = examination.summary
+    per_item = facts["labels_per_item"]
+    what = "numbers" if facts["classes"] is None else f"{facts['classes']} classes"
+    return (
+        f"{facts['rows']} rows, {facts['items']} items, {facts['annotators']} annotators, {what}, "
+        f"{per_item['min']} to {per_item['max']} labels per item (median {per_item['median']:g})"
+    )
+
+
+def _where(finding: "mh.doctor.Finding", labels: str) -> str:
+    """The first few places and names, without repeating the name of the file."""
+    places = ", ".join(place.removeprefix(f"{labels}, ") for place in finding.places)
+    shown = finding.names[:_MOST_NAMES]
+    names = ", ".join(shown) + (" ..." if finding.count > len(shown) > 0 else "")
+    return "; ".join(part for part in (names, places) if part) or "everywhere"

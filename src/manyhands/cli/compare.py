@@ -6,8 +6,9 @@ import typer
 
 import manyhands as mh
 from manyhands.cli.options import Json, LabelsFile, OutFile, Reading, Seed, Truth, takes_reading
-from manyhands.cli.output import put_table, remark, say_json, show_table
-from manyhands.cli.reading import annotations_from
+from manyhands.cli.output import put_table, remark, require_targets, say_json, show_table
+from manyhands.cli.reading import annotations_from, truth_from
+from manyhands.core.errors import SettingError
 
 
 @takes_reading
@@ -31,11 +32,12 @@ def compare(
     Example: manyhands compare labels.csv --truth truth.csv --methods majority,dawid-skene
     """
     names = [name.strip() for name in methods.split(",")] if methods else None
-    kind = mh.AGGREGATORS[names[0]].kind if names else None
-    annotations = annotations_from(labels, reading, kind)
-    table = mh.aggregation.compare(
-        annotations, names, truth=mh.io.read_truth(truth) if truth else None, seed=seed
-    )
+    if len({mh.AGGREGATORS[name].kind for name in names or ()}) > 1:
+        raise SettingError("methods must be all for classes or all for numbers to be compared")
+    require_targets(out)
+    truths = truth_from(truth, reading) if truth else None
+    annotations = annotations_from(labels, reading)
+    table = mh.aggregation.compare(annotations, names, truth=truths, seed=seed)
     if json:
         say_json({"ranked_by": table.ranked_by, "methods": table.records()})
     elif out == "-":

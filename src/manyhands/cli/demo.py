@@ -23,8 +23,10 @@ def demo(
         data.crowd.annotations, truth=data.crowd.truth_by_item, seed=seed
     )
     consensus = mh.aggregate(data.crowd.annotations)
+    files = mh.simulation.write_labels_and_truth(data.crowd, out) if out else []
     if json:
-        say_json({"methods": table.records(), "annotators": _portraits(data, consensus)})
+        portraits = _portraits(data, consensus)
+        say_json({"methods": table.records(), "annotators": portraits, "files": files})
         return
     say("1797 handwritten digits (real images, from scikit-learn), each labelled by 3 of 40")
     say("annotators. The annotators are simulated: 14 careful, 16 middling, 5 who click at")
@@ -41,9 +43,7 @@ def demo(
     )
     say("\nTry next:")
     folder = out or "demo"
-    if out:
-        mh.simulation.write_labels_and_truth(data.crowd, out)
-    else:
+    if not out:
         say(f"  manyhands demo --out {folder}                 write these labels to a folder")
     say(f"  manyhands check {folder}/labels.csv            what is risky in this crowd")
     say(f"  manyhands aggregate {folder}/labels.csv --truth {folder}/truth.csv --out consensus.csv")

@@ -1,12 +1,15 @@
 """Printing: the only place that writes to the terminal."""
 
 import json
+import math
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import manyhands as mh
 from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import SettingError
 
 
 def say(text: str = "") -> None:
@@ -20,8 +23,8 @@ def remark(text: str) -> None:
 
 
 def say_json(content: Any) -> None:
-    """One JSON object on standard output."""
-    say(json.dumps(content, ensure_ascii=False, indent=2, default=_plain, allow_nan=False))
+    """One JSON object on standard output; a number that is not finite is null."""
+    say(json.dumps(_plain(content), ensure_ascii=False, indent=2, allow_nan=False))
 
 
 def put_table(columns: Mapping[str, AnyArray], out: str) -> None:
@@ -34,14 +37,20 @@ def put_table(columns: Mapping[str, AnyArray], out: str) -> None:
         mh.io.write_table(columns, out)
 
 
+def require_targets(*names: str | None) -> None:
+    """Refuse early files that could not be written at the end, or that would meet in one place."""
+    targets = [name for name in names if name is not None]
+    if len({name if name == "-" else os.path.realpath(name) for name in targets}) < len(targets):
+        raise SettingError(f"two tables cannot both go to {targets[0]!r}; name two files")
+    for name in targets:
+        if name != "-":
+            mh.io.require_target(name)
+
+
 def records(columns: Mapping[str, AnyArray]) -> list[dict[str, Any]]:
-    """A table as a list of rows of plain values, NaN as null."""
-    names = list(columns)
-    rows = zip(*(columns[name].tolist() for name in names), strict=True)
-    return [
-        {name: None if value != value else value for name, value in zip(names, row, strict=True)}  # noqa: PLR0124
-        for row in rows
-    ]
+    """A table as a list of rows of plain values."""
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -65,5 +74,9 @@ def _cell(value: object) -> str:
 
 def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"not JSON: {type(value).__name__}")
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -6,20 +6,21 @@ import manyhands as mh
 from manyhands.cli.options import Reading
 
 
-def annotations_from(
-    labels: str, reading: Reading, kind: str | None, duplicates: str = "keep"
-) -> "mh.Annotations":
-    """The labels of a file, read as the kind that a method needs unless the person said which."""
-    settings = reading.settings()
-    settings["kind"] = settings["kind"] or kind
-    return mh.read_annotations(labels, duplicates=cast(Any, duplicates), **settings)
+def annotations_from(labels: str, reading: Reading, duplicates: str = "keep") -> "mh.Annotations":
+    """The labels of a file."""
+    return mh.read_annotations(labels, duplicates=cast(Any, duplicates), **reading.settings())
+
+
+def truth_from(path: str, reading: Reading) -> dict[Any, Any]:
+    """The truths of a file that goes with a file of labels."""
+    return mh.io.read_truth(path, encoding=reading.encoding)
 
 
 def consensus_by_name(
     labels: str, method: str | None, known: str | None, duplicates: str, reading: Reading
 ) -> "mh.Consensus":
     """The consensus of a file by a method's name."""
-    kind = mh.AGGREGATORS[method].kind if method else None
-    annotations = annotations_from(labels, reading, kind, duplicates)
-    truths = mh.io.read_truth(known) if known else None
-    return mh.aggregate(annotations, method, known=truths)
+    if method is not None:
+        mh.AGGREGATORS[method]  # an unknown name is told before a long file is read
+    annotations = annotations_from(labels, reading, duplicates)
+    return mh.aggregate(annotations, method, known=truth_from(known, reading) if known else None)

@@ -2,7 +2,7 @@
 
 from manyhands.io.convert import copy_table, is_table, write_annotations
 from manyhands.io.labels import LABEL_FORMATS, LAYOUTS, read_annotations, read_rows
-from manyhands.io.tables import FORMATS, write_stream, write_table
+from manyhands.io.tables import FORMATS, require_target, write_stream, write_table
 from manyhands.io.truth import read_truth
 from manyhands.io.whole import whole_file
 
@@ -15,6 +15,7 @@ __all__ = [
     "read_annotations",
     "read_rows",
     "read_truth",
+    "require_target",
     "whole_file",
     "write_annotations",
     "write_stream",

@@ -5,19 +5,33 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from manyhands.annotations import Annotations
+from manyhands.annotations.duplicates import repeats_previous
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
+from manyhands.core.settings import require_choice
 from manyhands.io.labels import DENSE_MISSING, LABEL_SUFFIXES
-from manyhands.io.tables import FORMATS, SUFFIXES, Table, existing, format_of, write_table
+from manyhands.io.tables import (
+    FORMATS,
+    SUFFIXES,
+    Table,
+    existing,
+    format_of,
+    require_target,
+    write_table,
+)
 from manyhands.io.whole import whole_file
 
 
-def copy_table(source: str | Path, target: str | Path, *, encoding: str = "utf-8") -> int:
+def copy_table(
+    source: str | Path, target: str | Path, *, format: str | None = None, encoding: str = "utf-8"
+) -> int:
     """Rewrite a table in another format with all its columns and rows; how many rows it has."""
     found = existing(source)
-    table = Table(found, format_of(found, None, SUFFIXES), encoding)
+    require_target(target)
+    table = Table(found, format_of(found, format, SUFFIXES), encoding)
     if len(set(table.columns)) < len(table.columns):
         raise DataError(f"{found}: a column name appears twice; rename one of them")
     columns = {name: _plain(column) for name, column in table.select(table.columns).items()}
@@ -25,17 +39,24 @@ def copy_table(source: str | Path, target: str | Path, *, encoding: str = "utf-8
     return len(columns[table.columns[0]])
 
 
-def is_table(path: str | Path) -> bool:
-    """Whether a file of this name is a table of columns."""
-    return format_of(Path(path), None, LABEL_SUFFIXES) in FORMATS
+def is_table(path: str | Path, format: str | None = None) -> bool:
+    """Whether a file of this name, or of this format, is a table of columns."""
+    return format_of(Path(path), format, LABEL_SUFFIXES) in FORMATS
 
 
 def write_annotations(
     annotations: Annotations, path: str | Path, *, layout: str = "long", missing: Any = -1
 ) -> None:
-    """Write labels; the suffix decides the format, and for a table the layout its shape."""
+    """Write labels; the suffix decides the format, and for a table the layout its shape.
+
+    Only a long table has room for several labels of one annotator for one item; elsewhere such
+    repeats are refused. A .txt or .npy matrix holds labels only, without names.
+    """
+    require_choice("layout", layout, ("long", "wide"))
     target = Path(path)
     kind = format_of(target, None, LABEL_SUFFIXES)
+    if kind not in FORMATS or layout == "wide":
+        _require_one_each(annotations)
     if kind in FORMATS and layout == "long":
         write_table(
             {
@@ -54,30 +75,43 @@ def write_annotations(
         _write_matrix(annotations, target, kind, missing)
 
 
+def _require_one_each(annotations: Annotations) -> None:
+    again = np.flatnonzero(repeats_previous(annotations.item, annotations.annotator))
+    if len(again):
+        item = annotations.items[annotations.item[again[0]]]
+        annotator = annotations.annotators[annotations.annotator[again[0]]]
+        raise DataError(
+            f"annotator {str(annotator)!r} labelled item {str(item)!r} more than once, and only a "
+            "long table has room for that; choose duplicates= first or last "
+            "(command line: --duplicates)"
+        )
+
+
 def _write_wide(annotations: Annotations, target: Path) -> None:
-    grid = annotations.to_dense(missing="") if annotations.classes.dtype == object else None
-    if grid is None:
-        numbers = annotations.as_kind("numbers").to_dense(missing=np.nan)
-        grid = np.array([[_cell(value) for value in row] for row in numbers], dtype=object)
     columns: dict[str, AnyArray] = {"item": annotations.items}
+    if annotations.annotator_vocabulary.codes(["item"])[0] >= 0:
+        raise DataError("an annotator is named 'item', as the first column is; write a long table")
+    grid = np.full((annotations.n_items, annotations.n_annotators), "", dtype=object)
+    names = [_cell(label) for label in annotations.label_names().tolist()]
+    grid[annotations.item, annotations.annotator] = names
     write_table(
         columns | {str(name): grid[:, a] for a, name in enumerate(annotations.annotators)}, target
     )
 
 
 def _write_matrix(annotations: Annotations, target: Path, kind: str, missing: Any) -> None:
+    if kind == "npy" and annotations.classes.dtype == object:
+        raise DataError("a .npy matrix holds numbers only; these labels are words")
+    for name in annotations.classes.tolist():
+        if str(name).split() != [str(name)] or str(name) in map(str, DENSE_MISSING):
+            raise DataError(f"the label {name!r} cannot stand in a matrix; use a table")
     grid = annotations.to_dense(missing=missing)
     with whole_file(target) as stream:
         if kind == "npy":
-            if grid.dtype == object:
-                raise DataError("a .npy matrix holds numbers only; these labels are words")
             np.save(stream, grid, allow_pickle=False)
             return
         for row in grid.tolist():
-            cells = [str(cell) for cell in row]
-            if any(" " in cell or cell in DENSE_MISSING for cell in cells if cell != str(missing)):
-                raise DataError("a label with a space cannot stand in a .txt matrix; use a table")
-            stream.write((" ".join(cells) + "\n").encode())
+            stream.write((" ".join(map(_cell, row)) + "\n").encode())
 
 
 def _nested(annotations: Annotations) -> dict[str, dict[str, Any]]:
@@ -93,11 +127,9 @@ def _nested(annotations: Annotations) -> dict[str, dict[str, Any]]:
     return nested
 
 
-def _cell(value: float) -> str:
-    if np.isnan(value):
-        return ""
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
+def _cell(value: object) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _plain(column: Any) -> Any:
-    return column.cast(column.type.value_type) if hasattr(column.type, "value_type") else column
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -2,16 +2,28 @@
 
 import csv
 import mmap
+import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from manyhands.core.errors import DataError
 from manyhands.io.integers import holds_plain_integers
 
 _NAMES = pa.dictionary(pa.int32(), pa.string())
+_BLOCK, _LARGEST_BLOCK = 1 << 20, (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class TextColumns:
+    """Columns by name; `first_line` is the line of the first row where rows go with lines."""
+
+    columns: dict[str, pa.ChunkedArray]
+    first_line: int | None
 
 
 def read_header(path: Path, delimiter: str, encoding: str) -> list[str]:
@@ -19,79 +31,38 @@ def read_header(path: Path, delimiter: str, encoding: str) -> list[str]:
     if path.stat().st_size == 0:
         raise DataError(f"{path}: the file is empty")
     try:
-        with path.open(encoding=_with_mark(encoding), newline="") as stream:
-            header = next(csv.reader(stream, delimiter=delimiter), [])
-    except (UnicodeError, csv.Error):
+        header = next(_rows(path, delimiter, encoding), (1, []))[1]
+    except (UnicodeError, LookupError, csv.Error):
         raise not_text(path, encoding) from None
     if not any(name.strip() for name in header):
         raise DataError(f"{path}, line 1: no column names; the first line must name the columns")
+    if any("\udc80" <= mark <= "\udcff" for name in header for mark in name):
+        raise not_text(path, encoding)
     if any("\x00" in name for name in header):
         raise DataError(f"{path}: not a text table; give its format with --format")
     return header
 
 
-def read_columns(
-    path: Path, columns: Sequence[str], delimiter: str, encoding: str
-) -> dict[str, pa.ChunkedArray]:
+def read_columns(path: Path, columns: Sequence[str], delimiter: str, encoding: str) -> TextColumns:
     """Some columns of a delimited file with a header line: whole numbers, or text."""
     header = read_header(path, delimiter, encoding)
-    whole_numbers = holds_plain_integers(path, delimiter)
-    convert = pacsv.ConvertOptions(
-        include_columns=list(columns),
-        column_types=dict.fromkeys(columns, pa.int64() if whole_numbers else _NAMES),
-        strings_can_be_null=False,
-        null_values=[],
-    )
-    table = _read(path, delimiter, encoding, convert, len(header))
+    kind = pa.int64() if holds_plain_integers(path, delimiter) else _NAMES
+    quotes = _Quotes.of(path)
+    settings = _Settings(path, delimiter, encoding, tuple(columns), kind, quotes.in_rows)
+    try:
+        if quotes.odd:
+            _require_closed_quotes(settings)
+        table = _read(settings)
+        in_lines = not quotes.in_rows
+        if all(_holds_blank(table.column(name)) for name in columns):  # a blank line does that
+            table, in_lines = _read(settings, skip_blank_lines=True), False
+    except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError) as error:
+        raise _diagnosis(settings, len(header), str(error)) from None
     if table.num_rows == 0:
         raise DataError(f"{path}: has a header line and no rows")
+    in_lines = in_lines or _count_lines(path) == table.num_rows + 1
     unified = table.unify_dictionaries()
-    return {name: unified.column(name) for name in columns}
-
-
-def one_line_per_row(path: Path) -> bool:
-    """Whether rows and lines go together: no quotes, so no line break inside a cell."""
-    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return data.find(b'"') < 0
-
-
-def _read(
-    path: Path, delimiter: str, encoding: str, convert: pacsv.ConvertOptions, n_columns: int
-) -> pa.Table:
-    try:
-        return pacsv.read_csv(
-            path,
-            read_options=pacsv.ReadOptions(encoding=encoding),
-            parse_options=pacsv.ParseOptions(
-                delimiter=delimiter, newlines_in_values=not one_line_per_row(path)
-            ),
-            convert_options=convert,
-        )
-    except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError, LookupError) as error:
-        raise _diagnosis(path, delimiter, encoding, n_columns, str(error)) from None
-
-
-def _diagnosis(path: Path, delimiter: str, encoding: str, n_columns: int, said: str) -> DataError:
-    """Read again slowly to tell which line is broken, and how."""
-    try:
-        for line, cells in _lines(path, delimiter, encoding):
-            if cells and len(cells) != n_columns:
-                cut = "; the file may be cut short" if len(cells) < n_columns else ""
-                return DataError(
-                    f"{path}, line {line}: {len(cells)} cells where the header has {n_columns}{cut}"
-                )
-    except UnicodeError:
-        return not_text(path, encoding)
-    except csv.Error as error:
-        return DataError(f"{path}: not a sound table ({error}); a quote may be left open")
-    return DataError(f"{path}: cannot be read as a table ({said.splitlines()[0]})")
-
-
-def _lines(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, list[str]]]:
-    with path.open(encoding=_with_mark(encoding), newline="") as stream:
-        reader = csv.reader(stream, delimiter=delimiter, strict=True)
-        for cells in reader:
-            yield reader.line_num, cells
+    return TextColumns({name: unified.column(name) for name in columns}, 2 if in_lines else None)
 
 
 def not_text(path: Path, encoding: str) -> DataError:
@@ -111,5 +82,133 @@ def not_text(path: Path, encoding: str) -> DataError:
     return DataError(f"{path}: not a text table; give its format with --format")
 
 
-def _with_mark(encoding: str) -> str:
+def with_mark(encoding: str) -> str:
+    """The encoding, with the mark that some tools put before UTF-8 taken off."""
     return "utf-8-sig" if encoding.lower().replace("_", "-") in {"utf-8", "utf8"} else encoding
+
+
+@dataclass(frozen=True)
+class _Settings:
+    path: Path
+    delimiter: str
+    encoding: str
+    columns: tuple[str, ...]
+    kind: pa.DataType
+    quoted: bool
+
+
+@dataclass(frozen=True)
+class _Quotes:
+    """Whether quotes stand below the header (so a cell may hold a line break), and one is open."""
+
+    in_rows: bool
+    odd: bool
+
+    @classmethod
+    def of(cls, path: Path) -> "_Quotes":
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            if data.find(b'"') < 0:
+                return cls(False, False)
+            body = data.find(b"\n") + 1
+            header = data[:body].count(b'"')
+            if header % 2 == 0 and data.find(b'"', body) < 0:
+                return cls(False, False)
+        return cls(True, _count(path, b'"') % 2 == 1)
+
+
+def _read(settings: _Settings, *, skip_blank_lines: bool = False) -> pa.Table:
+    size = settings.path.stat().st_size
+    try:
+        return _read_blocks(settings, skip_blank_lines, _BLOCK)
+    except pa.ArrowInvalid as error:
+        if "straddl" not in str(error) or size <= _BLOCK:
+            raise
+    # a row that is longer than a block: take the file in one piece
+    return _read_blocks(settings, skip_blank_lines, min(size, _LARGEST_BLOCK))
+
+
+def _read_blocks(settings: _Settings, skip_blank_lines: bool, block: int) -> pa.Table:
+    return pacsv.read_csv(
+        settings.path,
+        read_options=pacsv.ReadOptions(encoding=settings.encoding, block_size=block),
+        parse_options=pacsv.ParseOptions(
+            delimiter=settings.delimiter,
+            newlines_in_values=settings.quoted,
+            ignore_empty_lines=skip_blank_lines,
+        ),
+        convert_options=pacsv.ConvertOptions(
+            include_columns=list(settings.columns),
+            column_types=dict.fromkeys(settings.columns, settings.kind),
+            strings_can_be_null=False,
+            null_values=[],
+        ),
+    )
+
+
+def _holds_blank(column: pa.ChunkedArray) -> bool:
+    if not pa.types.is_dictionary(column.type):
+        return False  # whole numbers: every cell was looked at
+    return any(
+        chunk.null_count or pc.any(pc.equal(chunk.dictionary, "")).as_py()
+        for chunk in column.chunks
+    )
+
+
+def _diagnosis(settings: _Settings, n_columns: int, said: str) -> DataError:
+    """Read again slowly to tell which line is broken, and how."""
+    path = settings.path
+    try:
+        for line, cells in _rows(path, settings.delimiter, settings.encoding, strict=True):
+            if cells and len(cells) != n_columns:
+                cut = "; the file may be cut short" if len(cells) < n_columns else ""
+                return DataError(
+                    f"{path}, line {line}: {len(cells)} cells where the header has {n_columns}{cut}"
+                )
+        path.read_bytes().decode(settings.encoding)
+    except UnicodeError:
+        return not_text(path, settings.encoding)
+    except csv.Error as error:
+        return DataError(f"{path}: not a sound table ({error}); a quote may be left open")
+    return DataError(f"{path}: cannot be read as a table ({said.splitlines()[0]})")
+
+
+def _require_closed_quotes(settings: _Settings) -> None:
+    """Refuse a file that ends inside a quoted cell."""
+    line = 1
+    try:
+        for last, _ in _rows(settings.path, settings.delimiter, settings.encoding, strict=True):
+            line = last + 1
+    except csv.Error as error:
+        if "end of data" in str(error):
+            raise DataError(
+                f"{settings.path}, line {line}: a quote is opened and never closed; "
+                "the file may be cut short"
+            ) from None
+
+
+def _rows(
+    path: Path, delimiter: str, encoding: str, *, strict: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """Every row by Python's own reader with the line it ends on; bytes that are no text pass."""
+    longest = csv.field_size_limit(sys.maxsize)
+    try:
+        with path.open(encoding=with_mark(encoding), newline="", errors="surrogateescape") as file:
+            reader = csv.reader(file, delimiter=delimiter, strict=strict)
+            for cells in reader:
+                yield reader.line_num, cells
+    finally:
+        csv.field_size_limit(longest)
+
+
+def _count_lines(path: Path) -> int:
+    """Lines up to the last that holds something."""
+    with path.open("rb") as file:
+        tail_start = max(file.seek(0, 2) - 4096, 0)
+        file.seek(tail_start)
+        tail = file.read()
+    return _count(path, b"\n") - tail.count(b"\n") + tail.rstrip(b"\r\n").count(b"\n") + 1
+
+
+def _count(path: Path, byte: bytes) -> int:
+    with path.open("rb") as file:
+        return sum(part.count(byte) for part in iter(lambda: file.read(1 << 20), b""))

@@ -18,11 +18,13 @@ _LONGEST = 18  # digits that surely fit 64 bits
 
 def holds_plain_integers(path: Path, delimiter: str) -> bool:
     """Whether all cells below the header are whole numbers without leading zeros or blanks."""
-    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        body = data.find(b"\n") + 1
-        if body == 0 or body == len(data) or not _plain_start(data[body : body + 4096], delimiter):
-            return False
-        return _every_block(np.frombuffer(data, dtype=np.uint8), body, ord(delimiter))
+    with path.open("rb") as stream:
+        # Not closed by hand: a thread may hold the array a moment longer than the outcome.
+        data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    body = data.find(b"\n") + 1
+    if body == 0 or body == len(data) or not _plain_start(data[body : body + 4096], delimiter):
+        return False
+    return _every_block(np.frombuffer(data, dtype=np.uint8), body, ord(delimiter))
 
 
 def _every_block(data: AnyArray, body: int, delimiter: int) -> bool:
@@ -39,7 +41,9 @@ def _plain_cells(data: AnyArray, start: int, stop: int, delimiter: int) -> bool:
     """Look at the cells that begin in [start, stop); a cell may run past the end of the block."""
     newline, carriage, minus, zero, nine = 10, 13, 45, 48, 57
     position = start
-    if data[start - 1] != newline:  # the block before looks at the cell that is cut here
+    before = data[start - 1]
+    if before != newline and before != delimiter:  # noqa: PLR1714 - a tuple compiles slowly
+        # the block before looks at the cell that is cut here
         while position < stop and data[position] != newline and data[position] != delimiter:
             position += 1
         position += 1

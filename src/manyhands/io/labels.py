@@ -1,6 +1,7 @@
 """Label files of every layout -> rows -> annotations."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ from manyhands.annotations import Annotations, Duplicates, Kind, Rows
 from manyhands.annotations.annotations import as_codes
 from manyhands.annotations.columns import find_column, find_columns
 from manyhands.annotations.dense import dense_cells
-from manyhands.annotations.rows import encode_rows
+from manyhands.annotations.rows import encode_rows, place
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require_choice
-from manyhands.io.csv_text import not_text, one_line_per_row
+from manyhands.io.matrix import read_matrix
 from manyhands.io.tables import SUFFIXES, Table, existing, format_of
 
 LABEL_SUFFIXES = SUFFIXES | {".txt": "txt", ".npy": "npy", ".json": "json"}
@@ -85,15 +86,15 @@ def read_rows(
     codes = list(DENSE_MISSING) if missing is None else as_codes(missing)
     settings: dict[str, Any] = {"kind": kind, "classes": classes, "source": str(found)}
     if dense:
-        return _dense_rows(_matrix(found, file_format, encoding), codes, settings)
+        matrix = read_matrix(found, file_format, encoding)
+        return _dense_rows(matrix.cells, codes, settings | {"first_line": matrix.first_line})
+    in_rows = as_codes(() if missing is None else missing)
     if file_format == "json":
-        return _dict_rows(_json_object(found), as_codes(missing or ()), settings)
+        return _dict_rows(_json_object(found), in_rows, settings)
     table = Table(found, file_format, encoding)
     if layout == "wide":
         return _wide_rows(table, item, codes, settings)
-    return _long_rows(
-        table, (item, annotator, label), as_codes(() if missing is None else missing), settings
-    )
+    return _long_rows(table, (item, annotator, label), in_rows, settings)
 
 
 def _long_rows(
@@ -104,18 +105,19 @@ def _long_rows(
     except DataError as error:
         raise DataError(f"{table.path}: {error}{_layout_hint(table)}") from None
     columns = table.select(names)
-    lines = table.format in {"csv", "tsv"} and one_line_per_row(table.path)
     return encode_rows(
         *(columns[name] for name in names),
         missing=missing,
-        first_line=2 if lines else None,
+        first_line=table.first_line,
         **settings,
     )
 
 
 def _layout_hint(table: Table) -> str:
-    if len(table.columns) == 1 and any(mark in table.columns[0] for mark in ";\t|"):
-        return " (the file seems to be separated by something else than its suffix says)"
+    marks = [mark for mark in ",;\t|" if mark in str(table.columns[0])]
+    if len(table.columns) == 1 and marks:
+        remedy = {",": "--format csv", "\t": "--format tsv"}.get(marks[0], "save it with commas")
+        return f" (its columns seem to be separated by {marks[0]!r}: {remedy})"
     if len(table.columns) > 3:
         return " (a table with a column per annotator needs --layout wide)"
     return ""
@@ -129,16 +131,24 @@ def _wide_rows(
     except DataError as error:
         raise DataError(f"{table.path}: {error}") from None
     annotators = [name for name in table.columns if name != item]
-    if len(set(annotators)) < len(annotators) or not annotators:
+    if len(set(table.columns)) < len(table.columns) or not annotators:
         raise DataError(
             f"{table.path}: every column but {item!r} must be one annotator, named once"
         )
     columns = table.select([item, *annotators])
     grid = np.array([columns[name].to_pylist() for name in annotators], dtype=object).T
     names = columns[item].to_pylist()
+    for row, name in enumerate(names):
+        if name is None or not str(name).strip():
+            where = place(str(table.path), table.first_line, row)
+            raise DataError(f"{where}: the item is blank; every row needs one")
     if len(set(names)) < len(names):
-        raise DataError(f"{table.path}: an item has more than one row; in a wide table it has one")
-    return _dense_rows(grid, missing, settings | {"items": names, "annotators": annotators})
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise DataError(
+            f"{table.path}: the item {twice!r} has more than one row; in a wide table it has one"
+        )
+    named = {"items": names, "annotators": annotators, "first_line": table.first_line}
+    return _dense_rows(grid, missing, settings | named)
 
 
 def _dense_rows(grid: AnyArray, missing: list[Any], settings: dict[str, Any]) -> Rows:
@@ -149,43 +159,29 @@ def _dense_rows(grid: AnyArray, missing: list[Any], settings: dict[str, Any]) ->
     return encode_rows(items[cells.row], annotators[cells.column], cells.label, **named)
 
 
-def _matrix(path: Path, file_format: str, encoding: str) -> AnyArray:
-    """A matrix without header: whitespace or comma separated text, or a .npy array."""
-    if file_format == "npy":
-        try:
-            loaded: AnyArray = np.load(path, allow_pickle=False)
-        except (ValueError, EOFError, OSError):
-            raise DataError(f"{path}: not a .npy array, or cut short") from None
-        return loaded
-    separator = {"csv": ",", "tsv": "\t"}.get(file_format)
-    try:
-        lines = path.read_text(encoding=encoding).splitlines()
-    except (UnicodeError, LookupError):
-        raise not_text(path, encoding) from None
-    cells = [line.split(separator) for line in lines if line.strip()]
-    if not cells:
-        raise DataError(f"{path}: the file is empty")
-    for number, row in enumerate(cells, 1):
-        if len(row) != len(cells[0]):
-            raise DataError(
-                f"{path}, line {number}: {len(row)} cells where line 1 has {len(cells[0])}; "
-                "a matrix needs equally many in every line; the file may be cut short"
-            )
-    try:
-        return np.array(cells, dtype=np.float64)
-    except ValueError:
-        return np.array(cells, dtype=object)
-
-
 def _json_object(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_once)
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: not JSON ({error}); the file may be cut short") from None
+    except RecursionError:
+        raise DataError(f"{path}: not {{item: {{annotator: label}}}}: nested too deep") from None
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
     if not isinstance(found, dict) or not all(isinstance(said, dict) for said in found.values()):
         raise DataError(f"{path}: expected {{item: {{annotator: label}}}}; for rows use .jsonl")
     if not any(found.values()):
         raise DataError(f"{path}: holds no label")
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(
+            name for name, count in Counter(name for name, _ in pairs).items() if count > 1
+        )
+        raise DataError(f"{twice!r} is named twice in one object; name it once")
     return found
 
 

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
-from manyhands.io.csv_text import read_columns, read_header
-from manyhands.io.whole import whole_file
+from manyhands.io.csv_text import not_text, read_columns, read_header, with_mark
+from manyhands.io.whole import require_place, whole_file
 
 SUFFIXES = {
     ".csv": "csv",
@@ -26,10 +26,14 @@ SUFFIXES = {
     ".ndjson": "jsonl",
 }
 FORMATS = ("csv", "tsv", "parquet", "jsonl")
+_PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
+_NAME_IT = "end the name with one of them"
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
-def format_of(path: Path, given: str | None, known: Mapping[str, str]) -> str:
+def format_of(
+    path: Path, given: str | None, known: Mapping[str, str], remedy: str = "give --format"
+) -> str:
     """The format of a file: the one given, or the one its suffix names."""
     if given is not None:
         if given not in known.values():
@@ -38,9 +42,11 @@ def format_of(path: Path, given: str | None, known: Mapping[str, str]) -> str:
         return given
     found = known.get(path.suffix.lower())
     if found is None:
+        if path.suffix.lower() in _PACKED:
+            raise DataError(f"{path}: compressed files are not read or written; unpack it first")
         names = " ".join(known)
         raise DataError(
-            f"{path}: the suffix {path.suffix!r} names no known format ({names}); give --format"
+            f"{path}: the suffix {path.suffix!r} names no known format ({names}); {remedy}"
         )
     return found
 
@@ -52,26 +58,37 @@ def existing(path: str | Path) -> Path:
         raise DataError(f"{found}: no such file")
     if found.is_dir():
         raise DataError(f"{found}: is a folder; name a file in it")
+    if not found.is_file():
+        raise DataError(f"{found}: is not an ordinary file; save what it gives to one first")
     return found
 
 
 class Table:
-    """A file of named columns: the names are read at once, a column when it is asked for."""
+    """A file of named columns: the names are read at once, a column when it is asked for.
+
+    `first_line`, known once columns were read, is the line of the first row in a file that has
+    a line per row.
+    """
 
     def __init__(self, path: Path, format: str, encoding: str = "utf-8") -> None:
         self.path, self.format, self.encoding = path, format, encoding
+        self.first_line: int | None = None
         self._loaded: pa.Table | None = None
         if format in _DELIMITERS:
             self.columns = read_header(path, _DELIMITERS[format], encoding)
+            return
+        if format == "parquet":
+            self._loaded = _read_parquet(path)
         else:
-            self._loaded = _read_parquet(path) if format == "parquet" else _read_json_lines(path)
-            self.columns = self._loaded.column_names
+            self._loaded, self.first_line = _read_json_lines(path, encoding)
+        self.columns = self._loaded.column_names
 
     def select(self, names: Sequence[str]) -> dict[str, Any]:
         """Some columns by name."""
         if self._loaded is None:
-            delimiter = _DELIMITERS[self.format]
-            return dict(read_columns(self.path, names, delimiter, self.encoding))
+            read = read_columns(self.path, names, _DELIMITERS[self.format], self.encoding)
+            self.first_line = read.first_line
+            return dict(read.columns)
         if self._loaded.num_rows == 0:
             raise DataError(f"{self.path}: has columns and no rows")
         return {name: self._loaded.column(name) for name in names}
@@ -81,9 +98,15 @@ def write_table(
     columns: Mapping[str, AnyArray], path: str | Path, format: str | None = None
 ) -> None:
     """Write columns to a file, whole or not at all; the suffix decides the format."""
-    kind = format_of(Path(path), format, SUFFIXES)
+    kind = format_of(Path(path), format, SUFFIXES, _NAME_IT)
     with whole_file(path) as stream:
         write_stream(columns, stream, kind)
+
+
+def require_target(path: str | Path) -> None:
+    """Refuse early a file name that `write_table` would refuse."""
+    format_of(Path(path), None, SUFFIXES, _NAME_IT)
+    require_place(Path(path))
 
 
 def write_stream(columns: Mapping[str, AnyArray], stream: BinaryIO, format: str) -> None:
@@ -94,10 +117,12 @@ def write_stream(columns: Mapping[str, AnyArray], stream: BinaryIO, format: str)
     elif format == "jsonl":
         for row in table.to_pylist():
             clean = {name: None if _is_nan(value) else value for name, value in row.items()}
-            stream.write((json.dumps(clean, ensure_ascii=False) + "\n").encode())
+            line = json.dumps(clean, ensure_ascii=False, default=str)
+            stream.write((line + "\n").encode())
     else:
         options = pacsv.WriteOptions(delimiter=_DELIMITERS[format], quoting_style="needed")
-        pacsv.write_csv(table, stream, options)
+        flat = [_flat(column) for column in table.columns]
+        pacsv.write_csv(pa.table(flat, names=table.column_names), stream, options)
 
 
 def _is_nan(value: Any) -> bool:
@@ -110,21 +135,35 @@ def _plain(values: Any) -> Any:
     return values
 
 
+def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    """A column that CSV can hold: lists and records as JSON text."""
+    if not pa.types.is_nested(column.type):
+        return column
+    return pa.array([None if cell is None else _json(cell) for cell in column.to_pylist()])
+
+
+def _json(cell: Any) -> str:
+    return json.dumps(cell, ensure_ascii=False, default=str)
+
+
 def _read_parquet(path: Path) -> pa.Table:
     try:
         return pq.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise DataError(
             f"{path}: not a Parquet file, or cut short ({str(error).splitlines()[0]})"
         ) from None
 
 
-def _read_json_lines(path: Path) -> pa.Table:
-    """One object per line; a list per column, empty cells where an object lacks a key."""
+def _read_json_lines(path: Path, encoding: str) -> tuple[pa.Table, int | None]:
+    """One object per line; a list per column, empty cells where an object lacks a key.
+
+    With it the line of the first row, or None when blank lines stand between rows.
+    """
     columns: dict[str, list[Any]] = {}
-    n_rows = 0
+    n_rows = last = 0
     try:
-        with path.open(encoding="utf-8") as stream:
+        with path.open(encoding=with_mark(encoding)) as stream:
             for number, line in enumerate(stream, 1):
                 if not line.strip():
                     continue
@@ -132,13 +171,17 @@ def _read_json_lines(path: Path) -> pa.Table:
                     cells = columns.setdefault(name, [None] * n_rows)
                     cells.extend([None] * (n_rows - len(cells)))
                     cells.append(_cell(value))
-                n_rows += 1
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: not UTF-8 text; JSON lines must be UTF-8") from None
+                n_rows, last = n_rows + 1, number
+    except (UnicodeError, LookupError):
+        raise not_text(path, encoding) from None
     if n_rows == 0:
         raise DataError(f"{path}: the file is empty")
     full = {name: cells + [None] * (n_rows - len(cells)) for name, cells in columns.items()}
-    return pa.table({name: _column(cells) for name, cells in full.items()})
+    try:
+        table = pa.table({name: _column(cells) for name, cells in full.items()})
+    except UnicodeEncodeError:
+        raise DataError(f"{path}: a cell is not text: it holds half of a UTF-16 pair") from None
+    return table, 1 if last == n_rows else None
 
 
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:
@@ -148,17 +191,19 @@ def _object(path: Path, number: int, line: str) -> dict[str, Any]:
         raise DataError(
             f"{path}, line {number}: not JSON ({error.msg}); the file may be cut short"
         ) from None
+    except RecursionError:
+        raise DataError(f"{path}, line {number}: not a row; it is nested too deep") from None
     if not isinstance(found, dict):
         raise DataError(f"{path}, line {number}: expected an object like {{...}} on every line")
     return found
 
 
 def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+    return _json(value) if isinstance(value, dict | list) else value
 
 
 def _column(cells: list[Any]) -> pa.Array:
     try:
         return pa.array(cells)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array([None if cell is None else str(cell) for cell in cells])
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([cell if isinstance(cell, str | None) else _json(cell) for cell in cells])

@@ -1,12 +1,16 @@
 """Truth tables: item and truth, for part of the items or all of them."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from manyhands.annotations.columns import find_column
+from manyhands.annotations.columns import find_column, is_candidate
+from manyhands.annotations.rows import place
 from manyhands.annotations.vocabulary import tidy_names
 from manyhands.core.errors import DataError
 from manyhands.io.tables import SUFFIXES, Table, existing, format_of
+
+_REMEDY = "name the columns of a truth table item and truth"
 
 
 def read_truth(
@@ -21,26 +25,33 @@ def read_truth(
     found = existing(path)
     table = Table(found, format_of(found, format, SUFFIXES), encoding)
     try:
-        item = find_column(table.columns, "item", item)
+        item = _column_by_name(table.columns, "item", item)
         truth = _truth_column([name for name in table.columns if name != item], truth)
     except DataError as error:
         raise DataError(f"{found}: {error}") from None
     columns = table.select([item, truth])
-    items = columns[item].to_pylist()
-    values = columns[truth].to_pylist()
-    for row, value in enumerate(values):
-        if value is None or str(value).strip() == "":
-            raise DataError(f"{found}, row {row + 1}: the truth is blank; leave the row out")
-    if len(set(items)) < len(items):
-        twice = next(name for name in items if items.count(name) > 1)
-        raise DataError(f"{found}: the truth of item {twice!r} is given more than once")
-    return dict(zip(tidy_names(items).tolist(), tidy_names(values).tolist(), strict=True))
+    cells = {noun: columns[name].to_pylist() for noun, name in (("item", item), ("truth", truth))}
+    for noun, values in cells.items():
+        for row, value in enumerate(values):
+            if value is None or str(value).strip().lower() in {"", "nan"}:
+                where = place(str(found), table.first_line, row)
+                raise DataError(f"{where}: the {noun} is blank; leave the row out")
+    items, truths = tidy_names(cells["item"]).tolist(), tidy_names(cells["truth"]).tolist()
+    twice = [name for name, count in Counter(items).items() if count > 1]
+    if twice:
+        raise DataError(f"{found}: the truth of item {twice[0]!r} is given more than once")
+    return dict(zip(items, truths, strict=True))
 
 
 def _truth_column(columns: list[str], given: str | None) -> str:
-    if given is not None:
-        return find_column(columns, "truth", given)
-    try:
-        return find_column(columns, "truth")
-    except DataError:
-        return find_column(columns, "label")
+    candidates = any(is_candidate(column, "truth") for column in columns)
+    labels = any(is_candidate(column, "label") for column in columns)
+    role = "label" if given is None and labels and not candidates else "truth"
+    return _column_by_name(columns, role, given)
+
+
+def _column_by_name(columns: list[str], role: str, given: str | None) -> str:
+    """The column given, or the one with the very name, or the one that looks like it."""
+    if given is None and columns.count(role) == 1:
+        return role
+    return find_column(columns, role, given, _REMEDY)

@@ -1,0 +1,11 @@
+"""How far people agree with one another."""
+
+from manyhands.agreement.pairwise import (
+    PairAgreement,
+    PairMoments,
+    pair_agreement,
+    pair_moments,
+    shared_labels,
+)
+
+__all__ = ["PairAgreement", "PairMoments", "pair_agreement", "pair_moments", "shared_labels"]

@@ -1,0 +1,75 @@
+"""Matrices without a header: whitespace or comma separated text, or a .npy array."""
+
+import re
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import DataError
+from manyhands.io.csv_text import not_text, with_mark
+
+_SEPARATORS = {"csv": ",", "tsv": "\t", "txt": None}
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Cells, and the line of the first row in a file that has a line per row."""
+
+    cells: AnyArray
+    first_line: int | None
+
+
+def read_matrix(path: Path, format: str, encoding: str) -> Matrix:
+    """A matrix with a row per item and a column per annotator."""
+    if format == "npy":
+        return Matrix(_array(path), None)
+    if format not in _SEPARATORS:
+        raise DataError(f"{path}: a dense matrix is .txt, .csv, .tsv or .npy, not {format}")
+    try:
+        lines = path.read_text(encoding=with_mark(encoding)).splitlines()
+    except (UnicodeError, LookupError):
+        raise not_text(path, encoding) from None
+    rows = [
+        (number, line.split(_SEPARATORS[format]))
+        for number, line in enumerate(lines, 1)
+        if line.strip()
+    ]
+    if not rows:
+        raise DataError(f"{path}: the file is empty")
+    width = len(rows[0][1])
+    for number, row in rows:
+        if len(row) != width:
+            raise DataError(
+                f"{path}, line {number}: {len(row)} cells where line {rows[0][0]} has {width}; "
+                "a matrix needs equally many in every line; the file may be cut short"
+            )
+    return Matrix(_cells([row for _, row in rows]), 1 if rows[-1][0] == len(rows) else None)
+
+
+def _array(path: Path) -> AnyArray:
+    try:
+        with path.open("rb") as stream:
+            loaded = np.load(stream, allow_pickle=False)
+    except (ValueError, EOFError, zipfile.BadZipFile):
+        raise DataError(f"{path}: not a .npy array, or cut short") from None
+    if not isinstance(loaded, np.ndarray) or loaded.ndim != 2 or loaded.dtype.kind not in "biufSU":
+        raise DataError(f"{path}: expected one matrix of labels, items x annotators")
+    return loaded
+
+
+def _cells(rows: list[list[str]]) -> AnyArray:
+    """Numbers where all cells are numbers; otherwise text, so that "007" stays what it is."""
+    distinct = {cell.strip() for row in rows for cell in row}
+    if all(_WHOLE.fullmatch(cell) for cell in distinct):
+        return np.array(rows, dtype=np.int64)
+    if not any(_LEADING_ZERO.fullmatch(cell) for cell in distinct):
+        try:
+            return np.array(rows, dtype=np.float64)
+        except ValueError:
+            pass
+    return np.array(rows, dtype=object)

@@ -1,0 +1,104 @@
+"""Scores against scikit-learn and by hand; calibration; scorecards."""
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from manyhands.aggregation import DawidSkene, Gaussian
+from manyhands.annotations import Annotations
+from manyhands.core.errors import DataError
+from manyhands.evaluation import (
+    accuracy_interval,
+    brier,
+    fit_temperature,
+    log_loss,
+    mean_absolute_error,
+    reliability,
+    root_mean_squared_error,
+    tempered,
+)
+
+
+@pytest.fixture
+def guesses():
+    rng = np.random.default_rng(0)
+    return rng.integers(0, 4, 200), rng.dirichlet(np.ones(4), 200)
+
+
+def test_log_loss_and_brier_agree_with_scikit_learn(guesses):
+    truth, probabilities = guesses
+    assert log_loss(truth, probabilities) == pytest.approx(metrics.log_loss(truth, probabilities))
+    binary = np.stack([1 - probabilities[:, 0], probabilities[:, 0]], axis=1)
+    theirs = metrics.brier_score_loss(truth == 0, probabilities[:, 0])
+    assert brier((truth == 0).astype(np.int32), binary) == pytest.approx(2 * theirs)
+
+
+def test_distances_agree_with_scikit_learn():
+    rng = np.random.default_rng(1)
+    truth, said = rng.normal(size=50), rng.normal(size=50)
+    assert mean_absolute_error(truth, said) == pytest.approx(
+        metrics.mean_absolute_error(truth, said)
+    )
+    assert root_mean_squared_error(truth, said) == pytest.approx(
+        metrics.root_mean_squared_error(truth, said)
+    )
+
+
+def test_the_interval_of_a_share_holds_it_nineteen_times_in_twenty():
+    rng = np.random.default_rng(2)
+    right = rng.binomial(80, 0.85, size=2000)
+    ends = np.array([accuracy_interval(int(n), 80) for n in right])
+    covered = (ends[:, 0] <= 0.85) & (ends[:, 1] >= 0.85)
+    assert 0.93 < covered.mean() < 0.975
+
+
+def test_honest_confidence_has_no_calibration_error():
+    rng = np.random.default_rng(3)
+    confidence = rng.uniform(0.3, 1.0, 200_000)
+    right = rng.random(200_000) < confidence
+    assert reliability(confidence, right).calibration_error < 0.005
+    boast = reliability(np.minimum(confidence + 0.2, 1.0), right)
+    assert boast.calibration_error == pytest.approx(0.17, abs=0.03)
+    assert boast.count.sum() == 200_000
+
+
+def test_a_temperature_is_found_again():
+    rng = np.random.default_rng(4)
+    honest = rng.dirichlet(np.ones(3), 20_000)
+    truth = (rng.random(20_000)[:, None] > np.cumsum(honest, axis=1)[:, :-1]).sum(axis=1)
+    boastful = tempered(honest, 1 / 3.0)
+    assert fit_temperature(truth, boastful) == pytest.approx(3.0, rel=0.05)
+    np.testing.assert_allclose(tempered(boastful, 3.0), honest, atol=1e-9)
+
+
+def test_calibration_keeps_labels_and_lowers_the_error(crowd):
+    consensus = DawidSkene().fit(crowd.annotations)
+    boastful = tempered(consensus.probabilities, 0.2)
+    loud = type(consensus)(**{**consensus.__dict__, "probabilities": boastful})
+    better = loud.calibrated(crowd.truth_by_item)
+    assert better.temperature > 1.5
+    assert (better.labels == loud.labels).all()
+    scores = [each.score(crowd.truth_by_item).log_loss for each in (better, loud)]
+    assert scores[0] < scores[1]
+
+
+def test_numbers_cannot_be_calibrated():
+    consensus = Gaussian().fit(Annotations.from_arrays([1, 1], ["u", "v"], [0.5, 0.7]))
+    with pytest.raises(DataError, match="numbers"):
+        consensus.calibrated({1: 0.6})
+
+
+def test_a_scorecard_takes_part_of_the_items_and_unknown_classes():
+    annotations = Annotations.from_arrays([1, 2, 3], ["u", "u", "u"], ["a", "b", "a"])
+    card = DawidSkene().fit(annotations).score({1: "a", 3: "zebra", 99: "a"})
+    assert card.n_items == 2
+    assert card.accuracy == 0.5
+    with pytest.raises(DataError, match="do the ids match"):
+        DawidSkene().fit(annotations).score({99: "a"})
+
+
+def test_number_scores_refuse_words():
+    consensus = Gaussian().fit(Annotations.from_arrays([1, 1], ["u", "v"], [0.5, 0.7]))
+    assert consensus.score({1: 0.6}).mae == pytest.approx(0.0, abs=1e-9)
+    with pytest.raises(DataError, match="words"):
+        consensus.score({1: "high"})

@@ -1,0 +1,68 @@
+"""What the README and the guide say works, as it stands."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import manyhands as mh
+
+HOME = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```(python|shell)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(path):
+    return BLOCK.findall((HOME / path).read_text())
+
+
+def test_the_guide_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for language, text in blocks("docs/guide.md"):
+        if language == "python":
+            exec(compile(text, "guide.md", "exec"), names)
+            continue
+        for line in text.strip().splitlines():
+            command = [sys.executable, "-m", *shlex.split(line)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, f"{line}\n{done.stderr}"
+    assert (
+        "Annotations(1500 labels of 300 items by 20 annotators, 3 classes)"
+        in capsys.readouterr().out
+    )
+    assert (tmp_path / "consensus.csv").exists()
+    assert (tmp_path / "calibrated.parquet").exists()
+
+
+def test_the_readme_example_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for name, first in (("labels", 0), ("more", 20), ("unseen", 40)):
+        item = [f"img{i}" for i in range(first, first + 20) for _ in range(3)]
+        people = [f"p{a}" for a in rng.integers(0, 6, 60)]
+        label = rng.choice(["cat", "dog"], 60)
+        mh.io.write_annotations(
+            mh.Annotations.from_arrays(item, people, label), tmp_path / f"{name}.csv"
+        )
+    names = {}
+    for language, text in blocks("README.md"):
+        assert language == "python"
+        exec(compile(text, "README.md", "exec"), names)
+    assert names["c"].annotations.n_items == 40
+
+
+@pytest.mark.parametrize("name", sorted(mh.AGGREGATORS))
+def test_every_method_stands_in_the_documentation(name):
+    text = (HOME / "docs/methods.md").read_text()
+    assert f"| `{name}` |" in text
+    assert f"manyhands.aggregation.{mh.AGGREGATORS[name].__name__}\n" in text
+
+
+def test_links_between_pages_hold():
+    for page in [HOME / "README.md", HOME / "CONTRIBUTING.md", *HOME.glob("docs/*.md")]:
+        for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} -> {target}"
