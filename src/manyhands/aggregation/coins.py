@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.passes import settle
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
 
@@ -105,19 +106,7 @@ def _expect_block(
             else:
                 total += log_wrong[annotator[n]]
             score[label[n]] += x + log_others
-        if len(known) and known[i] >= 0:
-            total += score[known[i]]
-            score[:] = 0.0
-            score[known[i]] = 1.0
-        else:
-            top = score.max()
-            mass = 0.0
-            for k in range(n_classes):
-                score[k] = np.exp(score[k] - top)
-                mass += score[k]
-            total += top + np.log(mass)
-            for k in range(n_classes):
-                score[k] /= mass
+        total += settle(score, known[i] if len(known) else -1)
         for k in range(n_classes):
             posterior[i, k] = score[k]
         for n in range(offsets[i], offsets[i + 1]):

@@ -104,6 +104,29 @@ class ConfusionPass:
 
 
 @kernel
+def settle(score: Floats, known: int) -> float:
+    """Turn log-scores into a posterior, in place; the log of their sum before.
+
+    Where the class is known (not -1) it gets all the mass, and its own log-score is returned.
+    """
+    if known >= 0:
+        log_sum = score[known]
+        score[:] = 0.0
+        score[known] = 1.0
+        return float(log_sum)
+    top = score[0]
+    for k in range(1, len(score)):
+        top = max(top, score[k])
+    total = 0.0
+    for k in range(len(score)):
+        score[k] = np.exp(score[k] - top)
+        total += score[k]
+    for k in range(len(score)):
+        score[k] /= total
+    return float(top + np.log(total))
+
+
+@kernel
 def _expect_classes(
     first: int,
     last: int,
@@ -135,21 +158,7 @@ def _expect_classes(
             row = np.uint64((np.int64(annotator[n]) * n_classes + label[n]) * n_classes)
             for k in range(n_classes):
                 score[k] += log_rows[row + np.uint64(k)]
-        if len(known) and known[i] >= 0:
-            total += score[known[i]]
-            score[:] = 0.0
-            score[known[i]] = 1.0
-        else:
-            top = score[0]
-            for k in range(1, n_classes):
-                top = max(top, score[k])
-            sum_k = 0.0
-            for k in range(n_classes):
-                score[k] = np.exp(score[k] - top)
-                sum_k += score[k]
-            total += top + np.log(sum_k)
-            for k in range(n_classes):
-                score[k] /= sum_k
+        total += settle(score, known[i] if len(known) else -1)
         for k in range(n_classes):
             posterior[i, k] = score[k]
             mass[k] += score[k]
