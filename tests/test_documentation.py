@@ -55,6 +55,17 @@ def test_the_readme_example_runs(tmp_path, monkeypatch):
     assert names["c"].annotations.n_items == 40
 
 
+def test_the_training_loop_of_the_documentation_beats_the_majority():
+    [(language, text)] = blocks("docs/own-loop.md")
+    names = {}
+    exec(compile(text, "own-loop.md", "exec"), names)
+    assert language == "python"
+    assert names["accuracy"] > 0.93
+    assert all(
+        f"`{name}`" in (HOME / "docs/own-loop.md").read_text() for name in ("conal", "speelfc")
+    )
+
+
 @pytest.mark.parametrize("name", sorted(mh.AGGREGATORS))
 def test_every_method_stands_in_the_documentation(name):
     text = (HOME / "docs/methods.md").read_text()

@@ -19,18 +19,21 @@ if TYPE_CHECKING:
         doctor,
         evaluation,
         io,
+        noise,
         simulation,
     )
     from manyhands.aggregation import AGGREGATORS, Consensus, aggregate
     from manyhands.annotations import Annotations
     from manyhands.core.errors import ManyhandsError
     from manyhands.io import read_annotations
+    from manyhands.noise import NOISE
     from manyhands.simulation import SCENARIOS
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AGGREGATORS",
+    "NOISE",
     "SCENARIOS",
     "Annotations",
     "Consensus",
@@ -42,6 +45,7 @@ __all__ = [
     "doctor",
     "evaluation",
     "io",
+    "noise",
     "read_annotations",
     "simulation",
 ]
@@ -51,6 +55,7 @@ _HOMES = {
     "Annotations": "annotations",
     "Consensus": "aggregation",
     "ManyhandsError": "core.errors",
+    "NOISE": "noise",
     "SCENARIOS": "simulation",
     "aggregate": "aggregation",
     "read_annotations": "io",

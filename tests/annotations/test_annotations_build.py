@@ -286,8 +286,11 @@ def test_whole_numbers_written_with_a_point_are_the_classes_they_say():
     ann = Annotations.from_arrays([0, 1, 2], [0, 1, 2], ["1.0", "2.0", "1"])
     assert ann.classes.tolist() == [1, 2]
     assert ann.label.tolist() == [0, 1, 0]
-    as_written = Annotations.from_arrays([0, 1], [0, 1], ["1.0", "2.0"], kind="classes")
-    assert as_written.classes.tolist() == ["1.0", "2.0"]
+    given = Annotations.from_arrays([0, 1], [0, 1], ["1.0", "2"], classes=["2.0", "1.0"])
+    assert given.classes.tolist() == [2, 1]
+    assert given.label.tolist() == [1, 0]
+    decimals = Annotations.from_arrays([0, 1], [0, 1], ["1.0", "1.5"], kind="classes")
+    assert decimals.classes.tolist() == ["1.0", "1.5"]
 
 
 @pytest.mark.parametrize("labels", [["1", "2", "x"], ["a", "b", "3"]])

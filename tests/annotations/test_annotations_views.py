@@ -106,10 +106,8 @@ def test_a_matrix_of_words_goes_there_and_back(ann, missing):
 
 
 @pytest.mark.parametrize("missing", [-1, -9, "?", float("nan")])
-@pytest.mark.parametrize("labels", [[0, 3, 1], [0.25, 3.0, 1.5], [2**55, 3, 2**55 + 1]])
+@pytest.mark.parametrize("labels", [[0, 3, 1], [0.25, 3.0, 1.5], [2**52, 3, 2**52 + 1]])
 def test_a_matrix_of_numbers_goes_there_and_back(labels, missing):
-    if labels[0] > 2**53 and isinstance(missing, float):
-        pytest.skip("NaN makes it a matrix of floats")
     ann = Annotations.from_arrays([0, 1, 1], [0, 0, 1], labels)
     dense = ann.to_dense(missing)
     assert dense.shape == (2, 2)

@@ -1,6 +1,5 @@
 """What a column of labels holds: class codes or numbers, and which cells cannot be used."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,7 +14,7 @@ from manyhands.annotations.vocabulary import (
     encode,
     short_list,
     text_of,
-    tidy_names,
+    tidy_classes,
 )
 from manyhands.core.arrays import AnyArray, read_only
 from manyhands.core.errors import DataError
@@ -28,7 +27,6 @@ KINDS = ("classes", "numbers")
 USED, DROPPED, EMPTY, OUTSIDE, INFINITE = range(5)
 
 _MANY_WHOLE_NUMBERS = 20
-_WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,17})(?:\.0+)?")
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,7 @@ def encode_labels(
     """Read a column of labels; `kind` and `classes` decide where the guess would be wrong.
 
     Numbers are guessed when a label has a decimal part, or when whole numbers go below zero and
-    there are many of them; everything else is classes. Where all labels are whole, 1.0 is the
-    class 1: that is how most tools write a column of whole numbers with holes.
+    there are many of them; everything else is classes.
 
     >>> encode_labels(["yes", "no", "yes"]).values.tolist()
     [1, 0, 1]
@@ -74,11 +71,12 @@ def encode_labels(
     state = state_of_word[codes]
     used = np.array([s == USED for s in state_of_word[: len(texts)]], dtype=bool)
     if classes is not None:
-        return _given_classes(codes, words, state, Vocabulary.of(classes, "class"))
+        given = Vocabulary.of(tidy_classes(list(classes)), "class")
+        return _given_classes(codes, words, state, used, given)
     kept = [text for text, use in zip(texts, used, strict=True) if use]
     if (kind or guess_kind(kept, codes, texts)) == "numbers":
         return _numbers(codes, texts, used, state)
-    return _found_classes(codes, words, state, used, as_written=kind is not None)
+    return _found_classes(codes, words, state, used)
 
 
 def guess_kind(kept: list[str], codes: AnyArray, texts: list[str]) -> Kind:
@@ -142,23 +140,21 @@ def classes_as_numbers(label: AnyArray, classes: Vocabulary) -> AnyArray:
 
 
 def _given_classes(
-    codes: AnyArray, words: Vocabulary, state: AnyArray, classes: Vocabulary
+    codes: AnyArray, words: Vocabulary, state: AnyArray, used: AnyArray, classes: Vocabulary
 ) -> LabelColumn:
-    class_of_word = np.append(classes.codes(words.names.tolist()), [-1, -1]).astype(np.int32)
+    class_of_word = np.full(len(words) + 2, -1, dtype=np.int32)
+    class_of_word[np.flatnonzero(used)] = classes.codes(tidy_classes(words.names[used]).tolist())
     values = class_of_word[codes]
     state = np.where((state == USED) & (values < 0), OUTSIDE, state).astype(np.int8)
     return LabelColumn(values, state, classes)
 
 
 def _found_classes(
-    codes: AnyArray, words: Vocabulary, state: AnyArray, used: AnyArray, *, as_written: bool
+    codes: AnyArray, words: Vocabulary, state: AnyArray, used: AnyArray
 ) -> LabelColumn:
     if used.all() and words.is_whole_numbers:
         return LabelColumn(codes, state, Vocabulary(words.names, "class"))
-    names = tidy_names(words.names[used])  # without a word for "missing", numbers may remain
-    if not as_written:
-        whole = [_WHOLE.fullmatch(str(name)) for name in names.tolist()]
-        names = tidy_names([found[1] for found in whole if found]) if all(whole) else names
+    names = tidy_classes(words.names[used])  # without a word for "missing", numbers may remain
     distinct, class_of_used = np.unique(names, return_inverse=True)
     class_of_word = np.full(len(words) + 2, -1, dtype=np.int32)
     class_of_word[np.flatnonzero(used)] = class_of_used

@@ -19,6 +19,7 @@ BLANK = -2  # the code of a cell that holds nothing
 
 LARGEST = 2.0**63  # whole numbers of this size and more are kept as text
 _WHOLE_NUMBER = r"^(?:0|-?[1-9][0-9]{0,17})$"
+_WHOLE_CLASS = re.compile(r"(0|-?[1-9][0-9]{0,17})(?:\.0+)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +128,19 @@ def tidy_names(names: Sequence[Any] | AnyArray) -> AnyArray:
     if texts and all(whole.fullmatch(text) for text in texts):
         return np.array(texts, dtype=np.int64)
     return np.array(texts, dtype=object)
+
+
+def tidy_classes(names: Sequence[Any] | AnyArray) -> AnyArray:
+    """Tidy names of classes or truths: where all are whole numbers, 1.0 is 1.
+
+    That is how most tools write a column of whole numbers with holes.
+
+    >>> tidy_classes(["1.0", "2"]).tolist(), tidy_classes(["1.0", "1.5"]).tolist()
+    ([1, 2], ['1.0', '1.5'])
+    """
+    tidy = tidy_names(names)
+    whole = [_WHOLE_CLASS.fullmatch(str(name)) for name in tidy.tolist()]
+    return tidy_names([found[1] for found in whole if found]) if all(whole) else tidy
 
 
 def short_list(names: Iterable[Any], most: int = 6) -> str:

@@ -40,10 +40,11 @@ def aggregate(
 
     Example: manyhands aggregate labels.csv --out consensus.csv --annotators people.csv
     """
-    require_targets(out, annotators, "-" if json and annotators == "-" else None)
-    truths = truth_from(truth, reading) if truth else None
+    to_stream = "-" if json and annotators == "-" else None
+    require_targets(out, annotators, to_stream, read=[labels, truth, known, calibrate])
+    truths = truth_from(truth, reading) if truth is not None else None
     consensus = consensus_by_name(labels, method, known, duplicates, reading)
-    if calibrate:
+    if calibrate is not None:
         consensus = consensus.calibrated(truth_from(calibrate, reading))
     scores = consensus.score(truths).as_dict() if truths is not None else {}
     if annotators:

@@ -34,8 +34,8 @@ def compare(
     names = [name.strip() for name in methods.split(",")] if methods else None
     if len({mh.AGGREGATORS[name].kind for name in names or ()}) > 1:
         raise SettingError("methods must be all for classes or all for numbers to be compared")
-    require_targets(out)
-    truths = truth_from(truth, reading) if truth else None
+    require_targets(out, read=[labels, truth])
+    truths = truth_from(truth, reading) if truth is not None else None
     annotations = annotations_from(labels, reading)
     table = mh.aggregation.compare(annotations, names, truth=truths, seed=seed)
     if json:

@@ -37,14 +37,17 @@ def put_table(columns: Mapping[str, AnyArray], out: str) -> None:
         mh.io.write_table(columns, out)
 
 
-def require_targets(*names: str | None) -> None:
-    """Refuse early files that could not be written at the end, or that would meet in one place."""
+def require_targets(*names: str | None, read: Sequence[str | None] = ()) -> None:
+    """Refuse early what could not be written at the end, or would take another file's place."""
     targets = [name for name in names if name is not None]
     if len({name if name == "-" else os.path.realpath(name) for name in targets}) < len(targets):
         raise SettingError(f"two tables cannot both go to {targets[0]!r}; name two files")
+    sources = {os.path.realpath(name) for name in read if name is not None}
     for name in targets:
         if name != "-":
             mh.io.require_target(name)
+            if os.path.realpath(name) in sources:
+                raise SettingError(f"{name}: is read from and would be lost; name another file")
 
 
 def records(columns: Mapping[str, AnyArray]) -> list[dict[str, Any]]:

@@ -23,4 +23,5 @@ def consensus_by_name(
     if method is not None:
         mh.AGGREGATORS[method]  # an unknown name is told before a long file is read
     annotations = annotations_from(labels, reading, duplicates)
-    return mh.aggregate(annotations, method, known=truth_from(known, reading) if known else None)
+    truths = truth_from(known, reading) if known is not None else None
+    return mh.aggregate(annotations, method, known=truths)

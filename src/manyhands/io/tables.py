@@ -27,13 +27,10 @@ SUFFIXES = {
 }
 FORMATS = ("csv", "tsv", "parquet", "jsonl")
 _PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
-_NAME_IT = "end the name with one of them"
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
-def format_of(
-    path: Path, given: str | None, known: Mapping[str, str], remedy: str = "give --format"
-) -> str:
+def format_of(path: Path, given: str | None, known: Mapping[str, str]) -> str:
     """The format of a file: the one given, or the one its suffix names."""
     if given is not None:
         if given not in known.values():
@@ -46,7 +43,8 @@ def format_of(
             raise DataError(f"{path}: compressed files are not read or written; unpack it first")
         names = " ".join(known)
         raise DataError(
-            f"{path}: the suffix {path.suffix!r} names no known format ({names}); {remedy}"
+            f"{path}: the suffix {path.suffix!r} names no known format ({names}); "
+            "use one of them, or --format for a file that is read"
         )
     return found
 
@@ -98,14 +96,14 @@ def write_table(
     columns: Mapping[str, AnyArray], path: str | Path, format: str | None = None
 ) -> None:
     """Write columns to a file, whole or not at all; the suffix decides the format."""
-    kind = format_of(Path(path), format, SUFFIXES, _NAME_IT)
+    kind = format_of(Path(path), format, SUFFIXES)
     with whole_file(path) as stream:
         write_stream(columns, stream, kind)
 
 
 def require_target(path: str | Path) -> None:
     """Refuse early a file name that `write_table` would refuse."""
-    format_of(Path(path), None, SUFFIXES, _NAME_IT)
+    format_of(Path(path), None, SUFFIXES)
     require_place(Path(path))
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from manyhands.annotations.columns import find_column, is_candidate
 from manyhands.annotations.rows import place
-from manyhands.annotations.vocabulary import tidy_names
+from manyhands.annotations.vocabulary import tidy_classes, tidy_names
 from manyhands.core.errors import DataError
 from manyhands.io.tables import SUFFIXES, Table, existing, format_of
 
+_BLANKS = {"item": {""}, "truth": {"", "nan"}}
 _REMEDY = "name the columns of a truth table item and truth"
 
 
@@ -33,10 +34,10 @@ def read_truth(
     cells = {noun: columns[name].to_pylist() for noun, name in (("item", item), ("truth", truth))}
     for noun, values in cells.items():
         for row, value in enumerate(values):
-            if value is None or str(value).strip().lower() in {"", "nan"}:
+            if value is None or str(value).strip().lower() in _BLANKS[noun]:
                 where = place(str(found), table.first_line, row)
                 raise DataError(f"{where}: the {noun} is blank; leave the row out")
-    items, truths = tidy_names(cells["item"]).tolist(), tidy_names(cells["truth"]).tolist()
+    items, truths = tidy_names(cells["item"]).tolist(), tidy_classes(cells["truth"]).tolist()
     twice = [name for name, count in Counter(items).items() if count > 1]
     if twice:
         raise DataError(f"{found}: the truth of item {twice[0]!r} is given more than once")

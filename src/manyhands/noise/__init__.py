@@ -1,0 +1,31 @@
+"""Annotator models as torch modules: crowd layers to put behind any network."""
+
+from manyhands.noise.base import AnnotatorTable, NoiseModel
+from manyhands.noise.batch import AnnotatedDataset, AnnotationBatch, collate
+from manyhands.noise.catalog import NOISE
+from manyhands.noise.conal import CoNAL, CoNALGroups
+from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer
+from manyhands.noise.loss import annotation_loss
+from manyhands.noise.mixture import Mixture
+from manyhands.noise.softmax_crowd_layer import SoftmaxCrowdLayer
+from manyhands.noise.speelfc import SpeeLFC, TraceReg
+from manyhands.noise.speelfc_d import SpeeLFCD
+
+__all__ = [
+    "NOISE",
+    "AnnotatedDataset",
+    "AnnotationBatch",
+    "AnnotatorTable",
+    "CoNAL",
+    "CoNALGroups",
+    "CrowdLayer",
+    "Mixture",
+    "NoiseModel",
+    "OverCrowdLayer",
+    "SoftmaxCrowdLayer",
+    "SpeeLFC",
+    "SpeeLFCD",
+    "TraceReg",
+    "annotation_loss",
+    "collate",
+]

@@ -1,0 +1,74 @@
+"""Ragged batches: some items, and all the annotations they have."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from manyhands.annotations import Annotations
+from manyhands.core.errors import DataError
+
+
+@dataclass(frozen=True)
+class AnnotationBatch:
+    """Annotations of a batch of items: the row of the item, who said it, what was said."""
+
+    row: Tensor
+    annotator: Tensor
+    label: Tensor
+    features: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def to(self, device: torch.device | str) -> "AnnotationBatch":
+        """The same on another device."""
+        features = None if self.features is None else self.features.to(device)
+        return replace(
+            self,
+            row=self.row.to(device),
+            annotator=self.annotator.to(device),
+            label=self.label.to(device),
+            features=features,
+        )
+
+
+class AnnotatedDataset(Dataset[tuple[Any, Tensor, Tensor]]):
+    """Inputs beside their annotations: entry i is (input, annotators, labels) of item i."""
+
+    def __init__(self, inputs: Any, annotations: Annotations) -> None:
+        if len(inputs) != annotations.n_items:
+            raise DataError(
+                f"{len(inputs)} inputs for {annotations.n_items} items; input i belongs to item i"
+            )
+        self.inputs = inputs
+        self._offsets = annotations.item_offsets
+        self._annotator = torch.from_numpy(annotations.annotator.astype(np.int64))
+        self._label = torch.from_numpy(annotations.label.astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def __getitem__(self, item: int) -> tuple[Any, Tensor, Tensor]:
+        own = slice(int(self._offsets[item]), int(self._offsets[item + 1]))
+        return self.inputs[item], self._annotator[own], self._label[own]
+
+
+def collate(entries: Sequence[tuple[Any, Tensor, Tensor]]) -> tuple[Tensor, AnnotationBatch]:
+    """Stack inputs and join annotations: the `collate_fn` of a torch DataLoader.
+
+    >>> inputs, batch = collate([(torch.ones(2), torch.tensor([3, 5]), torch.tensor([0, 1]))])
+    >>> inputs.shape, batch.row.tolist(), batch.annotator.tolist()
+    (torch.Size([1, 2]), [0, 0], [3, 5])
+    """
+    inputs = torch.stack([torch.as_tensor(entry[0]) for entry in entries])
+    counts = torch.tensor([len(entry[1]) for entry in entries])
+    return inputs, AnnotationBatch(
+        torch.arange(len(entries)).repeat_interleave(counts),
+        torch.cat([entry[1] for entry in entries]),
+        torch.cat([entry[2] for entry in entries]),
+    )

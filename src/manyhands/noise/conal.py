@@ -1,0 +1,183 @@
+"""CoNAL: a label comes from the crowd's common confusion or from the annotator's own."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from manyhands.core.settings import require, require_choice
+from manyhands.noise.base import AnnotatorTable, NoiseModel
+from manyhands.noise.crowd_layer import distinct
+
+MIXES = ("probabilities", "logits")
+
+
+class Gate(nn.Module):
+    """omega = sigmoid(u_a . v_x / temperature), u and v L2-normalised linear embeddings.
+
+    With unit vectors omega stays within 0.27 and 0.73 at temperature 1. Without features (a
+    portrait) u . v is taken as 0. Annotators are embedded by code, or from features of theirs.
+    """
+
+    def __init__(
+        self,
+        n_annotators: int,
+        n_features: int,
+        *,
+        n_dimensions: int = 20,
+        temperature: float = 1.0,
+        annotator_features: Tensor | None = None,
+        sparse: bool = False,
+    ) -> None:
+        super().__init__()
+        require(temperature > 0, "temperature", "> 0", temperature)
+        self.temperature = temperature
+        self.item = nn.Linear(n_features, n_dimensions)
+        self.annotator_features: Tensor | None
+        self.register_buffer("annotator_features", annotator_features)
+        self.annotator: nn.Module
+        if annotator_features is None:
+            self.annotator = nn.Embedding(n_annotators, n_dimensions, sparse=sparse)
+        else:
+            self.annotator = nn.Linear(annotator_features.shape[1], n_dimensions)
+
+    def forward(self, row_n: Tensor, annotator_n: Tensor, features_b: Tensor | None) -> Tensor:
+        """The logit of omega for every annotation."""
+        if features_b is None:
+            return torch.zeros(len(row_n), device=row_n.device)
+        features = self.annotator_features
+        who = annotator_n if features is None else features[annotator_n]
+        u_n = functional.normalize(self.annotator(who), dim=-1)
+        v_b = functional.normalize(self.item(features_b.flatten(1)), dim=-1)
+        return (u_n * v_b[row_n]).sum(dim=-1) / self.temperature
+
+
+class CoNAL(NoiseModel):
+    """omega softmax(W_g f) + (1 - omega) softmax(W_a f), omega by the gate.
+
+    The penalty -`strength` sum_a ||W_g - W_a|| drives the own confusions away from the common one;
+    it has no lower bound, so watch it when training long. `mix="logits"` mixes W_g f and W_a f
+    before one softmax, as public code does; the formula mixes probabilities. `omega` fixes the
+    gate: 0 is the crowd layer, 1 one matrix for all.
+
+    Source: Chu, Ma and Wang 2021.
+    """
+
+    def __init__(
+        self,
+        n_annotators: int,
+        n_classes: int,
+        *,
+        n_features: int,
+        scale: float = 2.0,
+        strength: float = 1e-5,
+        mix: Literal["probabilities", "logits"] = "probabilities",
+        omega: float | None = None,
+        n_dimensions: int = 20,
+        temperature: float = 1.0,
+        annotator_features: Tensor | None = None,
+        sparse: bool = False,
+    ) -> None:
+        super().__init__(n_annotators, n_classes)
+        require_choice("mix", mix, MIXES)
+        require(strength >= 0, "strength", ">= 0", strength)
+        require(omega is None or 0 <= omega <= 1, "omega", "None or in 0..1", omega)
+        self.strength, self.mix, self.omega = strength, mix, omega
+        self.common = nn.Parameter(scale * torch.eye(n_classes))
+        self.own = AnnotatorTable(n_annotators, scale * torch.eye(n_classes), sparse=sparse)
+        self.gate = Gate(
+            n_annotators,
+            n_features,
+            n_dimensions=n_dimensions,
+            temperature=temperature,
+            annotator_features=annotator_features,
+            sparse=sparse,
+        )
+
+    def forward(
+        self,
+        log_class_bk: Tensor,
+        row_n: Tensor,
+        annotator_n: Tensor,
+        features_b: Tensor | None = None,
+    ) -> Tensor:
+        """See `NoiseModel.forward`."""
+        f_bk = log_class_bk.exp()
+        common_nl = self._common(f_bk, annotator_n, row_n)
+        own_nl = torch.einsum("nlk,nk->nl", self.own(annotator_n), f_bk[row_n])
+        log_omega, log_rest = self._log_shares(row_n, annotator_n, features_b)
+        if self.mix == "logits":
+            omega, rest = log_omega.exp(), log_rest.exp()
+            return (omega * common_nl + rest * own_nl).log_softmax(dim=-1)
+        return torch.logaddexp(
+            log_omega + common_nl.log_softmax(dim=-1), log_rest + own_nl.log_softmax(dim=-1)
+        )
+
+    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
+        """-strength sum_a ||W_g - W_a||, the sum estimated on the annotators given."""
+        who = distinct(annotator_n, self.n_annotators, self.common.device)
+        apart_a: Tensor = (self.own(who) - self._common_matrix(who)).flatten(1).norm(dim=1)
+        return -self.strength * self.n_annotators * apart_a.mean()
+
+    def _common(self, f_bk: Tensor, annotator_n: Tensor, row_n: Tensor) -> Tensor:
+        return (f_bk @ self.common.T)[row_n]
+
+    def _common_matrix(self, who: Tensor) -> Tensor:
+        return self.common
+
+    def _log_shares(
+        self, row_n: Tensor, annotator_n: Tensor, features_b: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        if self.omega is not None:
+            omega_n1 = torch.full((len(row_n), 1), self.omega, device=self.common.device)
+            return omega_n1.log(), torch.log1p(-omega_n1)
+        logit_n1 = self.gate(row_n, annotator_n, features_b).unsqueeze(1)
+        return functional.logsigmoid(logit_n1), functional.logsigmoid(-logit_n1)
+
+
+class CoNALGroups(CoNAL):
+    """CoNAL with several common confusions; annotators belong softly to groups.
+
+    The common part of annotator a is softmax(sum_m s_am W_m f), s_a the softmax of free logits.
+    With one group this is CoNAL.
+    """
+
+    def __init__(
+        self,
+        n_annotators: int,
+        n_classes: int,
+        *,
+        n_features: int,
+        n_groups: int = 3,
+        scale: float = 2.0,
+        strength: float = 1e-5,
+        omega: float | None = None,
+        temperature: float = 1.0,
+        sparse: bool = False,
+    ) -> None:
+        super().__init__(
+            n_annotators,
+            n_classes,
+            n_features=n_features,
+            scale=scale,
+            strength=strength,
+            omega=omega,
+            temperature=temperature,
+            sparse=sparse,
+        )
+        require(n_groups >= 1, "n_groups", ">= 1", n_groups)
+        start = scale * torch.eye(n_classes).repeat(n_groups, 1, 1)
+        # Equal groups would stay equal for ever: a small random push tells them apart.
+        push = 0.1 * torch.randn(n_groups, n_classes, n_classes) if n_groups > 1 else 0.0
+        self.common = nn.Parameter(start + push)
+        self.member = AnnotatorTable(n_annotators, torch.zeros(n_groups), sparse=sparse)
+
+    def _common(self, f_bk: Tensor, annotator_n: Tensor, row_n: Tensor) -> Tensor:
+        share_nm = self.member(annotator_n).softmax(dim=-1)
+        by_group_bml = torch.einsum("mlk,bk->bml", self.common, f_bk)
+        return torch.einsum("nm,nml->nl", share_nm, by_group_bml[row_n])
+
+    def _common_matrix(self, who: Tensor) -> Tensor:
+        share_am = self.member(who).softmax(dim=-1)
+        return torch.einsum("am,mlk->alk", share_am, self.common)

@@ -1,0 +1,120 @@
+"""The crowd layer: an annotator's own transformation of the class probabilities."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from manyhands.core.settings import require, require_choice
+from manyhands.noise.base import AnnotatorTable, NoiseModel, log_mixture
+
+CrowdLayerKind = Literal["VW", "VB", "VWB", "MW"]
+
+# How the parameters of kind VW, VB, VWB, MW act on class probabilities f of shape (n, k).
+_ACT: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "VW": lambda weight_nk, f_nk: weight_nk * f_nk,
+    "VB": lambda bias_nk, f_nk: f_nk + bias_nk,
+    "VWB": lambda both_n2k, f_nk: both_n2k[:, 0] * f_nk + both_n2k[:, 1],
+    "MW": lambda matrix_nlk, f_nk: torch.einsum("nlk,nk->nl", matrix_nlk, f_nk),
+}
+
+
+class CrowdLayer(NoiseModel):
+    """softmax(w_a * f), softmax(f + b_a), softmax(w_a * f + b_a) or softmax(W_a f).
+
+    f are class probabilities, so at the identity start P(right) is only e / (e + K - 1); give
+    `scale` to start from scale x identity. `pull` x the mean squared distance from the start is
+    added to the loss.
+
+    Source: Rodrigues and Pereira 2018, Deep Learning from Crowds.
+    """
+
+    def __init__(
+        self,
+        n_annotators: int,
+        n_classes: int,
+        *,
+        kind: CrowdLayerKind = "MW",
+        scale: float = 1.0,
+        pull: float = 0.0,
+        sparse: bool = False,
+    ) -> None:
+        super().__init__(n_annotators, n_classes)
+        require_choice("kind", kind, list(_ACT))
+        require(pull >= 0, "pull", ">= 0", pull)
+        self.kind, self.pull = kind, pull
+        start = _start(kind, n_classes, scale)
+        self.register_buffer("start", start)
+        self.table = AnnotatorTable(n_annotators, start, sparse=sparse)
+        self._act = _ACT[kind]
+
+    def forward(
+        self,
+        log_class_bk: Tensor,
+        row_n: Tensor,
+        annotator_n: Tensor,
+        features_b: Tensor | None = None,
+    ) -> Tensor:
+        """See `NoiseModel.forward`."""
+        return self._act(self.table(annotator_n), log_class_bk.exp()[row_n]).log_softmax(dim=-1)
+
+    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
+        """Pull x the mean squared distance of the annotators' parameters from their start."""
+        if self.pull == 0:
+            return super().penalty()
+        who = distinct(annotator_n, self.n_annotators, self.table.weight.device)
+        off_a: Tensor = (self.table(who) - self.start).square().flatten(1).sum(1)
+        return self.pull * off_a.mean()
+
+
+class OverCrowdLayer(CrowdLayer):
+    """The crowd layer with one more softmax matrix per annotator on top.
+
+    log P(y) = log sum_j softmax(W_a f)_j softmax_rows(V_a)[j, y], V_a starting at identity x
+    `top_scale`. An ablation: as many matrices as CoNAL, none of them shared.
+
+    Source: Chu, Ma and Wang 2021 (CoNAL), appendix C.
+    """
+
+    def __init__(
+        self,
+        n_annotators: int,
+        n_classes: int,
+        *,
+        scale: float = 1.0,
+        top_scale: float = 4.0,
+        sparse: bool = False,
+    ) -> None:
+        super().__init__(n_annotators, n_classes, kind="MW", scale=scale, sparse=sparse)
+        self.top = AnnotatorTable(n_annotators, top_scale * torch.eye(n_classes), sparse=sparse)
+
+    def forward(
+        self,
+        log_class_bk: Tensor,
+        row_n: Tensor,
+        annotator_n: Tensor,
+        features_b: Tensor | None = None,
+    ) -> Tensor:
+        """See `NoiseModel.forward`."""
+        log_below_nj = super().forward(log_class_bk, row_n, annotator_n, features_b)
+        log_top_njl = self.top(annotator_n).log_softmax(dim=-1)
+        return log_mixture(log_below_nj, log_top_njl)
+
+
+def distinct(annotator_n: Tensor | None, n_annotators: int, device: torch.device) -> Tensor:
+    """The different annotators of a batch; all of them when none are given."""
+    if annotator_n is None or len(annotator_n) == 0:
+        return torch.arange(n_annotators, device=device)
+    found: Tensor = torch.unique(annotator_n)
+    return found
+
+
+def _start(kind: str, n_classes: int, scale: float) -> Tensor:
+    ones, zeros = torch.full((n_classes,), scale), torch.zeros(n_classes)
+    return {
+        "VW": ones,
+        "VB": zeros,
+        "VWB": torch.stack([ones, zeros]),
+        "MW": scale * torch.eye(n_classes),
+    }[kind]

@@ -1,0 +1,356 @@
+"""What every entry of the table of noise models must do."""
+
+import numpy as np
+import pytest
+import torch
+
+from manyhands.core.errors import DataError, UnknownNameError
+from manyhands.noise import (
+    NOISE,
+    AnnotatedDataset,
+    AnnotationBatch,
+    CoNAL,
+    CoNALGroups,
+    CrowdLayer,
+    Mixture,
+    SoftmaxCrowdLayer,
+    SpeeLFC,
+    SpeeLFCD,
+    TraceReg,
+    annotation_loss,
+    collate,
+)
+from manyhands.noise.speelfc_d import log_complement
+from manyhands.simulation import SCENARIOS, CrowdSettings
+
+A, K, D, B = 5, 3, 4, 7
+IDENTITY_FREE = {"mixture-e2e"}
+
+
+@pytest.fixture(params=list(NOISE))
+def name(request):
+    return request.param
+
+
+def make(name, sparse=False, seed=0, jitter=0.0):
+    torch.manual_seed(seed)
+    layer = NOISE[name](A, K, D, sparse).double()
+    if jitter:
+        with torch.no_grad():
+            for parameter in layer.parameters():
+                parameter.add_(jitter * torch.randn_like(parameter))
+    return layer
+
+
+def a_batch(seed=1, n=20):
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(B, K, generator=generator, dtype=torch.float64)
+    features = torch.randn(B, D, generator=generator, dtype=torch.float64)
+    row, _ = torch.randint(0, B, (n,), generator=generator).sort()
+    annotator = torch.randint(0, A, (n,), generator=generator)
+    label = torch.randint(0, K, (n,), generator=generator)
+    return logits, AnnotationBatch(row, annotator, label, features)
+
+
+def outcome(layer, logits, batch):
+    return layer(logits.log_softmax(-1), batch.row, batch.annotator, batch.features)
+
+
+def test_rows_exp_sum_to_one(name):
+    logits, batch = a_batch()
+    log_label = outcome(make(name, jitter=0.5), logits, batch)
+    assert log_label.shape == (20, K)
+    torch.testing.assert_close(log_label.exp().sum(-1), torch.ones(20, dtype=torch.float64))
+
+
+def test_a_batch_of_one_keeps_its_shape(name):
+    logits, batch = a_batch(n=1)
+    assert outcome(make(name), logits[batch.row], AnnotationBatch(
+        torch.zeros(1, dtype=torch.int64), batch.annotator, batch.label, batch.features[batch.row]
+    )).shape == (1, K)  # fmt: skip
+
+
+def test_no_labels_cost_nothing(name):
+    logits, _ = a_batch()
+    none = torch.zeros(0, dtype=torch.int64)
+    assert annotation_loss(make(name), logits, AnnotationBatch(none, none, none)).item() == 0.0
+
+
+def test_gradients_reach_every_parameter(name):
+    layer = make(name, jitter=0.3)
+    logits, batch = a_batch(n=60)
+    logits.requires_grad_()
+    annotation_loss(layer, logits, batch).backward()
+    for path, parameter in layer.named_parameters():
+        assert parameter.grad is not None, path
+        assert parameter.grad.abs().sum() > 0, path
+    assert logits.grad.abs().sum() > 0
+
+
+def test_gradients_match_finite_differences(name):
+    layer = make(name, jitter=0.3)
+    logits, batch = a_batch()
+    names, values = zip(*layer.named_parameters(), strict=True)
+
+    def loss(logits, *values):
+        parameters = dict(zip(names, values, strict=True))
+        args = (logits.log_softmax(-1), batch.row, batch.annotator, batch.features)
+        log_label = torch.func.functional_call(layer, parameters, args)
+        return layer.log_likelihood(log_label, batch.label).mean()
+
+    inputs = [logits, *(value.detach().clone() for value in values)]
+    assert torch.autograd.gradcheck(loss, [each.requires_grad_() for each in inputs], atol=1e-6)
+
+
+def test_splitting_a_batch_gives_the_same_gradient(name):
+    logits, batch = a_batch()
+    whole, halves = make(name, jitter=0.3), make(name, jitter=0.3)
+    log_label = outcome(whole, logits, batch)
+    whole.log_likelihood(log_label, batch.label).sum().backward()
+    for part in (slice(0, 9), slice(9, 20)):
+        piece = AnnotationBatch(
+            batch.row[part], batch.annotator[part], batch.label[part], batch.features
+        )
+        halves.log_likelihood(outcome(halves, logits, piece), piece.label).sum().backward()
+    for one, other in zip(whole.parameters(), halves.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+
+
+def test_permuting_annotators_permutes_the_outcome(name):
+    layer, moved = make(name, jitter=0.4), make(name, jitter=0.4)
+    order = torch.tensor([3, 0, 4, 1, 2])
+    with torch.no_grad():
+        for path, parameter in moved.named_parameters():
+            if parameter.shape[0] == A and parameter.dim() == 2 and "item" not in path:
+                parameter.copy_(parameter[torch.argsort(order)])
+    logits, batch = a_batch()
+    renamed = AnnotationBatch(batch.row, order[batch.annotator], batch.label, batch.features)
+    torch.testing.assert_close(outcome(layer, logits, batch), outcome(moved, logits, renamed))
+
+
+def test_portraits_are_confusions(name):
+    confusion = make(name, jitter=0.3).confusion()
+    assert confusion.shape == (A, K, K)
+    torch.testing.assert_close(confusion.sum(-1), torch.ones(A, K, dtype=torch.float64))
+
+
+def test_the_start_takes_everybody_for_right_more_often_than_wrong(name):
+    right = make(name).confusion().diagonal(dim1=1, dim2=2)
+    if name == "crowd-layer-vb":  # zero biases: softmax of f itself
+        assert torch.allclose(right, torch.full_like(right, np.e / (np.e + K - 1)))
+    assert (right > 1.0 / K + 0.05).all()
+
+
+def test_saving_and_loading_gives_the_same_outcome(name):
+    layer, other = make(name, jitter=0.5), make(name, seed=9)
+    other.load_state_dict(layer.state_dict())
+    logits, batch = a_batch()
+    assert torch.equal(outcome(layer, logits, batch), outcome(other, logits, batch))
+
+
+def test_sparse_gradients_equal_dense_ones(name):
+    logits, batch = a_batch()
+    dense, sparse = make(name, jitter=0.3), make(name, sparse=True, jitter=0.3)
+    for layer in (dense, sparse):
+        annotation_loss(layer, logits, batch).backward()
+    n_sparse = 0
+    for one, other in zip(dense.parameters(), sparse.parameters(), strict=True):
+        n_sparse += other.grad.is_sparse
+        grad = other.grad.to_dense() if other.grad.is_sparse else other.grad
+        torch.testing.assert_close(one.grad, grad)
+    assert n_sparse or name in IDENTITY_FREE
+
+
+def test_the_penalty_of_all_annotators_is_what_batches_estimate(name):
+    layer = make(name, jitter=0.3)
+    everybody = layer.penalty(torch.arange(A).repeat(3))
+    torch.testing.assert_close(layer.penalty(), everybody)
+
+
+def test_an_unknown_name_lists_the_known():
+    with pytest.raises(UnknownNameError, match="did you mean speelfc"):
+        NOISE["speelf"]
+
+
+def test_a_network_of_another_size_is_refused():
+    _, batch = a_batch()
+    with pytest.raises(DataError, match="gives 4 classes where the labels have 3"):
+        annotation_loss(make("speelfc"), torch.randn(B, 4), batch)
+
+
+def test_probabilities_instead_of_logits_are_warned_of():
+    logits, batch = a_batch()
+    with pytest.warns(UserWarning, match="probabilities where logits are expected"):
+        annotation_loss(make("speelfc"), logits.softmax(-1), batch)
+
+
+def test_speelfc_with_a_certain_class_is_the_annotators_row():
+    layer = make("speelfc", jitter=1.0)
+    certain = torch.eye(K, dtype=torch.float64).log()
+    row, who = torch.tensor([2, 0]), torch.tensor([4, 1])
+    expected = layer.confusion()[who, row].log()
+    torch.testing.assert_close(layer(certain, row, who), expected)
+
+
+def test_speelfc_starts_at_the_accuracy_asked_for():
+    for n_classes in (2, 10, 100):
+        right = SpeeLFC(2, n_classes, accuracy=0.8).confusion().diagonal(dim1=1, dim2=2)
+        torch.testing.assert_close(right, torch.full_like(right, 0.8))
+    paper = SpeeLFC(2, 2, diagonal=0.4).confusion()[0, 0, 0].item()
+    assert paper == pytest.approx(np.exp(1.4) / (np.exp(1.4) + np.exp(1.0)), rel=1e-6)
+
+
+def test_speelfc_starts_from_a_consensus():
+    crowd = SCENARIOS["confusions"](CrowdSettings(n_items=50, n_annotators=6, n_classes=3))
+    layer = SpeeLFC(6, 3).start_from(crowd.confusion)
+    np.testing.assert_allclose(layer.confusion().numpy(), crowd.confusion, atol=1e-5)
+
+
+def test_conal_with_a_closed_gate_is_the_own_model_and_with_an_open_one_the_common():
+    logits, batch = a_batch()
+    for omega, expected in ((0.0, "own"), (1.0, "common")):
+        torch.manual_seed(0)
+        layer = CoNAL(A, K, n_features=D, omega=omega).double()
+        with torch.no_grad():
+            layer.own.weight.add_(torch.randn_like(layer.own.weight))
+            layer.common.add_(torch.randn_like(layer.common))
+        f = logits.softmax(-1)[batch.row]
+        own = torch.einsum("nlk,nk->nl", layer.own(batch.annotator), f).log_softmax(-1)
+        common = (f @ layer.common.T).log_softmax(-1)
+        wanted = own if expected == "own" else common
+        torch.testing.assert_close(outcome(layer, logits, batch), wanted)
+
+
+def test_conal_mixes_probabilities_as_its_formula_says():
+    logits, batch = a_batch()
+    layer = make("conal", jitter=0.5)
+    f = logits.softmax(-1)[batch.row]
+    u = torch.nn.functional.normalize(layer.gate.annotator(batch.annotator), dim=-1)
+    v = torch.nn.functional.normalize(layer.gate.item(batch.features), dim=-1)[batch.row]
+    omega = (u * v).sum(-1, keepdim=True).sigmoid()
+    assert ((omega > 0.26) & (omega < 0.74)).all()
+    own = torch.einsum("nlk,nk->nl", layer.own(batch.annotator), f).softmax(-1)
+    mixed = omega * (f @ layer.common.T).softmax(-1) + (1 - omega) * own
+    torch.testing.assert_close(outcome(layer, logits, batch).exp(), mixed)
+
+
+def test_conal_groups_with_one_group_is_conal():
+    logits, batch = a_batch()
+    torch.manual_seed(0)
+    one = CoNALGroups(A, K, n_features=D, n_groups=1, omega=0.4).double()
+    plain = CoNAL(A, K, n_features=D, omega=0.4).double()
+    torch.testing.assert_close(outcome(one, logits, batch), outcome(plain, logits, batch))
+
+
+def test_the_conal_penalty_is_the_sum_of_distances():
+    layer = make("conal", jitter=0.5)
+    distances = [(layer.common - layer.own(torch.tensor([a]))[0]).norm() for a in range(A)]
+    torch.testing.assert_close(layer.penalty(), -1e-5 * torch.stack(distances).sum())
+
+
+def test_the_mixture_is_equation_four_and_needs_no_names():
+    logits, batch = a_batch()
+    layer = make("mixture-e2e", jitter=0.7)
+    alpha, beta = layer.alpha.softmax(0), layer.beta.softmax(-1)
+    f = logits.softmax(-1)
+    for n in range(len(batch)):
+        i, y = batch.row[n], batch.label[n]
+        total = sum(alpha[m] * f[i, k] * beta[m, k, y] for m in range(len(alpha)) for k in range(K))
+        said = outcome(layer, logits, batch)[n, y]
+        torch.testing.assert_close(said.exp(), total)
+    nobody = AnnotationBatch(batch.row, torch.zeros_like(batch.annotator), batch.label)
+    torch.testing.assert_close(outcome(layer, logits, batch), outcome(layer, logits, nobody))
+
+
+def test_experts_depend_on_the_item():
+    torch.manual_seed(0)
+    layer = Mixture(A, K, n_features=D).double()
+    features = torch.randn(B, D, dtype=torch.float64)
+    shares = layer.log_shares(features).exp()
+    assert shares.shape == (B, 3)
+    torch.testing.assert_close(shares.sum(-1), torch.ones(B, dtype=torch.float64))
+    assert shares.std(0).min() > 0
+
+
+def test_speelfc_d_is_right_by_ability_and_difficulty():
+    logits, batch = a_batch()
+    layer = make("speelfc-d", jitter=0.02)
+    beta = layer.l1 + layer.l2 * layer.difficulty(batch.features).squeeze(1).sigmoid()
+    p = (layer.alpha(batch.annotator) * beta[batch.row]).sigmoid().unsqueeze(1)
+    f = logits.softmax(-1)[batch.row]
+    torch.testing.assert_close(
+        outcome(layer, logits, batch).exp(), p * f + (1 - p) * (1 - f) / (K - 1)
+    )
+    with pytest.raises(DataError, match="different items"):
+        layer(logits.log_softmax(-1), batch.row, batch.annotator, batch.features[:2])
+    assert SpeeLFCD(2, 3, n_features=1).alpha.weight[0].item() == pytest.approx(0.028)
+
+
+def test_the_complement_is_exact_near_certainty():
+    log_class = torch.tensor([[0.0, -80.0, -90.0]], dtype=torch.float64)
+    found = log_complement(log_class.log_softmax(-1))
+    assert found[0, 0].item() == pytest.approx(-80.0 + np.log1p(np.exp(-10.0)), rel=1e-9)
+
+
+def test_trace_reg_adds_the_mean_trace():
+    layer = TraceReg(A, K, strength=0.5, accuracy=0.9)
+    assert layer.penalty().item() == pytest.approx(0.5 * 3 * 0.9, rel=1e-5)
+
+
+def test_softened_targets_are_the_second_reading():
+    logits, batch = a_batch()
+    hard, soft = (
+        SoftmaxCrowdLayer(A, K, target=target).double() for target in ("labels", "softened")
+    )
+    log_label = outcome(soft, logits, batch)
+    share = np.e / (np.e + K - 1)
+    said = log_label.gather(1, batch.label.unsqueeze(1)).squeeze(1)
+    rest = log_label.sum(1) - said
+    expected = share * said + (1 - share) / (K - 1) * rest
+    torch.testing.assert_close(soft.log_likelihood(log_label, batch.label), expected)
+    torch.testing.assert_close(hard.log_likelihood(log_label, batch.label), said)
+
+
+def test_a_pull_holds_the_crowd_layer_near_its_start():
+    layer = CrowdLayer(A, K, kind="VW", pull=2.0)
+    assert layer.penalty().item() == 0.0
+    with torch.no_grad():
+        layer.table.weight.add_(1.0)
+    assert layer.penalty().item() == pytest.approx(2.0 * K)
+
+
+def test_batches_come_out_of_a_data_loader():
+    crowd = SCENARIOS["symmetric"](CrowdSettings(n_items=20, n_annotators=6, labels_per_item=3))
+    inputs = torch.randn(20, 2)
+    dataset = AnnotatedDataset(inputs, crowd.annotations)
+    loader = torch.utils.data.DataLoader(dataset, batch_size=8, collate_fn=collate)
+    seen = 0
+    for x, batch in loader:
+        assert len(batch) == 3 * len(x)
+        assert batch.row.max() < len(x)
+        seen += len(batch)
+    assert seen == crowd.annotations.n_annotations
+    with pytest.raises(DataError, match="19 inputs for 20 items"):
+        AnnotatedDataset(inputs[:19], crowd.annotations)
+
+
+@pytest.mark.parametrize("name", ["crowd-layer-mw", "speelfc", "trace-reg", "conal"])
+def test_simulated_confusions_are_recovered_by_gradient(name):
+    """With the true classes as the network's output, the portraits approach the confusions."""
+    crowd = SCENARIOS["confusions"](
+        CrowdSettings(n_items=1500, n_annotators=6, n_classes=3, labels_per_item=4, seed=2)
+    )
+    torch.manual_seed(0)
+    layer = NOISE[name](6, 3, 2, False)
+    logits = 12.0 * torch.nn.functional.one_hot(torch.from_numpy(crowd.truth), 3).float()
+    ann = crowd.annotations
+    columns = [
+        torch.from_numpy(each.astype(np.int64)) for each in (ann.item, ann.annotator, ann.label)
+    ]
+    batch = AnnotationBatch(*columns)
+    optimiser = torch.optim.Adam(layer.parameters(), lr=0.1)
+    for _ in range(150):
+        optimiser.zero_grad()
+        annotation_loss(layer, logits, batch).backward()
+        optimiser.step()
+    assert np.abs(layer.confusion().numpy() - crowd.confusion).mean() < 0.03
