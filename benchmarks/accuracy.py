@@ -104,7 +104,7 @@ def page(data: Path) -> str:
         "## Published figures\n",
         published_table(),
         "\nZhang, Chen, Zhou and Jordan, *Spectral methods meet EM*, JMLR 17 (2016): the "
-        "figures are one minus\ntheir error rates for majority voting, Dawid-Skene started from "
+        "figures are one minus\ntheir error rates for the majority, Dawid-Skene started from "
         "it, and started from the spectral\nmethod. They break ties and prepare the sets in "
         "their own way: compare within a row.\nThey differ from ours where an item has many ties "
         "(web).\n",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from manyhands.aggregation import AGGREGATORS, Consensus, aggregate
     from manyhands.annotations import Annotations
     from manyhands.core.errors import ManyhandsError
+    from manyhands.datasets import DATASETS
     from manyhands.io import read_annotations
     from manyhands.noise import NOISE
     from manyhands.simulation import SCENARIOS
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AGGREGATORS",
+    "DATASETS",
     "NOISE",
     "SCENARIOS",
     "Annotations",
@@ -54,6 +56,7 @@ _HOMES = {
     "AGGREGATORS": "aggregation",
     "Annotations": "annotations",
     "Consensus": "aggregation",
+    "DATASETS": "datasets",
     "ManyhandsError": "core.errors",
     "NOISE": "noise",
     "SCENARIOS": "simulation",
@@ -64,10 +67,21 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(importlib.import_module(f"manyhands.{_HOMES[name]}"), name)
+        return getattr(_room(_HOMES[name]), name)
     if name in __all__:
-        return importlib.import_module(f"manyhands.{name}")
+        return _room(name)
     raise AttributeError(f"module 'manyhands' has no attribute {name!r}")
+
+
+def _room(name: str) -> Any:
+    try:
+        return importlib.import_module(f"manyhands.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ModuleNotFoundError(
+            f"manyhands.{name} needs torch: pip install 'manyhands[learn]'", name="torch"
+        ) from None
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.spatial.distance import jensenshannon
 from sklearn import metrics
 
 from manyhands.aggregation import DawidSkene, Gaussian
@@ -10,11 +12,18 @@ from manyhands.core.errors import DataError
 from manyhands.evaluation import (
     accuracy_interval,
     brier,
+    confusion_entropy,
+    f1,
     fit_temperature,
+    global_js,
+    identity_similarity,
+    individual_js,
     log_loss,
     mean_absolute_error,
     reliability,
     root_mean_squared_error,
+    soft_cross_entropy,
+    summarise_runs,
     tempered,
 )
 
@@ -102,3 +111,49 @@ def test_number_scores_refuse_words():
     assert consensus.score({1: 0.6}).mae == pytest.approx(0.0, abs=1e-9)
     with pytest.raises(DataError, match="words"):
         consensus.score({1: "high"})
+
+
+def test_f1_agrees_with_scikit_learn(guesses):
+    truth, probabilities = guesses
+    said = probabilities.argmax(axis=1)
+    said[:20] = 9  # a class that is never true
+    for average in ("macro", "micro"):
+        theirs = metrics.f1_score(truth, said, average=average, zero_division=0.0)
+        assert f1(truth, said, average=average) == pytest.approx(theirs)
+
+
+def test_soft_cross_entropy_of_certain_shares_is_the_log_loss(guesses):
+    truth, probabilities = guesses
+    shares = np.eye(4)[truth]
+    assert soft_cross_entropy(shares, probabilities) == pytest.approx(
+        log_loss(truth, probabilities)
+    )
+
+
+def test_divergences_are_symmetric_and_know_equality():
+    rng = np.random.default_rng(5)
+    first, second = rng.dirichlet(np.ones(3), (4, 3)), rng.dirichlet(np.ones(3), (4, 3))
+    assert individual_js(first, first) == pytest.approx(0.0, abs=1e-12)
+    assert individual_js(first, second) == pytest.approx(individual_js(second, first))
+    distances = jensenshannon(first, second, axis=-1, base=2) ** 2
+    assert individual_js(first, second) == pytest.approx(distances.mean())
+    assert global_js(first, second) < individual_js(first, second)
+
+
+def test_an_expert_is_like_the_identity_and_a_spammer_has_entropy():
+    expert, spammer = np.eye(4), np.full((4, 4), 0.25)
+    assert identity_similarity(expert) == pytest.approx(1.0)
+    assert confusion_entropy(expert) == pytest.approx(0.0)
+    assert confusion_entropy(spammer) == pytest.approx(1.0)
+    assert identity_similarity(spammer) < 0.7
+
+
+def test_the_interval_of_a_mean_agrees_with_student():
+    rng = np.random.default_rng(6)
+    scores = rng.normal(0.8, 0.05, 10)
+    summary = summarise_runs(scores)
+    low, high = stats.t.interval(0.95, 9, scores.mean(), stats.sem(scores))
+    assert (summary.low, summary.high) == pytest.approx((low, high))
+    assert np.isnan(summarise_runs([0.8]).deviation)
+    with pytest.raises(DataError, match="no runs"):
+        summarise_runs([])

@@ -34,7 +34,7 @@ def name(request):
 
 def make(name, sparse=False, seed=0, jitter=0.0):
     torch.manual_seed(seed)
-    layer = NOISE[name](A, K, D, sparse).double()
+    layer = NOISE[name](A, K, n_features=D, sparse=sparse).double()
     if jitter:
         with torch.no_grad():
             for parameter in layer.parameters():
@@ -73,7 +73,18 @@ def test_a_batch_of_one_keeps_its_shape(name):
 def test_no_labels_cost_nothing(name):
     logits, _ = a_batch()
     none = torch.zeros(0, dtype=torch.int64)
-    assert annotation_loss(make(name), logits, AnnotationBatch(none, none, none)).item() == 0.0
+    empty = AnnotationBatch(none, none, none, torch.zeros(B, D, dtype=torch.float64))
+    assert annotation_loss(make(name), logits, empty).item() == 0.0
+
+
+def test_a_model_that_looks_at_items_is_not_trained_blind(name):
+    logits, batch = a_batch()
+    blind = AnnotationBatch(batch.row, batch.annotator, batch.label)
+    if name in {"conal", "conal-groups", "speelfc-d"}:
+        with pytest.raises(DataError, match="give the batch their features"):
+            annotation_loss(make(name), logits, blind)
+    else:
+        assert annotation_loss(make(name), logits, blind).isfinite()
 
 
 def test_gradients_reach_every_parameter(name):
@@ -328,6 +339,7 @@ def test_batches_come_out_of_a_data_loader():
     for x, batch in loader:
         assert len(batch) == 3 * len(x)
         assert batch.row.max() < len(x)
+        assert batch.features is x
         seen += len(batch)
     assert seen == crowd.annotations.n_annotations
     with pytest.raises(DataError, match="19 inputs for 20 items"):
@@ -341,13 +353,15 @@ def test_simulated_confusions_are_recovered_by_gradient(name):
         CrowdSettings(n_items=1500, n_annotators=6, n_classes=3, labels_per_item=4, seed=2)
     )
     torch.manual_seed(0)
-    layer = NOISE[name](6, 3, 2, False)
+    # CoNAL is portrayed with its gate half open, so it is trained that way here.
+    conal = CoNAL(6, 3, n_features=2, omega=0.5)
+    layer = conal if name == "conal" else NOISE[name](6, 3)
     logits = 12.0 * torch.nn.functional.one_hot(torch.from_numpy(crowd.truth), 3).float()
     ann = crowd.annotations
     columns = [
         torch.from_numpy(each.astype(np.int64)) for each in (ann.item, ann.annotator, ann.label)
     ]
-    batch = AnnotationBatch(*columns)
+    batch = AnnotationBatch(*columns, features=torch.zeros(1500, 2))
     optimiser = torch.optim.Adam(layer.parameters(), lr=0.1)
     for _ in range(150):
         optimiser.zero_grad()

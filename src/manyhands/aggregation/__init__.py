@@ -2,7 +2,7 @@
 
 from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.catalog import AGGREGATORS, aggregate, name_of
-from manyhands.aggregation.comparison import Comparison, compare
+from manyhands.aggregation.comparison import Comparison, compare, require_comparable
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.dawid_skene import DawidSkene
 from manyhands.aggregation.gaussian import Gaussian
@@ -30,4 +30,5 @@ __all__ = [
     "compare",
     "held_out_score",
     "name_of",
+    "require_comparable",
 ]

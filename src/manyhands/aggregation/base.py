@@ -11,9 +11,11 @@ from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.evidence import Evidence, gather_evidence
 from manyhands.aggregation.quality import share_right
 from manyhands.annotations import Annotations, Kind
-from manyhands.core.arrays import AnyArray, Floats
+from manyhands.annotations.grouping import pair_order
+from manyhands.core.arrays import AnyArray, Floats, read_only
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
+from manyhands.evaluation import tempered
 
 P = TypeVar("P")
 
@@ -36,16 +38,25 @@ class Aggregator(ABC, Generic[P]):
         recoded = _in_codes_of(consensus.annotations, annotations.as_kind(self.kind))
         evidence = gather_evidence(recoded)
         n_new = recoded.n_annotators - consensus.annotations.n_annotators
-        parameters = self._with_strangers(consensus.parameters, n_new)
+        parameters = self._for_other_items(
+            self._with_strangers(consensus.parameters, n_new), recoded.n_items
+        )
+        beliefs = self._beliefs(evidence, parameters)
+        if consensus.temperature != 1.0:
+            beliefs["probabilities"] = tempered(beliefs["probabilities"], consensus.temperature)
         return replace(
             consensus,
             evidence=evidence,
             parameters=parameters,
             quality=consensus.quality.with_strangers(n_new),
-            annotator_traits=self._annotator_traits(parameters),
+            annotator_traits=self._annotator_traits(parameters)
+            or {  # found beside the model: of strangers nothing is known
+                name: np.append(trait, np.full(n_new, np.nan))
+                for name, trait in consensus.annotator_traits.items()
+            },
+            codes=None,
             objective=(),
-            temperature=1.0,
-            **self._beliefs(evidence, parameters),
+            **beliefs,
         )
 
     def update(
@@ -81,6 +92,10 @@ class Aggregator(ABC, Generic[P]):
     @abstractmethod
     def _with_strangers(self, parameters: P, n_new: int) -> P:
         """The parameters with average annotators added behind the known ones."""
+
+    def _for_other_items(self, parameters: P, n_items: int) -> P:
+        """The parameters without what they hold about single items."""
+        return parameters
 
     def _annotator_traits(self, parameters: P) -> Mapping[str, AnyArray]:
         """Columns of the annotators table that only this model has."""
@@ -121,7 +136,9 @@ class IterativeSettings:
     tol: float = 1e-6
 
     def __post_init__(self) -> None:
-        require(self.max_iter >= 1, "max_iter", ">= 1", self.max_iter)
+        require(
+            isinstance(self.max_iter, int) and self.max_iter >= 1, "max_iter", ">= 1", self.max_iter
+        )
         require(self.tol >= 0, "tol", ">= 0", self.tol)
 
 
@@ -132,10 +149,14 @@ def _in_codes_of(old: Annotations, new: Annotations) -> Annotations:
     if old.class_vocabulary is not None:
         recode = np.array([old.class_vocabulary.code(name) for name in new.classes], dtype=np.int32)
         label = recode[new.label] if len(recode) else new.label
+    annotator = annotators.codes(new.annotators)[new.annotator]
+    order = pair_order(new.item, annotator, new.n_items, len(annotators))
+    if order is not None:
+        annotator, label = annotator[order], label[order]
     return replace(
         new,
-        annotator=annotators.codes(new.annotators)[new.annotator],
-        label=label,
+        annotator=read_only(annotator),
+        label=read_only(label),
         annotator_vocabulary=annotators,
         class_vocabulary=old.class_vocabulary,
     )

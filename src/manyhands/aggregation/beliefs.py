@@ -28,7 +28,7 @@ def winners(probabilities_ik: Floats) -> tuple[Codes, Bools]:
     return codes, tied
 
 
-def vote_shares(annotations: Annotations, shares_k: Floats) -> Floats:
+def label_shares(annotations: Annotations, shares_k: Floats) -> Floats:
     """The share of an item's labels that each class got; `shares_k` for an item without labels."""
     counts_ik = annotations.label_counts()
     n_i = counts_ik.sum(axis=1, keepdims=True)

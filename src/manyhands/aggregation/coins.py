@@ -59,15 +59,6 @@ def expect_coins(
     return CoinExpectation(posterior_ik, right_ba.sum(axis=0), sum(parts))
 
 
-def coin_confusions(right_a: Floats, n_classes: int) -> Floats:
-    """Confusions (a, k, l) of annotators who are right with these probabilities."""
-    wrong_a = (1.0 - right_a) / max(n_classes - 1, 1)
-    confusion_akl = np.repeat(wrong_a, n_classes * n_classes).reshape(-1, n_classes, n_classes)
-    diagonal = np.arange(n_classes)
-    confusion_akl[:, diagonal, diagonal] = right_a[:, None] if n_classes > 1 else 1.0
-    return confusion_akl
-
-
 @kernel
 def log_sigmoid(x: float) -> float:
     """Log 1 / (1 + exp(-x)) without overflow."""

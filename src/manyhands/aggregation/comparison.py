@@ -11,7 +11,7 @@ from manyhands.aggregation.catalog import AGGREGATORS
 from manyhands.aggregation.held_out import held_out_score
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingError
 from manyhands.evaluation import ClassScorecard
 
 
@@ -47,6 +47,7 @@ def compare(
     log-probability of held-out labels (`held_out_score`), NaN where no item can spare one.
     """
     names = list(methods or _fitting(annotations))
+    require_comparable(names)
     rows = [_row(name, annotations, truth, seed) for name in names]
     key, better, ranked_by = _ranking(rows[0])
     rows.sort(key=lambda row: (np.isnan(row[key]), -better * row[key]))
@@ -54,6 +55,12 @@ def compare(
         name: np.array([row[name] for row in rows], dtype=_dtype(rows[0][name])) for name in rows[0]
     }
     return Comparison(columns, ranked_by)
+
+
+def require_comparable(names: Sequence[str]) -> None:
+    """Refuse unknown methods, and methods for classes beside methods for numbers."""
+    if len({AGGREGATORS[name].kind for name in names}) > 1:
+        raise SettingError("methods must be all for classes or all for numbers to be compared")
 
 
 def _fitting(annotations: Annotations) -> list[str]:

@@ -52,6 +52,7 @@ class Consensus:
     objective: tuple[float, ...] = ()
     converged: bool = True
     temperature: float = 1.0
+    codes: AnyArray | None = None
 
     @property
     def annotations(self) -> Annotations:
@@ -62,7 +63,8 @@ class Consensus:
     def _winners(self) -> tuple[AnyArray, Bools]:
         if self.probabilities is None:
             return self._numbers, np.zeros(len(self._numbers), dtype=bool)
-        return winners(self.probabilities)
+        codes, tied = winners(self.probabilities)
+        return (codes if self.codes is None else self.codes), tied
 
     @property
     def _numbers(self) -> Floats:
@@ -184,7 +186,11 @@ class Consensus:
         return self.method.update(self, more, known)
 
     def score(self, truth: Mapping[Any, Any]) -> ClassScorecard | NumberScorecard:
-        """How well this consensus does on the items whose truth is given as {item: truth}."""
+        """How well this consensus does on the items whose truth is given as {item: truth}.
+
+        Items whose truth it was told beforehand do not count.
+        """
+        truth = self._not_known(truth)
         items, classes = self.annotations.item_vocabulary, self.annotations.class_vocabulary
         if self.probabilities is None or classes is None:
             return score_numbers(items, self._numbers, truth)
@@ -195,19 +201,38 @@ class Consensus:
     def calibrated(self, truth: Mapping[Any, Any]) -> "Consensus":
         """The same consensus with its probabilities tempered to fit some truths.
 
-        Labels stay as they are; confidence becomes what it was on items like these.
+        Labels stay as they are; confidence becomes what it was on items like these. Truths that
+        were known beforehand tell nothing and are left out. After an `update`, calibrate again.
         """
         classes = self.annotations.class_vocabulary
         if self.probabilities is None or classes is None:
             raise DataError("only class probabilities can be calibrated; these labels are numbers")
-        row, names = matched(self.annotations.item_vocabulary, truth)
-        code = np.array([classes.code(name) for name in names], dtype=np.int32)
-        temperature = fit_temperature(code, self.probabilities[row])
+        row, names = matched(self.annotations.item_vocabulary, self._not_known(truth))
+        code = classes.codes(names)
+        if not np.any(code >= 0):
+            raise DataError("the truths to calibrate with are all classes that nobody said")
+        temperature = fit_temperature(code[code >= 0], self.probabilities[row[code >= 0]])
         return replace(
             self,
             probabilities=tempered(self.probabilities, temperature),
             temperature=self.temperature * temperature,
+            codes=self._winners[0],
         )
+
+    def _not_known(self, truth: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        """The truths of items that were not known beforehand."""
+        known = self.evidence.is_known
+        if not known.any():
+            return truth
+        codes = self.annotations.item_vocabulary.codes(truth)
+        fresh = {
+            name: value
+            for (name, value), code in zip(truth.items(), codes, strict=True)
+            if code < 0 or not known[code]
+        }
+        if not fresh:
+            raise DataError("all these truths were known beforehand; give others")
+        return fresh
 
     def __repr__(self) -> str:
         return f"Consensus({type(self.method).__name__} of {self.annotations!r})"

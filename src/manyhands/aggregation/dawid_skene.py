@@ -77,7 +77,15 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
         super().__post_init__()
         require_choice("prior", self.prior, PRIORS)
         require_choice("start", self.start, STARTS)
-        require(self.prior_strength >= 0, "prior_strength", ">= 0", self.prior_strength)
+        require(
+            0 <= self.prior_strength < np.inf, "prior_strength", "0 or more", self.prior_strength
+        )
+        require(
+            not self.prior_confusions or self.prior_strength > 0,
+            "prior_strength",
+            "above 0 for prior_confusions to count",
+            self.prior_strength,
+        )
         require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
 
     def confusion(self, consensus: Consensus) -> Floats:
@@ -101,9 +109,9 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
             expected = expect(parameters.log_prior_k, parameters.log_confusion_alk)
             return maximise(expected), expected.log_likelihood + log_p_parameters
 
-        begin = maximise(expected)
         if start is not None:
-            begin = maximise(expect(start.log_prior_k, start.log_confusion_alk))
+            expected = expect(start.log_prior_k, start.log_confusion_alk)
+        begin = maximise(expected)
         tol = self.tol * evidence.annotations.n_annotations
         run = run_em(begin, step, max_iter=self.max_iter, tol=tol)
         parameters, _ = run.state
@@ -114,7 +122,7 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
     def _begin(self, expect: ConfusionPass) -> tuple[Expectation, Floats]:
         """The first expectation, and the crowd's confusion as it shows there.
 
-        Vote shares smear every confusion, so the crowd is looked at after one step from them.
+        Label shares smear every confusion, so the crowd is looked at after one step from them.
         """
         evidence = expect.evidence
         posterior_ik = majority_posterior(evidence)

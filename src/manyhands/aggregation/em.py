@@ -22,6 +22,8 @@ def run_em(
 ) -> EMRun[S]:
     """Repeat `step(state) -> (better state, objective of state)` until it gains less than `tol`.
 
+    With tol = 0 all `max_iter` steps are made.
+
     >>> halve = lambda x: (x / 2, -abs(x))
     >>> run_em(8.0, halve, max_iter=3, tol=0.0)
     EMRun(state=1.0, objective=(-8.0, -4.0, -2.0), converged=False)
@@ -30,6 +32,6 @@ def run_em(
     for _ in range(max_iter):
         state, value = step(state)
         objective.append(value)
-        if value - objective[-2] < tol:
+        if tol > 0 and value - objective[-2] < tol:
             return EMRun(state, tuple(objective[1:]), True)
     return EMRun(state, tuple(objective[1:]), False)

@@ -83,8 +83,8 @@ class Gaussian(IterativeSettings, Aggregator[GaussianParameters]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.prior_strength > 0, "prior_strength", "> 0", self.prior_strength)
-        require(self.bias_strength > 0, "bias_strength", "> 0", self.bias_strength)
+        for name in ("prior_strength", "bias_strength"):
+            require(0 < getattr(self, name) < np.inf, name, "> 0", getattr(self, name))
 
     def _fit(self, evidence: Evidence, start: GaussianParameters | None) -> Consensus:
         ann = evidence.annotations

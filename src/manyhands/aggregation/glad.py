@@ -10,7 +10,7 @@ import numpy as np
 from manyhands.aggregation.base import ClassAggregator, IterativeSettings
 from manyhands.aggregation.coins import (
     N_BLOCKS,
-    coin_confusions,
+    CoinExpectation,
     expect_coins,
     log_sigmoid,
 )
@@ -22,6 +22,7 @@ from manyhands.aggregation.majority import majority_posterior
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
 from manyhands.core.settings import require
+from manyhands.simulation.behaviours import honest
 
 _HALVINGS = 20
 
@@ -75,7 +76,7 @@ class Glad(IterativeSettings, ClassAggregator[GladParameters]):
         """Every annotator's confusion on an item of average easiness, shape (a, k, l)."""
         parameters: GladParameters = consensus.parameters
         right_a = 1.0 / (1.0 + np.exp(-parameters.ability_a))
-        return coin_confusions(right_a, consensus.annotations.n_classes)
+        return honest(right_a, consensus.annotations.n_classes)
 
     def _fit(self, evidence: Evidence, start: GladParameters | None) -> Consensus:
         ann = evidence.annotations
@@ -161,9 +162,6 @@ class Glad(IterativeSettings, ClassAggregator[GladParameters]):
         return log_ease_i
 
     def _beliefs(self, evidence: Evidence, parameters: GladParameters) -> dict[str, Any]:
-        n_items = evidence.annotations.n_items
-        if len(parameters.log_ease_i) != n_items:  # other items: take each for an average one
-            parameters = replace(parameters, log_ease_i=np.zeros(n_items))
         return {
             "probabilities": _expect(evidence, parameters).posterior_ik,
             "item_traits": {"easiness": np.exp(parameters.log_ease_i)},
@@ -173,11 +171,14 @@ class Glad(IterativeSettings, ClassAggregator[GladParameters]):
         ability_a = np.append(parameters.ability_a, np.full(n_new, parameters.ability_a.mean()))
         return replace(parameters, ability_a=ability_a)
 
+    def _for_other_items(self, parameters: GladParameters, n_items: int) -> GladParameters:
+        return replace(parameters, log_ease_i=np.zeros(n_items))  # each an average one
+
     def _annotator_traits(self, parameters: GladParameters) -> Mapping[str, AnyArray]:
         return {"ability": parameters.ability_a}
 
 
-def _expect(evidence: Evidence, parameters: GladParameters) -> Any:
+def _expect(evidence: Evidence, parameters: GladParameters) -> CoinExpectation:
     ease_i = np.exp(parameters.log_ease_i)
     return expect_coins(evidence, parameters.log_prior_k, parameters.ability_a, ease_i)
 

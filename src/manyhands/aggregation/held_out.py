@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from manyhands.aggregation.base import Aggregator
-from manyhands.aggregation.coins import coin_confusions
 from manyhands.aggregation.consensus import Consensus
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.core.seeds import generator
+from manyhands.simulation.behaviours import honest
 
 _FEWEST = 3  # labels an item needs before one of them is taken away
 
@@ -35,7 +35,7 @@ def held_out_score(method: Aggregator[Any], annotations: Annotations, *, seed: i
         return float(_log_p_numbers(consensus, item, annotator, label).mean())
     confusion_akl = consensus.confusion
     if confusion_akl is None:
-        confusion_akl = coin_confusions(consensus.annotator_quality, annotations.n_classes)
+        confusion_akl = honest(consensus.annotator_quality, annotations.n_classes)
     p_n = (consensus.probabilities[item] * confusion_akl[annotator, :, label]).sum(axis=1)
     return float(np.log(np.maximum(p_n, np.finfo(np.float64).tiny)).mean())
 
@@ -49,8 +49,9 @@ def _one_label_each(annotations: Annotations, seed: int) -> AnyArray:
 
 
 def _without(annotations: Annotations, held: AnyArray) -> Annotations:
-    kept = np.ones(annotations.n_annotations, dtype=bool)
-    kept[held] = False
+    # A repeat of a held label would give it away, so the whole (item, annotator) pair goes.
+    pair = annotations.item.astype(np.int64) * annotations.n_annotators + annotations.annotator
+    kept = ~np.isin(pair, pair[held])
     return replace(
         annotations,
         item=annotations.item[kept],

@@ -1,10 +1,10 @@
-"""Majority voting: every label counts the same."""
+"""The majority: every label counts the same."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from manyhands.aggregation.base import ClassAggregator
-from manyhands.aggregation.beliefs import overall_shares, vote_shares
+from manyhands.aggregation.beliefs import label_shares, overall_shares
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.evidence import Evidence
 from manyhands.core.arrays import Floats
@@ -32,13 +32,13 @@ class Majority(ClassAggregator[Floats]):
         return self._consensus(evidence, shares_k, self._beliefs(evidence, shares_k))
 
     def _beliefs(self, evidence: Evidence, parameters: Floats) -> dict[str, Any]:
-        return {"probabilities": evidence.clamp(vote_shares(evidence.annotations, parameters))}
+        return {"probabilities": evidence.clamp(label_shares(evidence.annotations, parameters))}
 
     def _with_strangers(self, parameters: Floats, n_new: int) -> Floats:
         return parameters
 
 
 def majority_posterior(evidence: Evidence) -> Floats:
-    """Vote shares with known truths put in: where the iterative models start."""
+    """Label shares with known truths put in: where the iterative models start."""
     ann = evidence.annotations
-    return evidence.clamp(vote_shares(ann, overall_shares(ann)))
+    return evidence.clamp(label_shares(ann, overall_shares(ann)))

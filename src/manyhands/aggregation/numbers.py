@@ -10,10 +10,11 @@ from scipy import special
 from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.quality import CROWD_LABELS, LEVEL, Quality
+from manyhands.aggregation.quality import CROWD_LABELS, Quality
 from manyhands.aggregation.sums import annotator_sums, item_sums
 from manyhands.annotations import Annotations, Kind
 from manyhands.core.arrays import Floats
+from manyhands.evaluation.scores import LEVEL
 
 P = TypeVar("P")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.aggregation.base import ClassAggregator, IterativeSettings
-from manyhands.aggregation.coins import CoinExpectation, coin_confusions, expect_coins
+from manyhands.aggregation.coins import CoinExpectation, expect_coins
 from manyhands.aggregation.confusions import fit_class_prior
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.em import run_em
@@ -17,6 +17,7 @@ from manyhands.aggregation.majority import majority_posterior
 from manyhands.aggregation.sums import annotator_sums
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.settings import require
+from manyhands.simulation.behaviours import honest
 
 _ALWAYS = 1e-12  # keeps a share of right labels off 0 and 1, where its logit is infinite
 
@@ -63,13 +64,15 @@ class OneCoin(IterativeSettings, ClassAggregator[CoinParameters]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.prior_strength >= 0, "prior_strength", ">= 0", self.prior_strength)
+        require(
+            0 <= self.prior_strength < math.inf, "prior_strength", "0 or more", self.prior_strength
+        )
         require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
 
     def confusion(self, consensus: Consensus) -> Floats:
         """Every annotator's confusion, shape (a, k, l)."""
         parameters: CoinParameters = consensus.parameters
-        return coin_confusions(parameters.right_a, consensus.annotations.n_classes)
+        return honest(parameters.right_a, consensus.annotations.n_classes)
 
     def _fit(self, evidence: Evidence, start: CoinParameters | None) -> Consensus:
         n_a = evidence.annotations.labels_per_annotator.astype(np.float64)

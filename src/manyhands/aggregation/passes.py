@@ -199,12 +199,14 @@ def _expect_two_classes(
             score_1 += log_rows[row + np.uint64(1)]
         if len(known) and known[i] >= 0:
             share_1 = float(known[i])
+            share_0 = 1.0 - share_1
             total += score_1 if known[i] == 1 else score_0
         else:
             lower = np.exp(-abs(score_0 - score_1))
             total += max(score_0, score_1) + np.log1p(lower)
-            share_1 = (1.0 if score_1 >= score_0 else lower) / (1.0 + lower)
-        share_0 = 1.0 - share_1
+            # Each share by itself: 1 minus the larger would lose the smaller one's digits.
+            share_0 = (1.0 if score_0 > score_1 else lower) / (1.0 + lower)
+            share_1 = (lower if score_0 > score_1 else 1.0) / (1.0 + lower)
         posterior[i, 0], posterior[i, 1] = share_0, share_1
         mass_0 += share_0
         mass_1 += share_1

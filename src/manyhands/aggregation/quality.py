@@ -10,8 +10,8 @@ from scipy import special
 from manyhands.aggregation.evidence import Evidence
 from manyhands.core.arrays import Bools, Codes, Floats, Offsets
 from manyhands.core.kernels import kernel
+from manyhands.evaluation.scores import LEVEL
 
-LEVEL = 0.95
 CROWD_LABELS = 2.0  # how many labels' worth the crowd's average counts for
 
 
@@ -100,9 +100,11 @@ def _confirmed(
 ) -> tuple[Floats, Floats]:
     right, seen = np.zeros(n_annotators), np.zeros(n_annotators)
     for i in range(len(offsets) - 1):
-        if offsets[i + 1] - offsets[i] < 2 and not is_known[i]:
+        begin, end = offsets[i], offsets[i + 1]
+        # Labels of an item stand by annotator: first and last are of one person, or of several.
+        if begin == end or (annotator[begin] == annotator[end - 1] and not is_known[i]):
             continue
-        for n in range(offsets[i], offsets[i + 1]):
+        for n in range(begin, end):
             right[annotator[n]] += posterior[i, label[n]]
             seen[annotator[n]] += 1.0
     return right, seen

@@ -60,7 +60,12 @@ class WorkerClustering(IterativeSettings, ClassAggregator[ClusterParameters]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.n_clusters >= 1, "n_clusters", ">= 1", self.n_clusters)
+        require(
+            isinstance(self.n_clusters, int) and self.n_clusters >= 1,
+            "n_clusters",
+            ">= 1",
+            self.n_clusters,
+        )
         require(self.pseudo_count > 0, "pseudo_count", "> 0", self.pseudo_count)
         require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
 
@@ -129,8 +134,8 @@ def accuracy_levels(counts_alk: Floats, n_clusters: int) -> Floats:
     n_a = counts_alk.sum(axis=(1, 2))
     right_a = np.einsum("akk->a", counts_alk)
     strength = 5.0
-    crowd_k = np.diagonal(crowd_confusion(counts_alk, strength)).mean()
-    accuracy_a = (right_a + strength * crowd_k) / (n_a + strength)
+    crowd = np.diagonal(crowd_confusion(counts_alk, strength)).mean()
+    accuracy_a = (right_a + strength * crowd) / (n_a + strength)
     edges = np.quantile(accuracy_a, np.arange(1, n_clusters) / n_clusters)
     # Rounded, so that accuracies equal but for the order of a sum land in the same cluster.
     level_a = np.searchsorted(np.round(edges, 9), np.round(accuracy_a, 9), side="left")

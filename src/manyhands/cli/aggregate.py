@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import Json, LabelsFile, OutFile, Reading, Truth, takes_reading
-from manyhands.cli.output import put_table, records, remark, require_targets, say, say_json
+from manyhands.cli.options import Json, LabelsFile, OutFile, Reading, Repeats, Truth, takes_reading
+from manyhands.cli.output import put_table, records, remark, require_targets, say, say_json, working
 from manyhands.cli.reading import consensus_by_name, truth_from
 
 
@@ -30,9 +30,7 @@ def aggregate(
         str | None,
         typer.Option(help="Table item, truth: make confidence match accuracy on these items."),
     ] = None,
-    duplicates: Annotated[
-        str, typer.Option(help="Repeated (item, annotator): keep, first, last or refuse.")
-    ] = "keep",
+    duplicates: Repeats = "keep",
     json: Json = False,
     reading: Reading = Reading(),  # noqa: B008 - frozen
 ) -> None:  # fmt: skip
@@ -43,7 +41,8 @@ def aggregate(
     to_stream = "-" if json and annotators == "-" else None
     require_targets(out, annotators, to_stream, read=[labels, truth, known, calibrate])
     truths = truth_from(truth, reading) if truth is not None else None
-    consensus = consensus_by_name(labels, method, known, duplicates, reading)
+    with working(f"aggregating {labels}"):
+        consensus = consensus_by_name(labels, method, known, duplicates, reading)
     if calibrate is not None:
         consensus = consensus.calibrated(truth_from(calibrate, reading))
     scores = consensus.score(truths).as_dict() if truths is not None else {}
@@ -98,5 +97,9 @@ def _lines(consensus: "mh.Consensus", scores: dict[str, float]) -> list[str]:
         how = f"calibrated, temperature {consensus.temperature:.2f}"
     lines.append(f"mean confidence {consensus.confidence.mean():.3f} ({how})")
     if scores:
-        lines.append(", ".join(f"{key} {value:.4g}" for key, value in scores.items()))
+        lines.append(", ".join(f"{key} {_number(value)}" for key, value in scores.items()))
     return lines
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.4g}"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from manyhands import __version__
-from manyhands.cli import aggregate, check, compare, convert, demo, simulate
+from manyhands.cli import aggregate, check, compare, convert, datasets, demo, simulate
 from manyhands.cli.output import remark, say
 from manyhands.core.errors import ManyhandsError
 
@@ -39,6 +39,7 @@ for command in (
     compare.compare,
     convert.convert,
     simulate.simulate,
+    datasets.datasets,
 ):
     app.command()(command)
 

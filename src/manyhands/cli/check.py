@@ -6,7 +6,7 @@ import typer
 
 import manyhands as mh
 from manyhands.cli.options import Json, LabelsFile, Reading, takes_reading
-from manyhands.cli.output import say, say_json
+from manyhands.cli.output import say, say_json, working
 
 _MARKS = {"error": "ERROR  ", "warning": "WARNING", "note": "note   "}
 _MOST_NAMES = 5
@@ -25,7 +25,8 @@ def check(
 
     Example: manyhands check labels.csv
     """
-    examination = mh.doctor.examine_file(labels, **reading.settings())
+    with working(f"examining {labels}"):
+        examination = mh.doctor.examine_file(labels, **reading.settings())
     if json:
         say_json(examination.to_json())
     else:

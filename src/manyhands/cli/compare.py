@@ -5,10 +5,18 @@ from typing import Annotated
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import Json, LabelsFile, OutFile, Reading, Seed, Truth, takes_reading
-from manyhands.cli.output import put_table, remark, require_targets, say_json, show_table
+from manyhands.cli.options import (
+    Json,
+    LabelsFile,
+    OutFile,
+    Reading,
+    Repeats,
+    Seed,
+    Truth,
+    takes_reading,
+)
+from manyhands.cli.output import put_table, remark, require_targets, say_json, show_table, working
 from manyhands.cli.reading import annotations_from, truth_from
-from manyhands.core.errors import SettingError
 
 
 @takes_reading
@@ -19,6 +27,7 @@ def compare(
     ] = None,
     truth: Truth = None,
     out: OutFile = "-",
+    duplicates: Repeats = "keep",
     seed: Seed = 0,
     json: Json = False,
     reading: Reading = Reading(),  # noqa: B008 - frozen
@@ -32,12 +41,12 @@ def compare(
     Example: manyhands compare labels.csv --truth truth.csv --methods majority,dawid-skene
     """
     names = [name.strip() for name in methods.split(",")] if methods else None
-    if len({mh.AGGREGATORS[name].kind for name in names or ()}) > 1:
-        raise SettingError("methods must be all for classes or all for numbers to be compared")
     require_targets(out, read=[labels, truth])
     truths = truth_from(truth, reading) if truth is not None else None
-    annotations = annotations_from(labels, reading)
-    table = mh.aggregation.compare(annotations, names, truth=truths, seed=seed)
+    mh.aggregation.require_comparable(names or ())  # told before a long file is read
+    with working(f"comparing methods on {labels}"):
+        annotations = annotations_from(labels, reading, duplicates)
+        table = mh.aggregation.compare(annotations, names, truth=truths, seed=seed)
     if json:
         say_json({"ranked_by": table.ranked_by, "methods": table.records()})
     elif out == "-":

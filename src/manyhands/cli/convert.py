@@ -29,7 +29,7 @@ def convert(
     From a long table to a long table every column and every row stays as it is; other changes
     of shape carry item, annotator and label, and a .txt or .npy matrix labels only.
 
-    Example: manyhands convert answers.txt labels.csv
+    Example: manyhands convert matrix.txt labels.csv
     """
     plain = Reading(format=reading.format, encoding=reading.encoding)
     as_it_is = reading == plain and to == "long" and duplicates == "keep"

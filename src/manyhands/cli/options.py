@@ -19,6 +19,10 @@ OutFile = Annotated[
 Truth = Annotated[
     str | None, typer.Option("--truth", help="Table with columns item, truth: for scores only.")
 ]
+Repeats = Annotated[
+    str,
+    typer.Option("--duplicates", help="Repeated (item, annotator): keep, first, last or refuse."),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same outcome.")]
 
 

@@ -4,7 +4,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import manyhands as mh
@@ -27,6 +28,18 @@ def say_json(content: Any) -> None:
     say(json.dumps(_plain(content), ensure_ascii=False, indent=2, allow_nan=False))
 
 
+@contextmanager
+def working(text: str) -> Iterator[None]:
+    """A sign of life on standard error while something takes long, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(text):
+        yield
+
+
 def put_table(columns: Mapping[str, AnyArray], out: str) -> None:
     """A table to a file by its suffix, or to standard output as CSV."""
     if out == "-":
@@ -40,8 +53,10 @@ def put_table(columns: Mapping[str, AnyArray], out: str) -> None:
 def require_targets(*names: str | None, read: Sequence[str | None] = ()) -> None:
     """Refuse early what could not be written at the end, or would take another file's place."""
     targets = [name for name in names if name is not None]
-    if len({name if name == "-" else os.path.realpath(name) for name in targets}) < len(targets):
-        raise SettingError(f"two tables cannot both go to {targets[0]!r}; name two files")
+    places = [name if name == "-" else os.path.realpath(name) for name in targets]
+    for name, place in zip(targets, places, strict=True):
+        if places.count(place) > 1:
+            raise SettingError(f"two tables cannot both go to {name!r}; name two files")
     sources = {os.path.realpath(name) for name in read if name is not None}
     for name in targets:
         if name != "-":

@@ -56,7 +56,7 @@ def even_blocks(offsets: Offsets, n_blocks: int) -> list[tuple[int, int]]:
     targets = np.linspace(0, offsets[-1], max(n_blocks, 1) + 1)[1:-1]
     inner = np.searchsorted(offsets, targets)
     edges = np.unique(np.concatenate(([0], inner, [n_items])))
-    return [(int(first), int(last)) for first, last in pairwise(edges)]
+    return [(int(first), int(last)) for first, last in pairwise(edges)] or [(0, 0)]
 
 
 @cache

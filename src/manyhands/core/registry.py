@@ -47,7 +47,7 @@ class Registry(Mapping[str, V]):
 def nearest_names(name: str, known: Iterable[str]) -> list[str]:
     """Up to three known names that look like this one, best first, whatever their case.
 
-    >>> nearest_names("Lable", ["label", "worker"])
+    >>> nearest_names("Lable", ["label", "item"])
     ['label']
     """
     by_lower = {each.lower(): each for each in known}

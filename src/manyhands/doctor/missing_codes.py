@@ -63,7 +63,7 @@ def _findings(chart: Chart, suspect: AnyArray, severity: Severity, meaning: str)
     shown = ", ".join(repr(name) for name in names.tolist())
     share = percent(len(at), len(chart.usable))
     message = f"{shown} was said in {len(at)} labels ({share}) and probably {meaning}"
-    remedy = f"drop them with missing={names.tolist()[0]!r}, unless it is a real class"
+    remedy = f"drop them with --missing {names.tolist()[0]!r}, unless it is a real class"
     return [chart.finding(severity, message, remedy, len(at), rows=at, names=names)]
 
 
@@ -82,6 +82,6 @@ def _number_codes(chart: Chart) -> list[Finding]:
         f"{code} was said in {len(at)} labels ({percent(len(at), len(label))}); it is the only "
         "number below zero and may stand for no label"
     )
-    remedy = f"drop them with missing={code}, unless it is a real number"
+    remedy = f"drop them with --missing {code}, unless it is a real number"
     severity: Severity = "warning" if peak else "note"
     return [chart.finding(severity, message, remedy, len(at), rows=at, names=[code])]

@@ -78,8 +78,10 @@ def score_numbers(items: Vocabulary, values: Floats, truth: Mapping[Any, Any]) -
     row, names = matched(items, truth)
     try:
         wanted = np.array([float(name) for name in names])
-    except ValueError:
+    except (TypeError, ValueError):
         raise DataError("the truth holds words, but the labels are numbers") from None
+    if not np.isfinite(wanted).all():
+        raise DataError("the truth holds numbers that are not finite")
     return NumberScorecard(
         len(row),
         mean_absolute_error(wanted, values[row]),

@@ -4,8 +4,9 @@ import numpy as np
 from scipy import special
 
 from manyhands.core.arrays import AnyArray, Codes, Floats
+from manyhands.core.settings import require_choice
 
-_LEVEL = 0.95
+LEVEL = 0.95  # of every interval
 
 
 def accuracy(truth: AnyArray, said: AnyArray) -> float:
@@ -23,7 +24,7 @@ def accuracy_interval(n_right: int, n_items: int) -> tuple[float, float]:
     >>> [round(end, 3) for end in accuracy_interval(9, 10)]
     [0.596, 0.982]
     """
-    z = float(special.ndtri((1 + _LEVEL) / 2))
+    z = float(special.ndtri((1 + LEVEL) / 2))
     share = n_right / n_items
     centre = share + z * z / (2 * n_items)
     reach = z * np.sqrt(share * (1 - share) / n_items + z * z / (4 * n_items**2))
@@ -57,3 +58,32 @@ def mean_absolute_error(truth: Floats, said: Floats) -> float:
 def root_mean_squared_error(truth: Floats, said: Floats) -> float:
     """The root of the mean squared distance from the truth."""
     return float(np.sqrt(((np.asarray(truth) - np.asarray(said)) ** 2).mean()))
+
+
+def f1(truth: AnyArray, said: AnyArray, *, average: str = "macro") -> float:
+    """F1 over the classes that occur: `macro` weighs classes equally, `micro` items.
+
+    >>> round(f1(np.array([0, 0, 1]), np.array([0, 1, 1])), 4)
+    0.6667
+    """
+    require_choice("average", average, ("macro", "micro"))
+    truth, said = np.asarray(truth), np.asarray(said)
+    if truth.dtype.kind not in "biuf" or said.dtype.kind not in "biuf":
+        truth, said = truth.astype(str), said.astype(str)
+    names = np.unique(np.concatenate([truth, said]))
+    is_true, is_said = truth[:, None] == names, said[:, None] == names
+    hits_k = (is_true & is_said).sum(axis=0)
+    shown_k = is_true.sum(axis=0) + is_said.sum(axis=0)
+    if average == "micro":
+        return float(2 * hits_k.sum() / shown_k.sum())
+    return float((2 * hits_k / shown_k).mean())
+
+
+def soft_cross_entropy(shares_ik: Floats, probabilities_ik: Floats) -> float:
+    """Mean cross-entropy of probabilities against the distribution of the crowd's labels.
+
+    >>> round(soft_cross_entropy(np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]])), 4)
+    0.6931
+    """
+    tiny = np.finfo(np.float64).tiny
+    return float(-(shares_ik * np.log(np.maximum(probabilities_ik, tiny))).sum(axis=1).mean())

@@ -8,6 +8,8 @@ from torch.nn import functional
 
 from manyhands.core.settings import require
 
+_PORTRAITS = 4096  # annotators portrayed at a time
+
 
 class NoiseModel(nn.Module, ABC):
     """P(label | class probabilities of the item, annotator), for observed pairs only.
@@ -15,13 +17,17 @@ class NoiseModel(nn.Module, ABC):
     `forward(log_class_bk, row_n, annotator_n, features_b)` takes the class log-probabilities of a
     batch of items and, for each of its annotations, the row of the item and the code of the
     annotator; it gives log P(label) of shape (n, l). Cost follows the annotations of the batch.
+    A model that `needs_features` is only whole when it sees those of the items.
     """
+
+    needs_features = False
 
     def __init__(self, n_annotators: int, n_classes: int) -> None:
         super().__init__()
         require(n_annotators >= 1, "n_annotators", ">= 1", n_annotators)
         require(n_classes >= 1, "n_classes", ">= 1", n_classes)
         self.n_annotators, self.n_classes = n_annotators, n_classes
+        self.seen_logits = False
 
     @abstractmethod
     def forward(
@@ -48,10 +54,12 @@ class NoiseModel(nn.Module, ABC):
         device = like.device
         who = torch.arange(self.n_annotators) if annotator is None else annotator
         certain_kk = torch.eye(self.n_classes, device=device, dtype=like.dtype).log()
-        row_n = torch.arange(self.n_classes, device=device).repeat(len(who))
-        annotator_n = who.to(device).repeat_interleave(self.n_classes)
-        log_label_nl: Tensor = self(certain_kk, row_n, annotator_n, None)
-        return log_label_nl.exp().reshape(len(who), self.n_classes, self.n_classes)
+        parts = []
+        for some in torch.split(who.to(device), _PORTRAITS):  # a look-up holds K x K cells per row
+            row_n = torch.arange(self.n_classes, device=device).repeat(len(some))
+            annotator_n = some.repeat_interleave(self.n_classes)
+            parts.append(self(certain_kk, row_n, annotator_n, None).exp())
+        return torch.cat(parts).reshape(len(who), self.n_classes, self.n_classes)
 
 
 class AnnotatorTable(nn.Module):
@@ -70,6 +78,14 @@ class AnnotatorTable(nn.Module):
         """The blocks of some annotators, shape (n, ...)."""
         rows = functional.embedding(annotator_n, self.weight, sparse=self.sparse)
         return rows.reshape(len(annotator_n), *self.shape)
+
+
+def distinct(annotator_n: Tensor | None, n_annotators: int, device: torch.device) -> Tensor:
+    """The different annotators of a batch; all of them when none are given."""
+    if annotator_n is None or len(annotator_n) == 0:
+        return torch.arange(n_annotators, device=device)
+    found: Tensor = torch.unique(annotator_n)
+    return found
 
 
 def log_mixture(log_class_nk: Tensor, log_confusion_nkl: Tensor) -> Tensor:

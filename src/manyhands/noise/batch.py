@@ -15,7 +15,10 @@ from manyhands.core.errors import DataError
 
 @dataclass(frozen=True)
 class AnnotationBatch:
-    """Annotations of a batch of items: the row of the item, who said it, what was said."""
+    """Annotations of a batch of items: the row of the item, who said it, what was said.
+
+    `features` (b, ...) are those of the items, for noise models that look at them.
+    """
 
     row: Tensor
     annotator: Tensor
@@ -45,6 +48,7 @@ class AnnotatedDataset(Dataset[tuple[Any, Tensor, Tensor]]):
             raise DataError(
                 f"{len(inputs)} inputs for {annotations.n_items} items; input i belongs to item i"
             )
+        annotations = annotations.as_kind("classes")
         self.inputs = inputs
         self._offsets = annotations.item_offsets
         self._annotator = torch.from_numpy(annotations.annotator.astype(np.int64))
@@ -61,6 +65,8 @@ class AnnotatedDataset(Dataset[tuple[Any, Tensor, Tensor]]):
 def collate(entries: Sequence[tuple[Any, Tensor, Tensor]]) -> tuple[Tensor, AnnotationBatch]:
     """Stack inputs and join annotations: the `collate_fn` of a torch DataLoader.
 
+    The inputs are also the batch's features, which some noise models look at.
+
     >>> inputs, batch = collate([(torch.ones(2), torch.tensor([3, 5]), torch.tensor([0, 1]))])
     >>> inputs.shape, batch.row.tolist(), batch.annotator.tolist()
     (torch.Size([1, 2]), [0, 0], [3, 5])
@@ -71,4 +77,5 @@ def collate(entries: Sequence[tuple[Any, Tensor, Tensor]]) -> tuple[Tensor, Anno
         torch.arange(len(entries)).repeat_interleave(counts),
         torch.cat([entry[1] for entry in entries]),
         torch.cat([entry[2] for entry in entries]),
+        features=inputs,
     )

@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from manyhands.core.settings import require, require_choice
-from manyhands.noise.base import AnnotatorTable, NoiseModel
-from manyhands.noise.crowd_layer import distinct
+from manyhands.noise.base import AnnotatorTable, NoiseModel, distinct
 
 MIXES = ("probabilities", "logits")
 
@@ -59,7 +58,8 @@ class CoNAL(NoiseModel):
     The penalty -`strength` sum_a ||W_g - W_a|| drives the own confusions away from the common one;
     it has no lower bound, so watch it when training long. `mix="logits"` mixes W_g f and W_a f
     before one softmax, as public code does; the formula mixes probabilities. `omega` fixes the
-    gate: 0 is the crowd layer, 1 one matrix for all.
+    gate: 0 is the crowd layer, 1 one matrix for all. A portrait has the gate half open
+    unless it is fixed.
 
     Source: Chu, Ma and Wang 2021.
     """
@@ -84,6 +84,7 @@ class CoNAL(NoiseModel):
         require(strength >= 0, "strength", ">= 0", strength)
         require(omega is None or 0 <= omega <= 1, "omega", "None or in 0..1", omega)
         self.strength, self.mix, self.omega = strength, mix, omega
+        self.needs_features = omega is None
         self.common = nn.Parameter(scale * torch.eye(n_classes))
         self.own = AnnotatorTable(n_annotators, scale * torch.eye(n_classes), sparse=sparse)
         self.gate = Gate(

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from manyhands.core.settings import require, require_choice
-from manyhands.noise.base import AnnotatorTable, NoiseModel, log_mixture
+from manyhands.noise.base import AnnotatorTable, NoiseModel, distinct, log_mixture
 
 CrowdLayerKind = Literal["VW", "VB", "VWB", "MW"]
 
@@ -100,14 +100,6 @@ class OverCrowdLayer(CrowdLayer):
         log_below_nj = super().forward(log_class_bk, row_n, annotator_n, features_b)
         log_top_njl = self.top(annotator_n).log_softmax(dim=-1)
         return log_mixture(log_below_nj, log_top_njl)
-
-
-def distinct(annotator_n: Tensor | None, n_annotators: int, device: torch.device) -> Tensor:
-    """The different annotators of a batch; all of them when none are given."""
-    if annotator_n is None or len(annotator_n) == 0:
-        return torch.arange(n_annotators, device=device)
-    found: Tensor = torch.unique(annotator_n)
-    return found
 
 
 def _start(kind: str, n_classes: int, scale: float) -> Tensor:

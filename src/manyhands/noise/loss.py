@@ -22,9 +22,13 @@ def annotation_loss(layer: NoiseModel, logits: Tensor, batch: AnnotationBatch) -
         raise DataError(
             f"the network gives {logits.shape[-1]} classes where the labels have {layer.n_classes}"
         )
-    _warn_of_probabilities(logits)
+    if layer.needs_features and batch.features is None:
+        raise DataError(f"{type(layer).__name__} looks at the items: give the batch their features")
     if len(batch) == 0:
         return logits.sum() * 0.0
+    if not layer.seen_logits:
+        _warn_of_probabilities(logits)
+        layer.seen_logits = True  # looking waits for the device, so it is done once
     log_class_bk = logits.log_softmax(dim=-1)
     log_label_nl = layer(log_class_bk, batch.row, batch.annotator, batch.features)
     said_n = layer.log_likelihood(log_label_nl, batch.label)

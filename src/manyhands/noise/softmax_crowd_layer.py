@@ -15,7 +15,7 @@ class SoftmaxCrowdLayer(CrowdLayer):
     """softmax(W_a f) for each annotator, with a cross-entropy over the labels there are.
 
     The paper can be read in two ways. `target="labels"`: the softmax is on the layer's output and
-    the target is the label said. `target="softened"`: the one-hot responses are put through a
+    the target is the label said. `target="softened"`: the one-hot labels are put through a
     softmax too, so that the target of label y is softmax(one-hot(y)), e / (e + K - 1) on y.
 
     Source: softmax-CrowdLayer with sharpness-aware minimisation, LeWiDi.

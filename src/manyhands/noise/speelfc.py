@@ -7,8 +7,7 @@ from torch import Tensor
 
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
-from manyhands.noise.base import AnnotatorTable, NoiseModel, log_mixture
-from manyhands.noise.crowd_layer import distinct
+from manyhands.noise.base import AnnotatorTable, NoiseModel, distinct, log_mixture
 
 _LEAST = 1e-6
 

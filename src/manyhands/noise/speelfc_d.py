@@ -20,6 +20,8 @@ class SpeeLFCD(NoiseModel):
     Source: Chen et al. 2020 (SpeeLFC).
     """
 
+    needs_features = True
+
     def __init__(
         self,
         n_annotators: int,

@@ -46,7 +46,7 @@ def assign(
         clash = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
         if not clash.any():
             break
-        if labels_per_item > n_annotators // 3:  # redrawing would take long: shuffle instead
+        if labels_per_item**2 > n_annotators:  # redrawing would take long: shuffle instead
             keys = rng.random((int(clash.sum()), n_annotators))
             chosen[clash] = np.argsort(keys, axis=1)[:, :labels_per_item]
         else:

@@ -1,0 +1,47 @@
+"""LabelMe: eight scene classes labelled by 59 people on Mechanical Turk."""
+
+from pathlib import Path
+
+from manyhands.core.arrays import AnyArray
+from manyhands.datasets.arrays import read_archive, read_array, read_codes
+from manyhands.datasets.corpus import Corpus, Reader, Split
+from manyhands.io import read_annotations
+
+_PARTS = ("train", "valid", "test")
+_EFFICIENTNET = "efflite0_gap_1280.npz"
+
+
+def load_labelme(home: Path, features: str) -> Corpus:
+    """1000 labelled training images, 500 for validation, 1188 for testing.
+
+    Features `vgg` are VGG-16 convolution features, average-pooled to 512; `efficientnet` those of
+    an EfficientNet-Lite0, 1280.
+    """
+    rows = {part: _features(home, part, features) for part in _PARTS}
+    truth = {part: read_codes(home / f"LabelMe_Z_{part}.txt") for part in _PARTS}
+    return Corpus(
+        "labelme",
+        rows["train"],
+        read_annotations(home / "answers.txt", kind="classes"),
+        truth["train"],
+        Split(rows["test"], truth["test"]),
+        Split(rows["valid"], truth["valid"]),
+    )
+
+
+def _features(home: Path, part: str, features: str) -> AnyArray:
+    if features == "efficientnet":
+        return read_archive(home / _EFFICIENTNET, f"x_{part}")
+    return read_array(home / f"LabelMe_VGG_avg_{part}.npy")
+
+
+LABELME = Reader(
+    "labelme",
+    "8 scene classes, 1000 images, 59 annotators",
+    ["answers.txt", *(f"LabelMe_Z_{part}.txt" for part in _PARTS)],
+    {
+        "vgg": [f"LabelMe_VGG_avg_{part}.npy" for part in _PARTS],
+        "efficientnet": [_EFFICIENTNET],
+    },
+    load_labelme,
+)

@@ -1,0 +1,50 @@
+"""How far learnt confusions are from true ones, and what they look like."""
+
+import numpy as np
+from scipy.special import entr, rel_entr
+
+from manyhands.core.arrays import Floats
+
+
+def js_divergence(first: Floats, second: Floats) -> Floats:
+    """Jensen-Shannon divergence of distributions along the last axis, over log 2: in 0..1.
+
+    >>> js_divergence(np.array([1.0, 0.0]), np.array([0.0, 1.0])).item()
+    1.0
+    """
+    middle = (first + second) / 2
+    total = rel_entr(first, middle).sum(axis=-1) + rel_entr(second, middle).sum(axis=-1)
+    return np.asarray(total / (2 * np.log(2)))
+
+
+def individual_js(found_akl: Floats, true_akl: Floats) -> float:
+    """I-JS: the mean divergence of each annotator's rows from the true ones; 0 is perfect."""
+    return float(js_divergence(found_akl, true_akl).mean())
+
+
+def global_js(found_akl: Floats, true_akl: Floats) -> float:
+    """G-JS: the same for the mean confusion of the whole crowd."""
+    return float(js_divergence(found_akl.mean(axis=0), true_akl.mean(axis=0)).mean())
+
+
+def identity_similarity(confusion_kl: Floats) -> Floats:
+    """1 - the mean divergence of the rows from those of the identity: 1 never errs.
+
+    >>> identity_similarity(np.eye(3)).item()
+    1.0
+    """
+    divergence = js_divergence(
+        confusion_kl, np.broadcast_to(np.eye(confusion_kl.shape[-1]), confusion_kl.shape)
+    )
+    return np.asarray(1.0 - divergence.mean(axis=-1))
+
+
+def confusion_entropy(confusion_kl: Floats) -> Floats:
+    """The mean entropy of the rows over log K: 0 always says the same, 1 says anything.
+
+    >>> confusion_entropy(np.full((2, 2), 0.5)).item()
+    1.0
+    """
+    n_labels = confusion_kl.shape[-1]
+    most = np.log(n_labels) if n_labels > 1 else 1.0
+    return np.asarray(entr(confusion_kl).sum(axis=-1).mean(axis=-1) / most)
