@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 
 # Short and long fits whose difference is taken; the first pair that is affordable and can be
 # run to its end is used.
-PLANS = ((5, 25), (2, 7), (1, 2))
+PLANS = ((5, 25), (2, 7), (1, 4))
 
 _LEAST_REPEATS, _MOST_REPEATS = 3, 15
 _ENOUGH_S = 1.0

@@ -64,7 +64,11 @@ def by_hand(text):
         return None
     if any(not cell.strip() for row in rows for cell in row):
         return None
-    return [naming(column) for column in zip(*rows, strict=True)]
+    item, annotator, label = zip(*rows, strict=True)
+    # Where all classes are whole numbers, 1.0 is the class 1; an id written 1.0 is just that.
+    short = [text.removesuffix(".0") for text in label]
+    said = naming(short) if all(PLAIN.fullmatch(text) for text in short) else list(label)
+    return [naming(item), naming(annotator), said]
 
 
 @settings(

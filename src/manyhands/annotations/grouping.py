@@ -34,16 +34,17 @@ def pair_order(first: Codes, second: Codes, n_first: int, n_second: int) -> Code
     >>> pair_order(first, second, 1, 2).tolist()
     [1, 0]
     """
-    if not _in_order(first):
+    if _in_order(first) and _pairs_in_order(first, second):
+        return None
+    start = _run_starts(first, n_first)
+    if len(start) < n_first:  # some group lies in several pieces
         order = stable_order(second, n_second)
         return order[stable_order(first[order], n_first)]
-    if _pairs_in_order(first, second):
-        return None
     offsets = group_offsets(first, n_first)
     order = np.empty(len(second), dtype=np.int32)
 
     def work(block: tuple[int, int]) -> None:
-        _sort_runs(*block, second, offsets, order)
+        _sort_runs(*block, second, start, offsets, order)
 
     run_blocks(work, even_blocks(offsets, _BLOCKS))
     return order
@@ -102,20 +103,36 @@ def _pairs_in_order(first: Codes, second: Codes) -> bool:
 
 
 @kernel
-def _sort_runs(first: int, last: int, codes: Codes, offsets: Offsets, order: Codes) -> None:
-    """Positions that sort the codes within each run, equal codes in their old order."""
+def _run_starts(codes: Codes, n_groups: int) -> Offsets:
+    """Where the one run of each group starts; nothing when a group has several runs."""
+    start = np.full(n_groups, -1, dtype=np.int64)
+    for n in range(len(codes)):
+        if n == 0 or codes[n] != codes[n - 1]:
+            if start[codes[n]] >= 0:
+                return np.empty(0, dtype=np.int64)
+            start[codes[n]] = n
+    return start
+
+
+@kernel
+def _sort_runs(
+    first: int, last: int, codes: Codes, start: Offsets, offsets: Offsets, order: Codes
+) -> None:
+    """Positions that put runs in group order, codes ascending within, equal ones as they were."""
     keys = np.empty(_SMALL, dtype=np.int64)
     for run in range(first, last):
-        begin, end = offsets[run], offsets[run + 1]
-        if end - begin > _SMALL:
-            order[begin:end] = begin + np.argsort(codes[begin:end], kind="mergesort")
+        begin, target = start[run], offsets[run]
+        length = offsets[run + 1] - target
+        if length > _SMALL:
+            inner = np.argsort(codes[begin : begin + length], kind="mergesort")
+            order[target : target + length] = begin + inner
             continue
-        for n in range(begin, end):
-            key = (np.int64(codes[n]) << 32) | n  # unique, so equal codes keep their order
-            spot = n - begin
+        for j in range(length):
+            key = (np.int64(codes[begin + j]) << 32) | (begin + j)  # unique: equal codes keep order
+            spot = j
             while spot > 0 and keys[spot - 1] > key:
                 keys[spot] = keys[spot - 1]
                 spot -= 1
             keys[spot] = key
-        for n in range(begin, end):
-            order[n] = keys[n - begin] & 0xFFFFFFFF
+        for j in range(length):
+            order[target + j] = keys[j] & 0xFFFFFFFF

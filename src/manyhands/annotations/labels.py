@@ -152,9 +152,9 @@ def _given_classes(
 def _found_classes(
     codes: AnyArray, words: Vocabulary, state: AnyArray, used: AnyArray
 ) -> LabelColumn:
-    if used.all() and words.is_whole_numbers:
-        return LabelColumn(codes, state, Vocabulary(words.names, "class"))
     names = tidy_classes(words.names[used])  # without a word for "missing", numbers may remain
+    if used.all() and np.array_equal(names, words.names):
+        return LabelColumn(codes, state, Vocabulary(words.names, "class"))
     distinct, class_of_used = np.unique(names, return_inverse=True)
     class_of_word = np.full(len(words) + 2, -1, dtype=np.int32)
     class_of_word[np.flatnonzero(used)] = class_of_used

@@ -1,6 +1,6 @@
 """A label table in file order, encoded but not yet cleaned: what the doctor looks at."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from manyhands.annotations.labels import (
 from manyhands.annotations.vocabulary import BLANK, Vocabulary, encode, short_list
 from manyhands.core.arrays import AnyArray, Codes
 from manyhands.core.errors import DataError
+from manyhands.core.kernels import run_blocks
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,14 @@ def encode_rows(
             f"{len(item)}, {len(annotator)}, {len(label)}"
         )
     try:
-        labels = encode_labels(label, kind=kind, classes=classes, missing=missing)
-        item_codes, item_names = _encode_names(item, "item", items)
-        annotator_codes, annotator_names = _encode_names(annotator, "annotator", annotators)
+        work: list[Callable[[], Any]] = [
+            lambda: encode_labels(label, kind=kind, classes=classes, missing=missing),
+            lambda: _encode_names(item, "item", items),
+            lambda: _encode_names(annotator, "annotator", annotators),
+        ]
+        labels, (item_codes, item_names), (annotator_codes, annotator_names) = run_blocks(
+            lambda encode_column: encode_column(), work
+        )
     except MixedLabelsError as error:
         where = place(source, first_line, _row(error.row, row_of))
         raise error.at(where) from None
