@@ -27,7 +27,7 @@ PEER, OURS = "crowd-kit", "manyhands"
 MOST_GIB = 6.0
 
 _TITLES = {
-    "majority": "Majority voting",
+    "majority": "Majority",
     "dawid-skene": "Dawid-Skene",
     "one-coin": "One coin",
     "glad": "GLAD",
@@ -93,7 +93,7 @@ The time of one EM iteration is a marginal cost: a long fit minus a short fit of
 the same process, divided by the difference in iterations. Fits of {plans}
 iterations are compared: the longest that are affordable and do not reach a fixed point first
 (column "fits"). Each is the least of at least three repeats where time allows, after a small
-warm-up fit. Majority voting has no iterations: its time is that of the whole way from three arrays
+warm-up fit. The majority has no iterations: its time is that of the whole way from three arrays
 to labels.
 
 Peak memory is that of a fresh process in which the tool is imported, the labels are made and one
