@@ -100,7 +100,7 @@ def test_page_has_a_row_for_every_case(cases):
     ]
     text = page.make_page(rows)
     assert text.count("| 500 | 3 | 20 |") == 4
-    for title in ("Majority voting", "Dawid-Skene", "One coin", "GLAD"):
+    for title in ("Majority", "Dawid-Skene", "One coin", "GLAD"):
         assert f"### {title}" in text
     assert "not resolved" not in text.split("### Dawid-Skene")[0]
     assert str(ROOT) not in text
