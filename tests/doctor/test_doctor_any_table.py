@@ -58,7 +58,8 @@ def test_any_numbers(rows):
     item, annotator, label = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
     values = np.array([np.nan if value is None else value for value in label], dtype=float)
     examination = examine(encode_rows(item, annotator, values, kind="numbers"))
-    json.dumps(examination.to_json(), allow_nan=False)
+    assert json.dumps(examination.to_json(), allow_nan=False)
+    assert examination.summary["rows"] == len(rows)
 
 
 def test_annotations_are_taken_as_they_are(make_classes):

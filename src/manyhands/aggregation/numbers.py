@@ -1,5 +1,6 @@
 """Mean and median of numbers, and what every aggregator of numbers shares."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -52,8 +53,9 @@ class _PlainAverage(Aggregator[NumberSummary]):
     def _with_strangers(self, parameters: NumberSummary, n_new: int) -> NumberSummary:
         return parameters
 
+    @abstractmethod
     def _centres(self, annotations: Annotations) -> Floats:
-        raise NotImplementedError
+        """The value of every item that has labels."""
 
 
 @dataclass(frozen=True, kw_only=True)
