@@ -1,21 +1,17 @@
 """The benchmark scripts on a tiny crowd: they measure both tools and the page has its rows."""
 
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # benchmarks is a folder of scripts, not an installed package
-
-from benchmarks import aggregation, jobs, measure, page, reading, table, tools  # noqa: E402
-from benchmarks.crowds import CrowdSize, simulate  # noqa: E402
+from benchmarks import aggregation, jobs, measure, page, reading, table, tools
+from benchmarks.crowds import CrowdSize, simulate
 
 pytest.importorskip("crowdkit")
 
+ROOT = Path(__file__).resolve().parents[1]
 TINY = CrowdSize(n_labels=500, n_classes=3, n_annotators=20)
 TINY_BUDGET_S = 0.05
 
