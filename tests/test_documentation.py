@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import manyhands as mh
 
@@ -55,15 +56,45 @@ def test_the_readme_example_runs(tmp_path, monkeypatch):
     assert names["c"].annotations.n_items == 40
 
 
-def test_the_training_loop_of_the_documentation_beats_the_majority():
-    [(language, text)] = blocks("docs/own-loop.md")
-    names = {}
-    exec(compile(text, "own-loop.md", "exec"), names)
-    assert language == "python"
-    assert names["accuracy"] > 0.93
-    assert all(
-        f"`{name}`" in (HOME / "docs/own-loop.md").read_text() for name in ("conal", "speelfc")
+# What Lightning warns of here is its own affair or the machine's, never the example's:
+# it calls a class that torch 2.13 deprecates, wants worker processes for data that lie in memory,
+# and wants the GPU where there is one.
+@pytest.mark.filterwarnings(
+    r"ignore:.isinstance\(treespec, LeafSpec\). is deprecated:FutureWarning",
+    "ignore:The 'train_dataloader' does not have many workers:UserWarning",
+    "ignore:GPU available but not used:UserWarning",
+)
+def test_the_training_loops_of_the_documentation_beat_the_majority():
+    names, accuracies = {}, []
+    for language, text in blocks("docs/own-loop.md"):
+        assert language == "python"
+        exec(compile(text, "own-loop.md", "exec"), names)
+        accuracies.append(names["accuracy"])
+    majority = np.mean(
+        mh.aggregate(names["ann"], method="majority").labels == names["demo"].crowd.truth
     )
+    assert 0.6 < majority < 0.62  # as the page says
+    assert len(accuracies) == 2
+    assert min(accuracies) > 0.93
+    check_lightning(names["module"], names["trainer"], names["loader"])
+
+
+def check_lightning(module, trainer, loader):
+    """Every parameter stands in one of the two groups, was trained, and batches are moved."""
+    [optimiser] = trainer.optimizers
+    grouped = [{id(p) for p in group["params"]} for group in optimiser.param_groups]
+    assert grouped == [
+        {id(p) for p in part.parameters()} for part in (module.network, module.layer)
+    ]
+    assert all(parameter in optimiser.state for parameter in module.parameters())
+    inputs, batch = module.transfer_batch_to_device(next(iter(loader)), torch.device("meta"), 0)
+    assert inputs.is_meta
+    assert batch.label.is_meta
+
+
+def test_every_noise_model_stands_in_the_documentation():
+    text = (HOME / "docs/own-loop.md").read_text()
+    assert all(f"`{name}`" in text for name in mh.NOISE if not name.startswith("crowd-layer-"))
 
 
 @pytest.mark.parametrize("name", sorted(mh.AGGREGATORS))

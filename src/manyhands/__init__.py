@@ -17,52 +17,71 @@ if TYPE_CHECKING:
         annotations,
         datasets,
         doctor,
+        estimators,
         evaluation,
         io,
+        networks,
         noise,
         simulation,
+        training,
     )
     from manyhands.aggregation import AGGREGATORS, Consensus, aggregate
     from manyhands.annotations import Annotations
     from manyhands.core.errors import ManyhandsError
     from manyhands.datasets import DATASETS
+    from manyhands.estimators import CrowdClassifier, load
     from manyhands.io import read_annotations
+    from manyhands.networks import NETWORKS
     from manyhands.noise import NOISE
     from manyhands.simulation import SCENARIOS
+    from manyhands.training import METHODS
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AGGREGATORS",
     "DATASETS",
+    "METHODS",
+    "NETWORKS",
     "NOISE",
     "SCENARIOS",
     "Annotations",
     "Consensus",
+    "CrowdClassifier",
     "ManyhandsError",
     "aggregate",
     "aggregation",
     "annotations",
     "datasets",
     "doctor",
+    "estimators",
     "evaluation",
     "io",
+    "load",
+    "networks",
     "noise",
     "read_annotations",
     "simulation",
+    "training",
 ]
 
 _HOMES = {
     "AGGREGATORS": "aggregation",
     "Annotations": "annotations",
     "Consensus": "aggregation",
+    "CrowdClassifier": "estimators",
     "DATASETS": "datasets",
     "ManyhandsError": "core.errors",
+    "METHODS": "training",
+    "NETWORKS": "networks",
     "NOISE": "noise",
     "SCENARIOS": "simulation",
     "aggregate": "aggregation",
+    "load": "estimators",
     "read_annotations": "io",
 }
+
+_LEARNING = {"torch", "lightning_fabric", "safetensors"}  # what the extra "learn" brings
 
 
 def __getattr__(name: str) -> Any:
@@ -77,10 +96,10 @@ def _room(name: str) -> Any:
     try:
         return importlib.import_module(f"manyhands.{name}")
     except ModuleNotFoundError as error:
-        if error.name != "torch":
+        if error.name not in _LEARNING:
             raise
         raise ModuleNotFoundError(
-            f"manyhands.{name} needs torch: pip install 'manyhands[learn]'", name="torch"
+            f"manyhands.{name} needs {error.name}: pip install 'manyhands[learn]'", name=error.name
         ) from None
 
 

@@ -1,17 +1,18 @@
 """What every entry of the table of noise models must do."""
 
+import inspect
+
 import numpy as np
 import pytest
 import torch
 
-from manyhands.core.errors import DataError, UnknownNameError
+from manyhands.core.errors import DataError, SettingError, UnknownNameError
 from manyhands.noise import (
     NOISE,
     AnnotatedDataset,
     AnnotationBatch,
     CoNAL,
     CoNALGroups,
-    CrowdLayer,
     Mixture,
     SoftmaxCrowdLayer,
     SpeeLFC,
@@ -54,6 +55,15 @@ def a_batch(seed=1, n=20):
 
 def outcome(layer, logits, batch):
     return layer(logits.log_softmax(-1), batch.row, batch.annotator, batch.features)
+
+
+def test_settings_are_taken_by_name_and_no_other(name):
+    maker = NOISE[name]
+    chosen = {each: inspect.signature(maker.made).parameters[each].default for each in
+              maker.settings}  # fmt: skip
+    maker(A, K, n_features=D, **chosen)
+    with pytest.raises(SettingError, match="no setting 'strenght'"):
+        maker(A, K, n_features=D, strenght=1.0)
 
 
 def test_rows_exp_sum_to_one(name):
@@ -211,12 +221,6 @@ def test_speelfc_starts_at_the_accuracy_asked_for():
     assert paper == pytest.approx(np.exp(1.4) / (np.exp(1.4) + np.exp(1.0)), rel=1e-6)
 
 
-def test_speelfc_starts_from_a_consensus():
-    crowd = SCENARIOS["confusions"](CrowdSettings(n_items=50, n_annotators=6, n_classes=3))
-    layer = SpeeLFC(6, 3).start_from(crowd.confusion)
-    np.testing.assert_allclose(layer.confusion().numpy(), crowd.confusion, atol=1e-5)
-
-
 def test_conal_with_a_closed_gate_is_the_own_model_and_with_an_open_one_the_common():
     logits, batch = a_batch()
     for omega, expected in ((0.0, "own"), (1.0, "common")):
@@ -275,7 +279,7 @@ def test_the_mixture_is_equation_four_and_needs_no_names():
 
 def test_experts_depend_on_the_item():
     torch.manual_seed(0)
-    layer = Mixture(A, K, n_features=D).double()
+    layer = Mixture(A, K, experts=True, n_features=D).double()
     features = torch.randn(B, D, dtype=torch.float64)
     shares = layer.log_shares(features).exp()
     assert shares.shape == (B, 3)
@@ -320,14 +324,6 @@ def test_softened_targets_are_the_second_reading():
     expected = share * said + (1 - share) / (K - 1) * rest
     torch.testing.assert_close(soft.log_likelihood(log_label, batch.label), expected)
     torch.testing.assert_close(hard.log_likelihood(log_label, batch.label), said)
-
-
-def test_a_pull_holds_the_crowd_layer_near_its_start():
-    layer = CrowdLayer(A, K, kind="VW", pull=2.0)
-    assert layer.penalty().item() == 0.0
-    with torch.no_grad():
-        layer.table.weight.add_(1.0)
-    assert layer.penalty().item() == pytest.approx(2.0 * K)
 
 
 def test_batches_come_out_of_a_data_loader():

@@ -11,6 +11,7 @@ from manyhands.aggregation.held_out import held_out_score
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.numbers import Mean, Median
 from manyhands.aggregation.one_coin import OneCoin
+from manyhands.aggregation.portraits import portray
 from manyhands.aggregation.worker_clustering import WorkerClustering
 
 __all__ = [
@@ -30,5 +31,6 @@ __all__ = [
     "compare",
     "held_out_score",
     "name_of",
+    "portray",
     "require_comparable",
 ]

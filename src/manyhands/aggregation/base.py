@@ -10,9 +10,8 @@ import numpy as np
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.evidence import Evidence, gather_evidence
 from manyhands.aggregation.quality import share_right
-from manyhands.annotations import Annotations, Kind
-from manyhands.annotations.grouping import pair_order
-from manyhands.core.arrays import AnyArray, Floats, read_only
+from manyhands.annotations import Annotations, Kind, in_codes_of
+from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
 from manyhands.evaluation import tempered
@@ -35,7 +34,7 @@ class Aggregator(ABC, Generic[P]):
 
     def predict(self, consensus: Consensus, annotations: Annotations) -> Consensus:
         """See `Consensus.predict`."""
-        recoded = _in_codes_of(consensus.annotations, annotations.as_kind(self.kind))
+        recoded = in_codes_of(consensus.annotations, annotations.as_kind(self.kind))
         evidence = gather_evidence(recoded)
         n_new = recoded.n_annotators - consensus.annotations.n_annotators
         parameters = self._for_other_items(
@@ -140,23 +139,3 @@ class IterativeSettings:
             isinstance(self.max_iter, int) and self.max_iter >= 1, "max_iter", ">= 1", self.max_iter
         )
         require(self.tol >= 0, "tol", ">= 0", self.tol)
-
-
-def _in_codes_of(old: Annotations, new: Annotations) -> Annotations:
-    """New items with the old codes for annotators and classes, strangers behind the known."""
-    annotators = old.annotator_vocabulary.extended(new.annotator_vocabulary)
-    label = new.label
-    if old.class_vocabulary is not None:
-        recode = np.array([old.class_vocabulary.code(name) for name in new.classes], dtype=np.int32)
-        label = recode[new.label] if len(recode) else new.label
-    annotator = annotators.codes(new.annotators)[new.annotator]
-    order = pair_order(new.item, annotator, new.n_items, len(annotators))
-    if order is not None:
-        annotator, label = annotator[order], label[order]
-    return replace(
-        new,
-        annotator=read_only(annotator),
-        label=read_only(label),
-        annotator_vocabulary=annotators,
-        class_vocabulary=old.class_vocabulary,
-    )

@@ -12,7 +12,13 @@ from manyhands.annotations.dense import dense_cells, fill_grid, require_unused
 from manyhands.annotations.duplicates import DUPLICATES, Duplicates, kept_positions
 from manyhands.annotations.frames import make_frame, open_frame
 from manyhands.annotations.grouping import count_pairs, group_offsets, pair_order, stable_order
-from manyhands.annotations.labels import USED, Kind, classes_as_numbers, numbers_as_classes
+from manyhands.annotations.labels import (
+    USED,
+    Kind,
+    as_codes,
+    classes_as_numbers,
+    numbers_as_classes,
+)
 from manyhands.annotations.rows import Rows, encode_rows, joined_rows
 from manyhands.annotations.vocabulary import Vocabulary
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets, read_only
@@ -254,11 +260,18 @@ class Annotations:
         ends = np.cumsum(counts)
         source = np.arange(int(counts.sum())) + np.repeat(starts - (ends - counts), counts)
         return replace(
-            self,
+            self.only(source),
             item=read_only(np.repeat(np.arange(len(chosen), dtype=np.int32), counts)),
-            annotator=read_only(self.annotator[source]),
-            label=read_only(self.label[source]),
             item_vocabulary=Vocabulary(read_only(self.items[chosen]), "item"),
+        )
+
+    def only(self, kept: AnyArray) -> "Annotations":
+        """The same items and people with some of the annotations, by mask or by position."""
+        return replace(
+            self,
+            item=read_only(self.item[kept]),
+            annotator=read_only(self.annotator[kept]),
+            label=read_only(self.label[kept]),
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
@@ -323,25 +336,12 @@ class Annotations:
     def extended(self, more: "Annotations") -> "Annotations":
         """These annotations and more; old names keep their codes, new names get the next ones."""
         more = more.as_kind(self.kind)
-        rows = joined_rows(
-            *(
-                Rows(
-                    each.item,
-                    each.annotator,
-                    each.label,
-                    np.zeros(len(each.item), dtype=np.int8),
-                    each.item_vocabulary,
-                    each.annotator_vocabulary,
-                    each.class_vocabulary,
-                )
-                for each in (self, more)
-            )
-        )
+        rows = joined_rows(self._rows(), more._rows())
         return replace(Annotations.from_rows(rows), backend=self.backend)
 
-
-def as_codes(missing: Any) -> list[Any]:
-    """One code or several for "no label", as a list."""
-    if isinstance(missing, str) or not isinstance(missing, Iterable):
-        return [missing]
-    return list(missing)
+    def _rows(self) -> Rows:
+        used = np.full(len(self.item), USED, dtype=np.int8)
+        return Rows(
+            self.item, self.annotator, self.label, used,
+            self.item_vocabulary, self.annotator_vocabulary, self.class_vocabulary,
+        )  # fmt: skip

@@ -216,3 +216,10 @@ def _number(text: str) -> float | None:
 
 def _nothing(code: object) -> bool:
     return code is None or (isinstance(code, float) and np.isnan(code)) or str(code).strip() == ""
+
+
+def as_codes(missing: Any) -> list[Any]:
+    """One code or several for "no label", as a list."""
+    if isinstance(missing, str) or not isinstance(missing, Iterable):
+        return [missing]
+    return list(missing)

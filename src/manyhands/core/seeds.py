@@ -17,3 +17,8 @@ def generator(seed: int, purpose: str) -> np.random.Generator:
         isinstance(seed, int | np.integer) and seed >= 0, "seed", "a whole number, 0 or more", seed
     )
     return np.random.default_rng([int(seed), zlib.crc32(purpose.encode())])
+
+
+def seed_for(seed: int, purpose: str) -> int:
+    """A seed for another library's generator, for one purpose."""
+    return int(generator(seed, purpose).integers(2**63))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from manyhands.annotations import Annotations, Duplicates, Kind, Rows
-from manyhands.annotations.annotations import as_codes
 from manyhands.annotations.columns import find_column, find_columns
 from manyhands.annotations.dense import dense_cells
+from manyhands.annotations.labels import as_codes
 from manyhands.annotations.rows import encode_rows, place
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError

@@ -1,12 +1,20 @@
 """What every noise model is: from the class of an item to the label an annotator gives it."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from manyhands.core.arrays import Floats
+from manyhands.core.errors import DataError
 from manyhands.core.settings import require
+from manyhands.noise.batch import AnnotationBatch
+from manyhands.noise.starts import as_confusions
+from manyhands.simulation.behaviours import honest
 
 _PORTRAITS = 4096  # annotators portrayed at a time
 
@@ -18,9 +26,15 @@ class NoiseModel(nn.Module, ABC):
     batch of items and, for each of its annotations, the row of the item and the code of the
     annotator; it gives log P(label) of shape (n, l). Cost follows the annotations of the batch.
     A model that `needs_features` is only whole when it sees those of the items.
+
+    Some portraits rest on what was labelled: once the parameters are settled, `begin_observing()`
+    and then `observe` every batch of the training data.
     """
 
     needs_features = False
+    relative_rates: ClassVar[
+        Mapping[str, float]
+    ] = {}  # parts that want to learn slower than the rest
 
     def __init__(self, n_annotators: int, n_classes: int) -> None:
         super().__init__()
@@ -48,6 +62,52 @@ class NoiseModel(nn.Module, ABC):
         return torch.zeros((), device=next(self.parameters()).device)
 
     @torch.no_grad()
+    def start_from(self, confusion_akl: Floats) -> Self:
+        """Start where the portrait is as near to these confusions as the model allows.
+
+        Row = true class, column = label said, such as `Consensus.confusion`. What was observed is
+        forgotten.
+        """
+        confusions = as_confusions(confusion_akl, self.n_annotators, self.n_classes)
+        self.begin_observing()
+        if self.n_classes > 1:  # of one class there is one portrait only
+            self._start_at(confusions)
+        return self
+
+    @abstractmethod
+    def _start_at(self, confusion_akl: Tensor) -> None:
+        """Set the parameters from positive confusions, in double precision on the CPU."""
+
+    def start_by_accuracy(self, accuracy: float | Floats) -> Self:
+        """Start with everybody right this often, one number or one each; mistakes are alike."""
+        right = np.asarray(accuracy, dtype=np.float64)
+        if right.shape not in {(), (self.n_annotators,)}:
+            raise DataError(
+                f"accuracies of shape {right.shape} for {self.n_annotators} annotators; "
+                "give one number, or one for each"
+            )
+        require(bool(((right >= 0) & (right <= 1)).all()), "accuracy", "in 0..1", accuracy)
+        return self.start_from(honest(np.full(self.n_annotators, right), self.n_classes))
+
+    def observations(self) -> list[Tensor]:
+        """The buffers that `observe` adds to: sums, so several processes add theirs up."""
+        return []
+
+    def begin_observing(self) -> None:
+        """Forget what was observed."""
+        for sums in self.observations():
+            sums.zero_()
+
+    def observe(self, log_class_bk: Tensor, batch: AnnotationBatch) -> None:
+        """Add a batch of the training data to what the portraits rest on; most need nothing."""
+
+    def require_features(self, batch: AnnotationBatch) -> None:
+        """Raise a `DataError` where the model looks at items and the batch does not show them."""
+        if self.needs_features and batch.features is None:
+            name = type(self).__name__
+            raise DataError(f"{name} looks at the items: give the batch their features")
+
+    @torch.no_grad()
     def confusion(self, annotator: Tensor | None = None) -> Tensor:
         """The portrait, shape (a, k, l): what is said when the class is certain."""
         like = next(self.parameters())
@@ -66,18 +126,39 @@ class AnnotatorTable(nn.Module):
     """One block of parameters per annotator, looked up by code.
 
     With `sparse=True` the gradient holds only the annotators of the batch, which an optimiser for
-    sparse gradients needs for a step to cost the same whatever the size of the crowd.
+    sparse gradients needs for a step to cost the same whatever the size of the crowd. With `pull`
+    > 0 the start is kept, one block per annotator, and `penalty` draws the blocks towards it.
     """
 
-    def __init__(self, n_annotators: int, start: Tensor, *, sparse: bool = False) -> None:
+    def __init__(
+        self, n_annotators: int, start: Tensor, *, pull: float = 0.0, sparse: bool = False
+    ) -> None:
         super().__init__()
-        self.shape, self.sparse = start.shape, sparse
+        require(pull >= 0, "pull", ">= 0", pull)
+        self.shape, self.pull, self.sparse = start.shape, pull, sparse
         self.weight = nn.Parameter(start.reshape(1, -1).repeat(n_annotators, 1))
+        self.start: Tensor | None
+        self.register_buffer("start", self.weight.detach().clone() if pull else None)
+
+    @torch.no_grad()
+    def start_at(self, start_a: Tensor) -> None:
+        """Start anew from one block per annotator, shape (a, ...)."""
+        self.weight.copy_(start_a.reshape(self.weight.shape))
+        if self.start is not None:
+            self.start.copy_(self.weight)
 
     def forward(self, annotator_n: Tensor) -> Tensor:
         """The blocks of some annotators, shape (n, ...)."""
         rows = functional.embedding(annotator_n, self.weight, sparse=self.sparse)
         return rows.reshape(len(annotator_n), *self.shape)
+
+    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
+        """Pull x mean_a ||block_a - start_a||^2 over the different annotators given."""
+        if self.start is None:
+            return torch.zeros((), device=self.weight.device)
+        who = distinct(annotator_n, len(self.weight), self.weight.device)
+        off_a: Tensor = (self(who).flatten(1) - self.start[who]).square().sum(dim=1)
+        return self.pull * off_a.mean()
 
 
 def distinct(annotator_n: Tensor | None, n_annotators: int, device: torch.device) -> Tensor:

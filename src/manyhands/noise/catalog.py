@@ -1,22 +1,39 @@
 """The table of noise models; every entry is made the same way."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import Protocol
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
+from manyhands.core.errors import SettingError
 from manyhands.core.registry import Registry
 from manyhands.core.settings import require
 from manyhands.noise.base import NoiseModel
 from manyhands.noise.conal import CoNAL, CoNALGroups
-from manyhands.noise.crowd_layer import CrowdLayer, CrowdLayerKind, OverCrowdLayer
+from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer
 from manyhands.noise.mixture import Mixture
 from manyhands.noise.softmax_crowd_layer import SoftmaxCrowdLayer
 from manyhands.noise.speelfc import SpeeLFC, TraceReg
 from manyhands.noise.speelfc_d import SpeeLFCD
 
+_GIVEN = {"n_annotators", "n_classes", "n_features", "sparse"}
 
-class NoiseMaker(Protocol):
-    """How every entry is called; only models that look at items use `n_features`."""
+
+@dataclass(frozen=True)
+class NoiseMaker:
+    """An entry: a class of noise models, and what sets it apart from others of that class."""
+
+    made: Callable[..., NoiseModel]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> list[str]:
+        """The names of the settings it takes."""
+        return [name for name in self._takes if name not in _GIVEN | set(self.fixed)]
+
+    @property
+    def _takes(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self.made).parameters
 
     def __call__(
         self,
@@ -25,53 +42,39 @@ class NoiseMaker(Protocol):
         *,
         n_features: int | None = None,
         sparse: bool = False,
+        **settings: Any,
     ) -> NoiseModel:
-        """A noise model with its default settings."""
-
-
-def _crowd_layer(kind: CrowdLayerKind) -> NoiseMaker:
-    return _plain(partial(CrowdLayer, kind=kind))
-
-
-def _plain(made: Callable[..., NoiseModel]) -> NoiseMaker:
-    def make(
-        n_annotators: int, n_classes: int, *, n_features: int | None = None, sparse: bool = False
-    ) -> NoiseModel:
-        return made(n_annotators, n_classes, sparse=sparse)
-
-    return make
-
-
-def _featured(made: Callable[..., NoiseModel]) -> NoiseMaker:
-    def make(
-        n_annotators: int, n_classes: int, *, n_features: int | None = None, sparse: bool = False
-    ) -> NoiseModel:
-        require(n_features is not None, "n_features", "given: the model looks at items", None)
-        return made(n_annotators, n_classes, n_features=n_features, sparse=sparse)
-
-    return make
-
-
-def _mixture(
-    n_annotators: int, n_classes: int, *, n_features: int | None = None, sparse: bool = False
-) -> NoiseModel:
-    return Mixture(n_annotators, n_classes)  # shares and confusions of groups: nothing is sparse
+        """A noise model; only those that look at items use `n_features`."""
+        for name in settings:
+            if name not in self.settings:
+                known = ", ".join(self.settings)
+                raise SettingError(f"the noise model has no setting {name!r}; known: {known}")
+        takes = self._takes
+        given: dict[str, Any] = {**self.fixed, **settings}
+        if "sparse" in takes:
+            given["sparse"] = sparse
+        if "n_features" in takes:
+            needed = takes["n_features"].default is inspect.Parameter.empty
+            known_features = n_features is not None or not needed
+            require(known_features, "n_features", "given: the model looks at items", None)
+            given["n_features"] = n_features
+        return self.made(n_annotators, n_classes, **given)
 
 
 NOISE: Registry[NoiseMaker] = Registry(
     "noise model",
     {
-        "crowd-layer-vw": _crowd_layer("VW"),
-        "crowd-layer-vb": _crowd_layer("VB"),
-        "crowd-layer-vwb": _crowd_layer("VWB"),
-        "crowd-layer-mw": _crowd_layer("MW"),
-        "crowd-layer-over": _plain(OverCrowdLayer),
-        "softmax-crowd-layer": _plain(SoftmaxCrowdLayer),
-        "speelfc": _plain(SpeeLFC),
-        "speelfc-d": _featured(SpeeLFCD),
-        "trace-reg": _plain(TraceReg),
-        "conal": _featured(CoNAL),
-        "conal-groups": _featured(CoNALGroups),
-        "mixture-e2e": _mixture,
+        "crowd-layer-vw": NoiseMaker(CrowdLayer, {"kind": "VW"}),
+        "crowd-layer-vb": NoiseMaker(CrowdLayer, {"kind": "VB"}),
+        "crowd-layer-vwb": NoiseMaker(CrowdLayer, {"kind": "VWB"}),
+        "crowd-layer-mw": NoiseMaker(CrowdLayer, {"kind": "MW"}),
+        "crowd-layer-over": NoiseMaker(OverCrowdLayer),
+        "softmax-crowd-layer": NoiseMaker(SoftmaxCrowdLayer),
+        "speelfc": NoiseMaker(SpeeLFC),
+        "speelfc-d": NoiseMaker(SpeeLFCD),
+        "trace-reg": NoiseMaker(TraceReg),
+        "conal": NoiseMaker(CoNAL),
+        "conal-groups": NoiseMaker(CoNALGroups),
+        "mixture-e2e": NoiseMaker(Mixture),
     },
 )

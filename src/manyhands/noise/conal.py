@@ -8,48 +8,13 @@ from torch.nn import functional
 
 from manyhands.core.settings import require, require_choice
 from manyhands.noise.base import AnnotatorTable, NoiseModel, distinct
+from manyhands.noise.batch import AnnotationBatch
+from manyhands.noise.gate import Gate
+from manyhands.noise.groups import PUSH, group_annotators
+from manyhands.noise.starts import matrix_logits
 
+_LEAST_MEMBER = 0.01  # a membership of 0 would get no gradient
 MIXES = ("probabilities", "logits")
-
-
-class Gate(nn.Module):
-    """omega = sigmoid(u_a . v_x / temperature), u and v L2-normalised linear embeddings.
-
-    With unit vectors omega stays within 0.27 and 0.73 at temperature 1. Without features (a
-    portrait) u . v is taken as 0. Annotators are embedded by code, or from features of theirs.
-    """
-
-    def __init__(
-        self,
-        n_annotators: int,
-        n_features: int,
-        *,
-        n_dimensions: int = 20,
-        temperature: float = 1.0,
-        annotator_features: Tensor | None = None,
-        sparse: bool = False,
-    ) -> None:
-        super().__init__()
-        require(temperature > 0, "temperature", "> 0", temperature)
-        self.temperature = temperature
-        self.item = nn.Linear(n_features, n_dimensions)
-        self.annotator_features: Tensor | None
-        self.register_buffer("annotator_features", annotator_features)
-        self.annotator: nn.Module
-        if annotator_features is None:
-            self.annotator = nn.Embedding(n_annotators, n_dimensions, sparse=sparse)
-        else:
-            self.annotator = nn.Linear(annotator_features.shape[1], n_dimensions)
-
-    def forward(self, row_n: Tensor, annotator_n: Tensor, features_b: Tensor | None) -> Tensor:
-        """The logit of omega for every annotation."""
-        if features_b is None:
-            return torch.zeros(len(row_n), device=row_n.device)
-        features = self.annotator_features
-        who = annotator_n if features is None else features[annotator_n]
-        u_n = functional.normalize(self.annotator(who), dim=-1)
-        v_b = functional.normalize(self.item(features_b.flatten(1)), dim=-1)
-        return (u_n * v_b[row_n]).sum(dim=-1) / self.temperature
 
 
 class CoNAL(NoiseModel):
@@ -58,8 +23,9 @@ class CoNAL(NoiseModel):
     The penalty -`strength` sum_a ||W_g - W_a|| drives the own confusions away from the common one;
     it has no lower bound, so watch it when training long. `mix="logits"` mixes W_g f and W_a f
     before one softmax, as public code does; the formula mixes probabilities. `omega` fixes the
-    gate: 0 is the crowd layer, 1 one matrix for all. A portrait has the gate half open
-    unless it is fixed.
+    gate: 0 is the crowd layer, 1 one matrix for all; else a portrait has an annotator's mean omega
+    over the pairs observed, 1/2 before. `pull` x the mean squared distance of the own matrices from
+    their start is added to the loss. `start_from` makes the common confusion the crowd's mean.
 
     Source: Chu, Ma and Wang 2021.
     """
@@ -74,6 +40,7 @@ class CoNAL(NoiseModel):
         strength: float = 1e-5,
         mix: Literal["probabilities", "logits"] = "probabilities",
         omega: float | None = None,
+        pull: float = 0.0,
         n_dimensions: int = 20,
         temperature: float = 1.0,
         annotator_features: Tensor | None = None,
@@ -85,8 +52,9 @@ class CoNAL(NoiseModel):
         require(omega is None or 0 <= omega <= 1, "omega", "None or in 0..1", omega)
         self.strength, self.mix, self.omega = strength, mix, omega
         self.needs_features = omega is None
-        self.common = nn.Parameter(scale * torch.eye(n_classes))
-        self.own = AnnotatorTable(n_annotators, scale * torch.eye(n_classes), sparse=sparse)
+        start = scale * torch.eye(n_classes)
+        self.common = nn.Parameter(start.clone())
+        self.own = AnnotatorTable(n_annotators, start, pull=pull, sparse=sparse)
         self.gate = Gate(
             n_annotators,
             n_features,
@@ -116,10 +84,27 @@ class CoNAL(NoiseModel):
         )
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """-strength sum_a ||W_g - W_a||, the sum estimated on the annotators given."""
+        """-strength sum_a ||W_g - W_a||, estimated on the annotators given, plus the pull."""
         who = distinct(annotator_n, self.n_annotators, self.common.device)
         apart_a: Tensor = (self.own(who) - self._common_matrix(who)).flatten(1).norm(dim=1)
-        return -self.strength * self.n_annotators * apart_a.mean()
+        return self.own.penalty(who) - self.strength * self.n_annotators * apart_a.mean()
+
+    def observations(self) -> list[Tensor]:
+        """The sum of omega, and the number of pairs, of every annotator."""
+        return [self.gate.omega_sum_a, self.gate.n_seen_a]
+
+    def observe(self, log_class_bk: Tensor, batch: AnnotationBatch) -> None:
+        """Add a batch to the mean omega of its annotators."""
+        self.require_features(batch)
+        if self.omega is None and batch.features is not None:
+            self.gate.observe(batch.row, batch.annotator, batch.features)
+
+    def _start_at(self, confusion_akl: Tensor) -> None:
+        self.own.start_at(matrix_logits(confusion_akl))
+        self._start_common_at(confusion_akl)
+
+    def _start_common_at(self, confusion_akl: Tensor) -> None:
+        self.common.copy_(matrix_logits(confusion_akl.mean(dim=0)))
 
     def _common(self, f_bk: Tensor, annotator_n: Tensor, row_n: Tensor) -> Tensor:
         return (f_bk @ self.common.T)[row_n]
@@ -141,7 +126,7 @@ class CoNALGroups(CoNAL):
     """CoNAL with several common confusions; annotators belong softly to groups.
 
     The common part of annotator a is softmax(sum_m s_am W_m f), s_a the softmax of free logits.
-    With one group this is CoNAL.
+    With one group this is CoNAL. `start_from` finds the groups by k-means over the confusions.
     """
 
     def __init__(
@@ -154,6 +139,7 @@ class CoNALGroups(CoNAL):
         scale: float = 2.0,
         strength: float = 1e-5,
         omega: float | None = None,
+        pull: float = 0.0,
         temperature: float = 1.0,
         sparse: bool = False,
     ) -> None:
@@ -164,13 +150,14 @@ class CoNALGroups(CoNAL):
             scale=scale,
             strength=strength,
             omega=omega,
+            pull=pull,
             temperature=temperature,
             sparse=sparse,
         )
         require(n_groups >= 1, "n_groups", ">= 1", n_groups)
         start = scale * torch.eye(n_classes).repeat(n_groups, 1, 1)
         # Equal groups would stay equal for ever: a small random push tells them apart.
-        push = 0.1 * torch.randn(n_groups, n_classes, n_classes) if n_groups > 1 else 0.0
+        push = PUSH * torch.randn(n_groups, n_classes, n_classes) if n_groups > 1 else 0.0
         self.common = nn.Parameter(start + push)
         self.member = AnnotatorTable(n_annotators, torch.zeros(n_groups), sparse=sparse)
 
@@ -182,3 +169,8 @@ class CoNALGroups(CoNAL):
     def _common_matrix(self, who: Tensor) -> Tensor:
         share_am = self.member(who).softmax(dim=-1)
         return torch.einsum("am,mlk->alk", share_am, self.common)
+
+    def _start_common_at(self, confusion_akl: Tensor) -> None:
+        groups = group_annotators(confusion_akl, len(self.common))
+        self.common.copy_(matrix_logits(groups.confusion_mkl))
+        self.member.start_at(groups.log_fit_am.softmax(dim=1).clamp_min(_LEAST_MEMBER).log())

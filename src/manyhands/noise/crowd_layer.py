@@ -6,8 +6,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from manyhands.core.settings import require, require_choice
-from manyhands.noise.base import AnnotatorTable, NoiseModel, distinct, log_mixture
+from manyhands.core.settings import require_choice
+from manyhands.noise.base import AnnotatorTable, NoiseModel, log_mixture
+from manyhands.noise.starts import fit_bias, fit_weights, fit_weights_and_bias, matrix_logits
 
 CrowdLayerKind = Literal["VW", "VB", "VWB", "MW"]
 
@@ -19,13 +20,22 @@ _ACT: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "MW": lambda matrix_nlk, f_nk: torch.einsum("nlk,nk->nl", matrix_nlk, f_nk),
 }
 
+# How those parameters are had from confusions: for MW the portrait is exact, for VW and VWB its
+# diagonal, for VB how often each label is said.
+_FIT: dict[str, Callable[[Tensor], Tensor]] = {
+    "VW": fit_weights,
+    "VB": fit_bias,
+    "VWB": fit_weights_and_bias,
+    "MW": matrix_logits,
+}
+
 
 class CrowdLayer(NoiseModel):
     """softmax(w_a * f), softmax(f + b_a), softmax(w_a * f + b_a) or softmax(W_a f).
 
     f are class probabilities, so at the identity start P(right) is only e / (e + K - 1); give
-    `scale` to start from scale x identity. `pull` x the mean squared distance from the start is
-    added to the loss.
+    `scale` to start from scale x identity, or use `start_from`. `pull` x the mean squared distance
+    of the annotators' parameters from their start is added to the loss.
 
     Source: Rodrigues and Pereira 2018, Deep Learning from Crowds.
     """
@@ -42,11 +52,9 @@ class CrowdLayer(NoiseModel):
     ) -> None:
         super().__init__(n_annotators, n_classes)
         require_choice("kind", kind, list(_ACT))
-        require(pull >= 0, "pull", ">= 0", pull)
-        self.kind, self.pull = kind, pull
+        self.kind = kind
         start = _start(kind, n_classes, scale)
-        self.register_buffer("start", start)
-        self.table = AnnotatorTable(n_annotators, start, sparse=sparse)
+        self.table = AnnotatorTable(n_annotators, start, pull=pull, sparse=sparse)
         self._act = _ACT[kind]
 
     def forward(
@@ -61,18 +69,18 @@ class CrowdLayer(NoiseModel):
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
         """Pull x the mean squared distance of the annotators' parameters from their start."""
-        if self.pull == 0:
-            return super().penalty()
-        who = distinct(annotator_n, self.n_annotators, self.table.weight.device)
-        off_a: Tensor = (self.table(who) - self.start).square().flatten(1).sum(1)
-        return self.pull * off_a.mean()
+        return self.table.penalty(annotator_n)
+
+    def _start_at(self, confusion_akl: Tensor) -> None:
+        self.table.start_at(_FIT[self.kind](confusion_akl))
 
 
 class OverCrowdLayer(CrowdLayer):
     """The crowd layer with one more softmax matrix per annotator on top.
 
     log P(y) = log sum_j softmax(W_a f)_j softmax_rows(V_a)[j, y], V_a starting at identity x
-    `top_scale`. An ablation: as many matrices as CoNAL, none of them shared.
+    `top_scale`. An ablation: as many matrices as CoNAL, none of them shared. `start_from` sets W_a
+    and leaves V_a, so the portrait is then C_a softmax_rows(V_a), near to C_a only.
 
     Source: Chu, Ma and Wang 2021 (CoNAL), appendix C.
     """

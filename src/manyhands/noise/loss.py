@@ -22,8 +22,7 @@ def annotation_loss(layer: NoiseModel, logits: Tensor, batch: AnnotationBatch) -
         raise DataError(
             f"the network gives {logits.shape[-1]} classes where the labels have {layer.n_classes}"
         )
-    if layer.needs_features and batch.features is None:
-        raise DataError(f"{type(layer).__name__} looks at the items: give the batch their features")
+    layer.require_features(batch)
     if len(batch) == 0:
         return logits.sum() * 0.0
     if not layer.seen_logits:

@@ -28,9 +28,10 @@ class SoftmaxCrowdLayer(CrowdLayer):
         *,
         target: Literal["labels", "softened"] = "labels",
         scale: float = 1.0,
+        pull: float = 0.0,
         sparse: bool = False,
     ) -> None:
-        super().__init__(n_annotators, n_classes, kind="MW", scale=scale, sparse=sparse)
+        super().__init__(n_annotators, n_classes, kind="MW", scale=scale, pull=pull, sparse=sparse)
         require_choice("target", target, TARGETS)
         self.target = target
 

@@ -1,15 +1,11 @@
 """SpeeLFC: an annotator's confusion is a row softmax of free logits."""
 
-import math
-
 import torch
 from torch import Tensor
 
-from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
 from manyhands.noise.base import AnnotatorTable, NoiseModel, distinct, log_mixture
-
-_LEAST = 1e-6
+from manyhands.noise.starts import diagonal_logit
 
 
 class SpeeLFC(NoiseModel):
@@ -17,7 +13,8 @@ class SpeeLFC(NoiseModel):
 
     The start has `diagonal` on the diagonal and 0 beside it (1.4 - 1 and 4.7 - 1 in the paper's
     two experiments); by default it makes everybody right with probability `accuracy`, whatever
-    the number of classes.
+    the number of classes. `pull` x the mean squared distance of the logits from their start
+    is added to the loss.
 
     Source: Chen et al. 2020 (SpeeLFC), whose matrices are transposed.
     """
@@ -29,20 +26,15 @@ class SpeeLFC(NoiseModel):
         *,
         accuracy: float = 0.7,
         diagonal: float | None = None,
+        pull: float = 0.0,
         sparse: bool = False,
     ) -> None:
         super().__init__(n_annotators, n_classes)
         require(0 < accuracy < 1, "accuracy", "between 0 and 1", accuracy)
         if diagonal is None:
-            diagonal = math.log(accuracy * max(n_classes - 1, 1) / (1 - accuracy))
-        self.table = AnnotatorTable(n_annotators, diagonal * torch.eye(n_classes), sparse=sparse)
-
-    def start_from(self, confusion_akl: Floats) -> "SpeeLFC":
-        """Start from known confusions, such as those of a consensus."""
-        logits = torch.from_numpy(confusion_akl).clamp_min(_LEAST).log()
-        with torch.no_grad():
-            self.table.weight.copy_(logits.reshape(self.n_annotators, -1))
-        return self
+            diagonal = diagonal_logit(accuracy, n_classes)
+        start = diagonal * torch.eye(n_classes)
+        self.table = AnnotatorTable(n_annotators, start, pull=pull, sparse=sparse)
 
     def forward(
         self,
@@ -54,6 +46,13 @@ class SpeeLFC(NoiseModel):
         """See `NoiseModel.forward`."""
         log_confusion_nkl = self.table(annotator_n).log_softmax(dim=-1)
         return log_mixture(log_class_bk[row_n], log_confusion_nkl)
+
+    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
+        """Pull x the mean squared distance of the annotators' logits from their start."""
+        return self.table.penalty(annotator_n)
+
+    def _start_at(self, confusion_akl: Tensor) -> None:
+        self.table.start_at(confusion_akl.log())
 
 
 class TraceReg(SpeeLFC):
@@ -73,16 +72,23 @@ class TraceReg(SpeeLFC):
         strength: float = 0.01,
         accuracy: float = 0.9,
         diagonal: float | None = None,
+        pull: float = 0.0,
         sparse: bool = False,
     ) -> None:
         super().__init__(
-            n_annotators, n_classes, accuracy=accuracy, diagonal=diagonal, sparse=sparse
+            n_annotators,
+            n_classes,
+            accuracy=accuracy,
+            diagonal=diagonal,
+            pull=pull,
+            sparse=sparse,
         )
         require(strength >= 0, "strength", ">= 0", strength)
         self.strength = strength
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """Strength x the mean trace over the annotators given."""
+        """Strength x the mean trace over the annotators given, and the pull."""
         who = distinct(annotator_n, self.n_annotators, self.table.weight.device)
         confusion_akl = self.table(who).softmax(dim=-1)
-        return self.strength * torch.einsum("akk->a", confusion_akl).mean()
+        trace = torch.einsum("akk->a", confusion_akl).mean()
+        return self.strength * trace + super().penalty(annotator_n)

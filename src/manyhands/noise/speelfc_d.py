@@ -1,6 +1,8 @@
 """SpeeLFC-D: right or wrong by the annotator's ability and the item's difficulty."""
 
 import math
+from collections.abc import Mapping
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +23,7 @@ class SpeeLFCD(NoiseModel):
     """
 
     needs_features = True
+    relative_rates: ClassVar[Mapping[str, float]] = {"difficulty": 0.1}
 
     def __init__(
         self,
@@ -39,6 +42,7 @@ class SpeeLFCD(NoiseModel):
         require(l1 >= 0, "l1", ">= 0", l1)
         require(l2 > 0, "l2", "> 0", l2)
         self.l1, self.l2 = l1, l2
+        self._middling = l1 + l2 / 2
         self.alpha = AnnotatorTable(n_annotators, torch.tensor(alpha), sparse=sparse)
         self.difficulty = nn.Sequential(
             nn.Linear(n_features, n_hidden), nn.ReLU(), nn.Linear(n_hidden, 1)
@@ -53,7 +57,7 @@ class SpeeLFCD(NoiseModel):
     ) -> Tensor:
         """See `NoiseModel.forward`; without features every item is of middling difficulty."""
         if features_b is None:
-            beta_n = torch.full((), self.l1 + self.l2 / 2, device=log_class_bk.device)
+            beta_n = torch.full((), self._middling, device=log_class_bk.device)
         else:
             if len(features_b) != len(log_class_bk):
                 raise DataError("features and class probabilities are of different items")
@@ -67,6 +71,11 @@ class SpeeLFCD(NoiseModel):
         log_other_nk = log_complement(log_class_nk)
         log_wrong = functional.logsigmoid(-x_n1) - math.log(self.n_classes - 1) + log_other_nk
         return torch.logaddexp(log_right, log_wrong)
+
+    def _start_at(self, confusion_akl: Tensor) -> None:
+        """alpha_a = logit(mean_k C_a[k, k]) / beta of middling difficulty."""
+        right_a = confusion_akl.diagonal(dim1=1, dim2=2).mean(dim=1)
+        self.alpha.start_at(right_a.logit() / self._middling)
 
 
 def log_complement(log_class_nk: Tensor) -> Tensor:

@@ -1,0 +1,341 @@
+"""A classifier trained straight from the disagreeing labels of a crowd."""
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from manyhands.aggregation import Consensus
+from manyhands.annotations import Annotations, Vocabulary, in_codes_of
+from manyhands.annotations.frames import make_frame
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.errors import DataError, SettingError
+from manyhands.core.seeds import seed_for
+from manyhands.estimators.alignment import (
+    aligned,
+    require_annotations,
+    require_learnable,
+    truth_codes,
+)
+from manyhands.estimators.features import as_inputs, feature_names, inputs_like
+from manyhands.estimators.identity import identity_of
+from manyhands.estimators.posterior import NetworkPosterior, joint_posterior
+from manyhands.networks import NETWORKS, default_network
+from manyhands.training import (
+    METHODS,
+    Crowd,
+    EndToEnd,
+    Inputs,
+    Job,
+    Learner,
+    Method,
+    Problem,
+    TrainingSettings,
+    mean_log_label,
+    require_logits,
+    train,
+)
+
+Network = str | nn.Module | Callable[[tuple[int, ...], int], nn.Module]
+_AT_ONCE = 1024  # items predicted at a time
+
+
+class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A network that learns classes from many imperfect annotators.
+
+    While it trains, a noise model stands behind the network and learns who makes which mistakes;
+    for predictions it is dropped. `fit(X, annotations)`: row i of X belongs to item i.
+
+    Parameters
+    ----------
+    network:
+        None for one that fits the features (an MLP with a hidden layer of 128 and half of it
+        dropped out, a small CNN for images); a name of `NETWORKS`; a torch module that gives class
+        logits, of which a copy is trained; or a function of (shape, n_classes) that makes one.
+    method:
+        a name of `METHODS`, or a method with settings of its own such as
+        `TwoStage(DawidSkene(prior_strength=5))`.
+    noise:
+        settings of the noise model, such as {"omega": 0.0} for conal.
+    start:
+        "own" for the noise model's own start, "consensus" to start it from the portraits of a
+        Dawid-Skene consensus.
+    checkpoint:
+        a folder for checkpoints and the log; `fit(..., resume=True)` goes on from there.
+    progress:
+        a bar on a terminal.
+
+    The others are the settings of training (`TrainingSettings`); None is the method's default.
+
+    >>> ann = Annotations.from_dense([[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 0, 1]])
+    >>> X = [[0.0, 1.0], [1.0, 0.1], [0.1, 0.9], [0.9, 0.0]]
+    >>> clf = CrowdClassifier(method="speelfc", network="logistic", epochs=20, learning_rate=0.1)
+    >>> clf.fit(X, ann).predict(X).tolist()
+    [0, 1, 0, 1]
+    """
+
+    def __init__(
+        self,
+        network: Network | None = None,
+        method: str | Method = "conal",
+        *,
+        noise: Mapping[str, Any] | None = None,
+        start: str | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        noise_learning_rate: float | None = None,
+        noise_weight_decay: float | None = None,
+        warm_up: int | None = None,
+        clip: float | None = None,
+        schedule: str | None = None,
+        sam: float | None = None,
+        hold_out: float | None = None,
+        patience: int | None = None,
+        sparse: bool | None = None,
+        device: str = "auto",
+        devices: int = 1,
+        precision: str = "32",
+        threads: int | None = None,
+        seed: int = 0,
+        checkpoint: str | Path | None = None,
+        progress: bool = True,
+    ) -> None:
+        self.network = network
+        self.method = method
+        self.noise = noise
+        self.start = start
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.noise_learning_rate = noise_learning_rate
+        self.noise_weight_decay = noise_weight_decay
+        self.warm_up = warm_up
+        self.clip = clip
+        self.schedule = schedule
+        self.sam = sam
+        self.hold_out = hold_out
+        self.patience = patience
+        self.sparse = sparse
+        self.device = device
+        self.devices = devices
+        self.precision = precision
+        self.threads = threads
+        self.seed = seed
+        self.checkpoint = checkpoint
+        self.progress = progress
+
+    def fit(
+        self,
+        X: Any,
+        y: Annotations,
+        *,
+        X_items: Iterable[Any] | None = None,
+        truth: Iterable[Any] | Mapping[Any, Any] | None = None,
+        resume: bool = False,
+    ) -> "CrowdClassifier":
+        """Train on features and the labels people gave; `self`.
+
+        `X_items` names the item of every row of X where rows are not in the order of the items.
+        `truth` is only for the method "truth": the class of every item. `resume` goes on from the
+        checkpoint there is.
+        """
+        inputs = as_inputs(X)
+        ann = aligned(require_annotations(y), len(inputs), X_items)
+        require_learnable(ann)
+        method = self._method()
+        settings = self._settings(method)
+        problem = Problem(annotations=ann, shape=inputs.shape, truth=truth_codes(truth, ann))
+        learner = self._learner(method, problem, inputs, settings)
+        if resume and self.checkpoint is None:
+            raise SettingError("checkpoint must be a folder to resume from; got None")
+        outcome = train(
+            Job(
+                learner,
+                inputs,
+                ann,
+                settings,
+                folder=None if self.checkpoint is None else Path(self.checkpoint),
+                identity=identity_of(self, learner, inputs, ann, settings),
+                resume=resume,
+                progress=self.progress,
+            )
+        )
+        self.network_, self.noise_ = learner.network, learner.noise
+        self.noise_made_ = method.noise_made
+        self.settings_, self.shape_ = settings, inputs.shape
+        self.history_, self.epoch_ = outcome.history, outcome.epoch
+        self.crowd_ = ann[:0]  # its names only
+        self.classes_ = ann.classes
+        self.n_features_in_ = int(np.prod(inputs.shape))
+        names = feature_names(X)
+        if names is not None:
+            self.feature_names_in_ = names
+        self.annotator_columns_ = self._infer(inputs, ann).annotator_columns()
+        return self
+
+    def predict(self, X: Any) -> AnyArray:
+        """The most probable class of every row, by name."""
+        probabilities = self.predict_proba(X)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Class probabilities of every row, in the order of `classes_`; labels play no part."""
+        inputs = self._checked_inputs(X).to(self._home())
+        self.network_.eval()
+        with torch.no_grad():
+            parts = [
+                self.network_(inputs.rows(index)).double().softmax(dim=-1).cpu()
+                for index in torch.split(torch.arange(len(inputs), device=self._home()), _AT_ONCE)
+            ]
+        return np.asarray(torch.cat(parts).numpy(), dtype=np.float64)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose class is found.
+
+        `y` is the truth of every row by name; with `Annotations` it is the label most people said,
+        which is not the truth but all there is without it (rows without labels do not count).
+        """
+        codes = self.predict_proba(X).argmax(axis=1)
+        if isinstance(y, Annotations):
+            y = y.as_kind("classes")
+            said = np.asarray(y)
+            kept = said >= 0
+            if not kept.any():
+                raise DataError("not one item has a label to score against")
+            codes, wanted = codes[kept], y.classes[said[kept]]
+            sample_weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
+        else:
+            wanted = np.asarray(y)
+        if len(wanted) != len(codes):
+            raise DataError(f"{len(wanted)} truths for {len(codes)} rows of features")
+        right = Vocabulary(self.classes_).codes(wanted.tolist()) == codes
+        return float(np.average(right, weights=sample_weight))
+
+    def log_likelihood(
+        self,
+        X: Any,
+        y: Annotations,
+        *,
+        X_items: Iterable[Any] | None = None,
+    ) -> float:
+        """The mean log-probability of these labels under network and noise model.
+
+        On labels that were not trained on it ranks models without any truth. Labels of annotators
+        who are not known do not count.
+        """
+        inputs, ann = self._seen(X, y, X_items)
+        known = ann.only(ann.annotator < self.noise_.n_annotators)
+        if known.n_annotations == 0:
+            raise DataError("not one label is of an annotator seen in training")
+        learner = Learner(self.network_, self.noise_, torch.zeros(0))
+        return mean_log_label(learner, Crowd(inputs, known, self._home()))
+
+    def infer(
+        self,
+        X: Any,
+        y: Annotations,
+        *,
+        X_items: Iterable[Any] | None = None,
+    ) -> Consensus:
+        """What network and labels together say of labelled items.
+
+        Annotators not seen in training are taken for average ones; nothing is learnt from these
+        labels.
+        """
+        return self._infer(*self._seen(X, y, X_items))
+
+    @property
+    def confusion_(self) -> Floats:
+        """Every annotator's portrait (a, k, l): row = true class, column = label said."""
+        check_is_fitted(self, "noise_")
+        portrait = self.noise_.confusion().double()
+        return np.asarray((portrait / portrait.sum(-1, keepdim=True)).cpu().numpy())
+
+    def portrait(self, annotator: Any) -> Floats:
+        """One annotator's confusion (k, l), by name."""
+        check_is_fitted(self, "noise_")
+        code = self.crowd_.annotator_vocabulary.code(annotator)
+        one = self.noise_.confusion(torch.tensor([code])).double()[0]
+        return np.asarray((one / one.sum(-1, keepdim=True)).cpu().numpy())
+
+    def annotators_frame(self) -> Any:
+        """A row per annotator: quality, its interval, n_annotations, and right_<class>."""
+        check_is_fitted(self, "noise_")
+        return make_frame(self.annotator_columns_, self.crowd_.backend)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model to a folder: safetensors and json. `mh.load` reads it."""
+        from manyhands.estimators.files import save_classifier
+
+        check_is_fitted(self, "noise_")
+        save_classifier(self, folder)
+
+    def _method(self) -> Method:
+        method = METHODS[self.method] if isinstance(self.method, str) else self.method
+        if not isinstance(method, Method):
+            raise SettingError(f"method must be a name of METHODS or a Method; got {method!r}")
+        if isinstance(method, EndToEnd):
+            return method.with_settings(self.noise, self.start)
+        if self.noise or self.start not in (None, "own"):
+            raise SettingError(f"noise and start are for noise models; {self.method} has none")
+        return method
+
+    def _settings(self, method: Method) -> TrainingSettings:
+        return method.settled(
+            {each.name: getattr(self, each.name) for each in fields(TrainingSettings)}
+        )
+
+    def _learner(
+        self, method: Method, problem: Problem, inputs: Inputs, settings: TrainingSettings
+    ) -> Learner:
+        n_classes = problem.annotations.n_classes
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed_for(settings.seed, "start of the weights"))
+            network = self._new_network(inputs.shape, n_classes)
+            some = inputs.to(torch.device("cpu")).rows(torch.arange(min(len(inputs), 8)))
+            require_logits(network.cpu(), some, n_classes)
+            return method.learner(network, problem, settings)
+
+    def _new_network(self, shape: tuple[int, ...], n_classes: int) -> nn.Module:
+        wanted = self.network
+        if isinstance(wanted, nn.Module):
+            return copy.deepcopy(wanted)
+        if wanted is None or isinstance(wanted, str):
+            return NETWORKS[wanted or default_network(shape)](shape, n_classes)
+        if not callable(wanted):
+            raise SettingError(f"network must be a name, a torch module or a maker; got {wanted!r}")
+        return wanted(shape, n_classes)
+
+    def _checked_inputs(self, features: Any) -> Inputs:
+        check_is_fitted(self, "network_")
+        return inputs_like(features, self.shape_, getattr(self, "feature_names_in_", None))
+
+    def _seen(
+        self, features: Any, labels: Annotations, items: Iterable[Any] | None
+    ) -> tuple[Inputs, Annotations]:
+        inputs = self._checked_inputs(features)
+        ann = aligned(require_annotations(labels), len(inputs), items)
+        return inputs, in_codes_of(self.crowd_, ann)
+
+    def _infer(self, inputs: Inputs, ann: Annotations) -> Consensus:
+        confusion_akl = self.confusion_
+        stranger_kl = confusion_akl.mean(axis=0)
+        crowd = Crowd(inputs, ann, self._home())
+        posterior_ik = joint_posterior(self.network_, self.noise_, crowd, stranger_kl)
+        n_new = ann.n_annotators - len(confusion_akl)
+        if n_new:
+            confusion_akl = np.concatenate([confusion_akl, np.repeat(stranger_kl[None], n_new, 0)])
+        return NetworkPosterior().consensus(ann, posterior_ik, confusion_akl)
+
+    def _home(self) -> torch.device:
+        return next(self.network_.parameters()).device

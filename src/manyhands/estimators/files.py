@@ -1,0 +1,135 @@
+"""A fitted model in a folder: weights as safetensors, everything else as json."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import manyhands
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import DataError
+from manyhands.estimators.classifier import CrowdClassifier
+from manyhands.networks import NETWORKS, default_network
+from manyhands.noise import NOISE
+from manyhands.training import TrainingSettings, read_bundle, write_bundle
+
+NAME = "model"
+
+
+def save_classifier(model: CrowdClassifier, folder: str | Path) -> None:
+    """Write a fitted classifier; an older model in the folder stays until the new one is whole."""
+    tensors = {f"network.{key}": each for key, each in model.network_.state_dict().items()}
+    tensors |= {f"noise.{key}": each for key, each in model.noise_.state_dict().items()}
+    for name, column in model.annotator_columns_.items():
+        if name != "annotator":
+            tensors[f"annotators.{name}"] = torch.from_numpy(np.ascontiguousarray(column))
+    noise, given = model.noise_made_
+    tensors |= {f"setting.{key}": each for key, each in given.items() if isinstance(each, Tensor)}
+    crowd: Annotations = model.crowd_
+    header = {
+        "estimator": "CrowdClassifier",
+        "manyhands": manyhands.__version__,
+        "method": model.method if isinstance(model.method, str) else repr(model.method),
+        "network": _network_name(model),
+        "network_class": type(model.network_).__name__,
+        "shape": list(model.shape_),
+        "noise": noise,
+        "noise_settings": {
+            key: each for key, each in given.items() if not isinstance(each, Tensor)
+        },
+        "training": asdict(model.settings_),
+        "epoch": model.epoch_,
+        "history": [_untimed(entry) for entry in model.history_],
+        "classes": crowd.classes.tolist(),
+        "annotators": crowd.annotators.tolist(),
+        "annotator_columns": list(model.annotator_columns_),
+        "features": _listed(getattr(model, "feature_names_in_", None)),
+    }
+    write_bundle(folder, NAME, {key: each.cpu() for key, each in tensors.items()}, header)
+
+
+def load(folder: str | Path, *, network: nn.Module | None = None) -> CrowdClassifier:
+    """A model that was saved to a folder.
+
+    A network of your own is not in the files, only its weights: give it as `network`.
+    """
+    tensors, header = read_bundle(folder, NAME)
+    if header.get("estimator") != "CrowdClassifier":
+        raise DataError(f"{folder}: holds {header.get('estimator')!r}, not a model")
+    try:
+        return _restored(tensors, header, network)
+    except (KeyError, TypeError, RuntimeError) as error:
+        said = str(error).splitlines()[0]
+        raise DataError(f"{folder}: the model does not fit its description: {said}") from error
+
+
+def _restored(
+    tensors: Mapping[str, Tensor], header: Mapping[str, Any], network: nn.Module | None
+) -> CrowdClassifier:
+    shape, classes = tuple(header["shape"]), header["classes"]
+    training = header["training"]
+    model = CrowdClassifier(
+        header["network"] if network is None else network, header["method"], **training
+    )
+    model.network_ = _network(header, shape, network)
+    model.network_.load_state_dict(_under("network.", tensors))
+    model.network_.eval()
+    given = {**header["noise_settings"], **_under("setting.", tensors)}
+    model.noise_made_ = (header["noise"], given)
+    model.noise_ = NOISE[header["noise"]](
+        len(header["annotators"]), len(classes), n_features=int(np.prod(shape)), **given
+    )
+    model.noise_.load_state_dict(_under("noise.", tensors))
+    model.crowd_ = Annotations.from_arrays(
+        [], [], [], kind="classes", annotators=header["annotators"], classes=classes
+    )
+    model.classes_ = model.crowd_.classes
+    model.settings_, model.shape_ = TrainingSettings(**training), shape
+    model.epoch_, model.history_ = header["epoch"], header["history"]
+    model.n_features_in_ = int(np.prod(shape))
+    if header["features"] is not None:
+        model.feature_names_in_ = np.array(header["features"], dtype=object)
+    columns: dict[str, AnyArray] = {"annotator": model.crowd_.annotators}
+    for name in header["annotator_columns"]:
+        if name != "annotator":
+            columns[name] = tensors[f"annotators.{name}"].numpy()
+    model.annotator_columns_ = columns
+    return model
+
+
+def _network(
+    header: Mapping[str, Any], shape: tuple[int, ...], given: nn.Module | None
+) -> nn.Module:
+    if given is not None:
+        return given
+    if header["network"] is None:
+        raise DataError(
+            f"the model has a network of your own ({header['network_class']}), which is not in the "
+            "files: load it with network=, made as it was for training"
+        )
+    return NETWORKS[header["network"]](shape, len(header["classes"]))
+
+
+def _network_name(model: CrowdClassifier) -> str | None:
+    if model.network is None:
+        return default_network(model.shape_)
+    return model.network if isinstance(model.network, str) else None
+
+
+def _untimed(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name != "seconds"}
+
+
+def _listed(names: AnyArray | None) -> list[str] | None:
+    return None if names is None else [str(name) for name in names]
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): each for name, each in tensors.items() if name.startswith(prefix)
+    }

@@ -1,0 +1,46 @@
+"""What tells one training run from another: a checkpoint goes on only where all of it is equal."""
+
+import hashlib
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from manyhands.annotations import Annotations
+from manyhands.training import Inputs, Learner, TensorInputs, TrainingSettings
+
+_SAMPLE = 1000  # rows of features that are looked at
+_WHEREVER = ("device", "devices", "threads")  # a run may move to another machine
+
+
+def identity_of(
+    estimator: Any,
+    learner: Learner,
+    inputs: Inputs,
+    annotations: Annotations,
+    settings: TrainingSettings,
+) -> dict[str, Any]:
+    """Method, settings, network and data in a form that can be compared and written down."""
+    chosen = {name: value for name, value in asdict(settings).items() if name not in _WHEREVER}
+    return {
+        "method": estimator.method if isinstance(estimator.method, str) else repr(estimator.method),
+        "noise": repr(estimator.noise),
+        "start": estimator.start,
+        **chosen,
+        "network": repr(learner.network),
+        "number of items": annotations.n_items,
+        "set of labels": _digest(annotations.item, annotations.annotator, annotations.label),
+        "shape of features": list(inputs.shape),
+        "set of features": _digest(_sampled(inputs)) if isinstance(inputs, TensorInputs) else "",
+    }
+
+
+def _sampled(inputs: TensorInputs) -> Any:
+    return inputs.tensor[:: max(1, len(inputs) // _SAMPLE)].cpu().numpy()
+
+
+def _digest(*arrays: Any) -> str:
+    whole = hashlib.sha256()
+    for array in arrays:
+        whole.update(np.ascontiguousarray(array).tobytes())
+    return whole.hexdigest()[:16]

@@ -1,0 +1,92 @@
+"""A small convolutional network for small images."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from torch import Tensor, nn
+
+from manyhands.core.errors import DataError
+from manyhands.core.settings import require
+from manyhands.networks.mlp import MLP
+from manyhands.networks.sizes import require_dropout, require_size, require_sizes
+
+
+class SmallCNN(nn.Module):
+    """Blocks of 3 x 3 convolution, ReLU and 2 x 2 max pooling, then an `MLP` with one hidden layer.
+
+    Convolutions are padded by 1, so that only pooling makes an image smaller: by half, rounded
+    down, in each block. Rodrigues and Pereira 2018 (crowd layer) tell cats from dogs with four
+    such convolutions, 128 hidden units, 50 % dropout before the logits, and batch normalisation,
+    which is left out here so that a batch of one item, as the last of an epoch may be, can be
+    trained on.
+
+    Settings
+    --------
+    shape:
+        (channels, height, width) of one image.
+    n_classes:
+        number of classes.
+    channels:
+        channels that each block gives, first block first.
+    hidden:
+        hidden units between the blocks and the logits.
+    dropout:
+        share of the hidden units that a training step leaves out.
+
+    >>> import torch
+    >>> SmallCNN((1, 28, 28), 10)(torch.zeros(2, 1, 28, 28)).shape
+    torch.Size([2, 10])
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int, int],
+        n_classes: int,
+        *,
+        channels: Sequence[int] = (32, 64),
+        hidden: int = 128,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        require_size("n_classes", n_classes)
+        require_sizes("channels", channels)
+        require(len(channels) >= 1, "channels", "given for one block at least", channels)
+        require_size("hidden", hidden)
+        require_dropout(dropout)
+        _require_image(shape, len(channels))
+        self.shape, self.n_classes = tuple(shape), n_classes
+        widths = [shape[0], *channels]
+        self.blocks = nn.Sequential(*(_block(given, made) for given, made in pairwise(widths)))
+        shrunk = 2 ** len(channels)
+        n_features = channels[-1] * (shape[1] // shrunk) * (shape[2] // shrunk)
+        self.head = MLP(n_features, n_classes, hidden=(hidden,), dropout=dropout)
+
+    def forward(self, inputs_b: Tensor) -> Tensor:
+        """Logits of the classes, shape (b, k)."""
+        if inputs_b.shape[1:] != self.shape:
+            raise DataError(
+                f"a batch of shape {tuple(inputs_b.shape)} where the network takes images of shape "
+                f"{self.shape}; the first axis of a batch is that of the items"
+            )
+        logits_bk: Tensor = self.head(self.blocks(inputs_b))
+        return logits_bk
+
+
+def _block(given: int, made: int) -> nn.Sequential:
+    """From one number of channels to another, at half the height and width."""
+    return nn.Sequential(nn.Conv2d(given, made, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2))
+
+
+def _require_image(shape: tuple[int, ...], n_pools: int) -> None:
+    """Raise a `SettingError` unless something is left of the image after every pool."""
+    require_sizes("shape", shape)
+    require(len(shape) == 3, "shape", "(channels, height, width)", shape)
+    smallest = 2**n_pools
+    require(
+        min(shape[1:]) >= smallest,
+        "shape",
+        f"(channels, height, width) with height and width >= {smallest}, because each of the "
+        f"{n_pools} pools halves them",
+        shape,
+        "put the channels first, give fewer blocks (channels=), or use an MLP",
+    )

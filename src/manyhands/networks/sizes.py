@@ -1,0 +1,46 @@
+"""Rules that the settings of several networks share."""
+
+from collections.abc import Sequence
+from numbers import Integral
+
+from manyhands.core.settings import require
+
+
+def require_size(name: str, got: object) -> None:
+    """Raise a `SettingError` unless the value can be a number of units.
+
+    >>> require_size("n_classes", 0)
+    Traceback (most recent call last):
+    ...
+    manyhands.core.errors.SettingError: n_classes must be a whole number >= 1; got 0
+    """
+    require(_is_size(got), name, "a whole number >= 1", got)
+
+
+def require_sizes(name: str, got: object) -> None:
+    """Raise a `SettingError` unless the value is a list of numbers of units.
+
+    One number where a list belongs is the likely slip, so the error shows what to write.
+
+    >>> require_sizes("hidden", 128)
+    Traceback (most recent call last):
+    ...
+    manyhands.core.errors.SettingError: hidden must be whole numbers >= 1, as in (128,); got 128
+    """
+    holds = isinstance(got, Sequence) and all(_is_size(each) for each in got)
+    require(holds, name, "whole numbers >= 1, as in (128,)", got)
+
+
+def require_dropout(got: float) -> None:
+    """Raise a `SettingError` unless the value is a share of units that leaves some.
+
+    >>> require_dropout(1.0)
+    Traceback (most recent call last):
+    ...
+    manyhands.core.errors.SettingError: dropout must be >= 0 and < 1; got 1.0
+    """
+    require(0 <= got < 1, "dropout", ">= 0 and < 1", got)
+
+
+def _is_size(got: object) -> bool:
+    return isinstance(got, Integral) and int(got) >= 1

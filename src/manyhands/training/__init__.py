@@ -1,0 +1,35 @@
+"""Training a network from disagreeing labels: one epoch loop, and the methods that drive it."""
+
+from manyhands.training.bundle import read_bundle, read_header, write_bundle
+from manyhands.training.catalog import METHODS
+from manyhands.training.crowd import Crowd, CrowdBatch
+from manyhands.training.inputs import DatasetInputs, Inputs, SparseInputs, TensorInputs
+from manyhands.training.learner import Learner, require_logits
+from manyhands.training.loop import Job, Outcome, mean_log_label, train
+from manyhands.training.methods import EndToEnd, Method, OnTruth, Problem, TwoStage
+from manyhands.training.settings import TrainingSettings
+
+__all__ = [
+    "METHODS",
+    "Crowd",
+    "CrowdBatch",
+    "DatasetInputs",
+    "EndToEnd",
+    "Inputs",
+    "Job",
+    "Learner",
+    "Method",
+    "OnTruth",
+    "Outcome",
+    "Problem",
+    "SparseInputs",
+    "TensorInputs",
+    "TrainingSettings",
+    "TwoStage",
+    "mean_log_label",
+    "read_bundle",
+    "read_header",
+    "require_logits",
+    "train",
+    "write_bundle",
+]

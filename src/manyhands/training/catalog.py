@@ -1,0 +1,175 @@
+"""The table of methods: how each learns from a crowd, and a word on when to use it."""
+
+from manyhands.core.registry import Registry
+from manyhands.training.methods import About, EndToEnd, Method, OnTruth, TwoStage
+
+_ONCE = "one aggregation, then a plain epoch"
+_GATHERED = "a plain epoch + K x K per label"
+
+METHODS: Registry[Method] = Registry(
+    "method",
+    {
+        "two-stage-majority": TwoStage(
+            "majority",
+            hard=True,
+            about=About(
+                source="DL-MV in Rodrigues and Pereira 2018",
+                equation="cross-entropy of f(x) against the majority label",
+                cost=_ONCE,
+                when="the baseline: many labels per item and people of equal skill",
+            ),
+        ),
+        "two-stage-soft-majority": TwoStage(
+            "majority",
+            about=About(
+                source="softMV in Mena and Nanculef (Crowd Mixture Model)",
+                equation="cross-entropy of f(x) against the shares of the labels",
+                cost=_ONCE,
+                when="doubt in the labels is to show in the network's probabilities",
+            ),
+        ),
+        "two-stage-dawid-skene": TwoStage(
+            "dawid-skene",
+            about=About(
+                source="DL-DS in Rodrigues and Pereira 2018",
+                equation="cross-entropy of f(x) against the Dawid-Skene posterior",
+                cost=_ONCE,
+                when="three labels per item or more, people of different skill",
+            ),
+        ),
+        "two-stage-glad": TwoStage(
+            "glad",
+            about=About(
+                source="DL-GLAD in Chu, Ma and Wang 2021; GLAD in Whitehill et al. 2009",
+                equation="cross-entropy of f(x) against the GLAD posterior",
+                cost=_ONCE,
+                when="items differ in difficulty, people in skill, not in which mistakes they make",
+            ),
+        ),
+        "two-stage-worker-clustering": TwoStage(
+            "worker-clustering",
+            about=About(
+                source="DL-WC in Chu, Ma and Wang 2021; Imamura et al. 2018",
+                equation="cross-entropy of f(x) against the posterior of clustered annotators",
+                cost=_ONCE,
+                when="many annotators with few labels each, of a few kinds",
+            ),
+        ),
+        "truth": OnTruth(
+            about=About(
+                source="DL-TRUE in Rodrigues and Pereira 2018",
+                equation="cross-entropy of f(x) against the truth",
+                cost="a plain epoch",
+                when="an upper bound for comparison: it is told the truth",
+            ),
+        ),
+        "crowd-layer-vw": EndToEnd(
+            "crowd-layer-vw",
+            about=About(
+                source="Rodrigues and Pereira 2018",
+                equation="P(y | a) = softmax(w_a * f)",
+                cost="a plain epoch + K per label",
+                when="few labels per annotator: K parameters each",
+            ),
+        ),
+        "crowd-layer-vb": EndToEnd(
+            "crowd-layer-vb",
+            about=About(
+                source="Rodrigues and Pereira 2018",
+                equation="P(y | a) = softmax(f + b_a)",
+                cost="a plain epoch + K per label",
+                when="annotators who favour some labels; it cannot tell skill",
+            ),
+        ),
+        "crowd-layer-vwb": EndToEnd(
+            "crowd-layer-vwb",
+            about=About(
+                source="Rodrigues and Pereira 2018",
+                equation="P(y | a) = softmax(w_a * f + b_a)",
+                cost="a plain epoch + 2 K per label",
+                when="skill per class and favourite labels, 2 K parameters each",
+            ),
+        ),
+        "crowd-layer-mw": EndToEnd(
+            "crowd-layer-mw",
+            about=About(
+                source="Rodrigues and Pereira 2018",
+                equation="P(y | a) = softmax(W_a f)",
+                cost=_GATHERED,
+                when="many labels per annotator, particular mistakes",
+            ),
+        ),
+        "crowd-layer-over": EndToEnd(
+            "crowd-layer-over",
+            about=About(
+                source="Chu, Ma and Wang 2021, appendix C",
+                equation="P(y | a) = softmax(W_a f) softmax(V_a)",
+                cost="a plain epoch + 2 K x K per label",
+                when="an ablation: as many matrices as CoNAL, none of them shared",
+            ),
+        ),
+        "softmax-crowd-layer": EndToEnd(
+            "softmax-crowd-layer",
+            about=About(
+                source="softmax-CrowdLayer with sharpness-aware minimisation, LeWiDi",
+                equation="P(y | a) = softmax(W_a f), cross-entropy over the labels there are",
+                cost=_GATHERED,
+                when="with sam=0.05, as its authors train it",
+            ),
+        ),
+        "speelfc": EndToEnd(
+            "speelfc",
+            about=About(
+                source="Chen et al. 2020 (SpeeLFC)",
+                equation="P(y | a) = sum_k f_k C_a[k, y], C_a = row softmax",
+                cost=_GATHERED,
+                when="portraits that are probabilities by construction",
+            ),
+        ),
+        "speelfc-d": EndToEnd(
+            "speelfc-d",
+            about=About(
+                source="Chen et al. 2020 (SpeeLFC)",
+                equation="P(right) = sigmoid(alpha_a (l1 + l2 sigmoid(g(x)))), errors uniform",
+                cost="a plain epoch, twice (the difficulty network)",
+                when="difficulty shows in the features, and mistakes are of no particular kind",
+            ),
+        ),
+        "trace-reg": EndToEnd(
+            "trace-reg",
+            about=About(
+                source="Tanno et al. 2019",
+                equation="SpeeLFC + strength x mean_a trace(C_a)",
+                cost=_GATHERED,
+                when="SpeeLFC that must not explain all noise by the network",
+            ),
+        ),
+        "conal": EndToEnd(
+            "conal",
+            about=About(
+                source="Chu, Ma and Wang 2021 (CoNAL)",
+                equation="P(y | a, x) = omega softmax(W f) + (1 - omega) softmax(W_a f)",
+                cost="a plain epoch + K x K and an embedding per label",
+                when="people make the same mistakes: what is common is learnt once",
+            ),
+        ),
+        "conal-groups": EndToEnd(
+            "conal-groups",
+            about=About(
+                source="named as future work by Chu, Ma and Wang 2021",
+                equation="CoNAL with W = sum_m s_am W_m, s_a a softmax",
+                cost="a plain epoch + (1 + M) K x K per label",
+                when="several kinds of people who share mistakes",
+            ),
+        ),
+        "mixture-e2e": EndToEnd(
+            "mixture-e2e",
+            about=About(
+                source="likelihood of Mena and Nanculef (Crowd Mixture Model), eq. 4",
+                equation="P(y | x) = sum_m alpha_m sum_k f_k beta_m[k, y]",
+                cost="a plain epoch + M K x K per item",
+                when="huge crowds with a label or two each, or no names of annotators at all",
+            ),
+        ),
+    },
+)

@@ -1,0 +1,98 @@
+"""What a network sees of the items: rows by index, on the device where they are needed."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset, default_collate
+
+_MOST_OF_DEVICE = 0.5  # share of a device's free memory that inputs may take
+
+
+class Inputs(ABC):
+    """Inputs of items, whatever holds them; `shape` is that of one item."""
+
+    shape: tuple[int, ...]
+    device: torch.device
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many items there are."""
+
+    @abstractmethod
+    def rows(self, index: Tensor) -> Tensor:
+        """The inputs of some items, on the device."""
+
+    def to(self, device: torch.device) -> "Inputs":
+        """The same inputs, handed out on this device from now on."""
+        self.device = device
+        return self
+
+
+class TensorInputs(Inputs):
+    """Inputs in one tensor, which moves to the device once where it fits."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor, self.shape, self.device = tensor, tuple(tensor.shape[1:]), tensor.device
+
+    def __len__(self) -> int:
+        return len(self.tensor)
+
+    def to(self, device: torch.device) -> "TensorInputs":
+        """The same tensor on the device, or at hand for it where the device is too small."""
+        moved = TensorInputs(self.tensor.to(device) if _fits(self.tensor, device) else self.tensor)
+        moved.device = device
+        return moved
+
+    def rows(self, index: Tensor) -> Tensor:
+        """See `Inputs.rows`."""
+        if self.tensor.device == index.device:
+            return self.tensor.index_select(0, index)
+        chosen = self.tensor.index_select(0, index.to(self.tensor.device))
+        return chosen.to(self.device, non_blocking=True)
+
+
+class SparseInputs(Inputs):
+    """Rows of a scipy sparse matrix, made dense a batch at a time."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix, self.shape = matrix.tocsr(), (matrix.shape[1],)
+        self.device = torch.device("cpu")
+
+    def __len__(self) -> int:
+        return int(self.matrix.shape[0])
+
+    def rows(self, index: Tensor) -> Tensor:
+        """See `Inputs.rows`."""
+        dense = self.matrix[index.cpu().numpy()].toarray()
+        return torch.from_numpy(np.asarray(dense, dtype=np.float32)).to(self.device)
+
+
+class DatasetInputs(Inputs):
+    """A torch Dataset; of entries that are tuples, such as (input, target), the first counts."""
+
+    def __init__(self, dataset: Dataset[Any]) -> None:
+        self.dataset, self.device = dataset, torch.device("cpu")
+        self.shape = tuple(self._one(0).shape)
+
+    def __len__(self) -> int:
+        return len(self.dataset)  # type: ignore[arg-type]
+
+    def rows(self, index: Tensor) -> Tensor:
+        """See `Inputs.rows`."""
+        stacked: Tensor = default_collate([self._one(i) for i in index.tolist()])
+        return stacked.to(self.device, non_blocking=True)
+
+    def _one(self, item: int) -> Tensor:
+        entry = self.dataset[item]
+        value = torch.as_tensor(entry[0] if isinstance(entry, tuple | list) else entry)
+        return value.float() if value.dtype == torch.float64 else value
+
+
+def _fits(tensor: Tensor, device: torch.device) -> bool:
+    if device.type != "cuda":
+        return True
+    free, _ = torch.cuda.mem_get_info(device)
+    return tensor.nbytes < _MOST_OF_DEVICE * free

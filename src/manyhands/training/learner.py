@@ -1,0 +1,74 @@
+"""What is trained: a network, and the noise model that stands behind it while it learns."""
+
+import torch
+from torch import Tensor, nn
+
+from manyhands.core.errors import DataError
+from manyhands.noise import NoiseModel, annotation_loss
+from manyhands.training.crowd import CrowdBatch
+
+
+class Learner(nn.Module):
+    """A network with a noise model, trained on annotations or on one target per item.
+
+    `targets` (i, k) hold a distribution over classes for every item: what a two-stage method
+    trains on throughout (`on_targets`), and what the others warm up on.
+    """
+
+    targets: Tensor
+
+    def __init__(
+        self, network: nn.Module, noise: NoiseModel, targets: Tensor, *, on_targets: bool = False
+    ) -> None:
+        super().__init__()
+        self.network, self.noise, self.on_targets = network, noise, on_targets
+        self.register_buffer("targets", targets, persistent=False)
+        if on_targets:  # the noise model is a portrait then, made beforehand
+            noise.requires_grad_(False)
+
+    def forward(self, batch: CrowdBatch, warming_up: bool = False) -> Tensor:
+        """The loss of a batch."""
+        logits = self.network(batch.inputs)
+        if self.on_targets or warming_up:
+            loss = target_loss(logits, self.targets[batch.items])
+        else:
+            loss = annotation_loss(self.noise, logits, batch.annotations)
+        return loss * batch.weight if batch.weight != 1.0 else loss
+
+    def log_label(self, batch: CrowdBatch) -> Tensor:
+        """Log P of every label of a batch under the model."""
+        given = batch.annotations
+        log_class_bk = self.network(batch.inputs).log_softmax(dim=-1)
+        log_label_nl = self.noise(log_class_bk, given.row, given.annotator, given.features)
+        said_n: Tensor = log_label_nl.gather(1, given.label.unsqueeze(1)).squeeze(1)
+        return said_n
+
+
+def target_loss(logits: Tensor, target_bk: Tensor) -> Tensor:
+    """Mean cross-entropy of the network against a distribution per item.
+
+    loss = -mean_b sum_k target_bk log softmax(logits)_bk
+    """
+    return -(target_bk * logits.log_softmax(dim=-1)).sum(dim=-1).mean()
+
+
+@torch.no_grad()
+def require_logits(network: nn.Module, inputs: Tensor, n_classes: int) -> None:
+    """Refuse a network that does not give one logit per class."""
+    was_training = network.training
+    network.eval()
+    try:
+        logits = network(inputs)
+    except (RuntimeError, TypeError) as error:
+        raise DataError(
+            f"the network cannot take inputs of shape {tuple(inputs.shape)}: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
+    finally:
+        network.train(was_training)
+    if not isinstance(logits, Tensor) or logits.shape != (len(inputs), n_classes):
+        got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        raise DataError(
+            f"the network gives {got} for {len(inputs)} items where {n_classes} logits each are "
+            f"expected; the labels have {n_classes} classes"
+        )

@@ -1,0 +1,47 @@
+"""What happened in every epoch: JSON lines, and TensorBoard where it is installed."""
+
+import importlib.util
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from manyhands.io import whole_file
+
+FILE = "log.jsonl"
+
+
+class EpochLog:
+    """A line per epoch in `log.jsonl`; TensorBoard's files beside it when it is installed."""
+
+    def __init__(self, folder: str | Path, history: Sequence[dict[str, Any]]) -> None:
+        home = Path(folder)
+        home.mkdir(parents=True, exist_ok=True)
+        # Epochs after the checkpoint will be made again: only those before it are kept.
+        with whole_file(home / FILE) as stream:
+            stream.write("".join(json.dumps(entry) + "\n" for entry in history).encode())
+        self._stream = (home / FILE).open("a", encoding="utf-8")
+        self._board = _tensorboard(home)
+
+    def write(self, entry: dict[str, Any]) -> None:
+        """Add one epoch."""
+        self._stream.write(json.dumps(entry) + "\n")
+        self._stream.flush()
+        if self._board is not None:
+            for name, value in entry.items():
+                if isinstance(value, float):
+                    self._board.add_scalar(name, value, entry["epoch"])
+
+    def close(self) -> None:
+        """Everything is on disk."""
+        self._stream.close()
+        if self._board is not None:
+            self._board.close()
+
+
+def _tensorboard(home: Path) -> Any:
+    if importlib.util.find_spec("tensorboard") is None:
+        return None
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(log_dir=str(home / "tensorboard"))

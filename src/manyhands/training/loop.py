@@ -1,0 +1,189 @@
+"""The one epoch loop."""
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from lightning_fabric.strategies.ddp import DDPStrategy
+from torch import Tensor
+
+from manyhands.annotations import Annotations
+from manyhands.core.errors import DataError, SettingError
+from manyhands.core.seeds import generator, seed_for
+from manyhands.training.checkpoint import Checkpoint, TrainingState
+from manyhands.training.crowd import Crowd
+from manyhands.training.hold_out import split_labels
+from manyhands.training.inputs import Inputs
+from manyhands.training.learner import Learner
+from manyhands.training.log import EpochLog
+from manyhands.training.optimisers import Stepper, make_optimisers, set_rates
+from manyhands.training.progress import EpochBar
+from manyhands.training.settings import TrainingSettings
+from manyhands.training.threads import fitting_threads
+
+LOOK = 1024  # items at a time where nothing is learnt
+
+
+@dataclass(frozen=True)
+class Job:
+    """A learner, its data, and how to train it.
+
+    With a `folder`, checkpoints and the log go there; `identity` tells one run from another.
+    """
+
+    learner: Learner
+    inputs: Inputs
+    annotations: Annotations
+    settings: TrainingSettings
+    folder: Path | None = None
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    resume: bool = False
+    progress: bool = True
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The weights that were kept, the epoch they are of, and what happened on the way."""
+
+    weights: dict[str, Tensor]
+    epoch: int
+    history: list[dict[str, Any]]
+
+
+def train(job: Job) -> Outcome:
+    """Train as the job says, in this process or in several; the learner ends with the outcome."""
+    settings = job.settings
+    several = DDPStrategy(
+        start_method="spawn",
+        find_unused_parameters=True,  # the noise model rests while the network warms up
+        broadcast_buffers=False,  # they are equal in all processes, and large in large crowds
+    )
+    fabric = Fabric(
+        accelerator=settings.accelerator,
+        devices=settings.devices,
+        strategy=several if settings.devices > 1 else "auto",
+        precision="bf16-mixed" if settings.precision == "bf16" else "32-true",
+    )
+    outcome: Outcome = fabric.launch(_work, job)  # type: ignore[arg-type]
+    job.learner.load_state_dict(outcome.weights)
+    return outcome
+
+
+def _work(fabric: Fabric, job: Job) -> Outcome:
+    cuda = [fabric.device] if fabric.device.type == "cuda" else []
+    threads = fitting_threads(job.learner.network, job.inputs.shape, job.settings)
+    with torch.random.fork_rng(devices=cuda), threads:
+        return _Run(fabric, job).whole()
+
+
+class _Run:
+    """One process's part of a job."""
+
+    def __init__(self, fabric: Fabric, job: Job) -> None:
+        self.fabric, self.job, self.settings = fabric, job, job.settings
+        self.learner = job.learner.to(fabric.device)
+        made = make_optimisers(self.learner, self.settings)
+        if not made:
+            raise DataError("the network has no parameters to train")
+        self.wrapped, *self.optimisers = fabric.setup(self.learner, *made)
+        self.step = Stepper(self.learner, self.optimisers, self.settings)
+        labels, held = split_labels(job.annotations, self.settings.hold_out, self.settings.seed)
+        self.crowd = Crowd(job.inputs, labels, fabric.device)
+        self.held = None if held is None else Crowd(job.inputs, held, fabric.device)
+        self.place = Checkpoint(job.folder, job.identity) if job.folder else None
+        self.state = TrainingState()
+
+    def whole(self) -> Outcome:
+        """All epochs, from the start or from a checkpoint."""
+        if self.job.resume and self.place is not None and self.place.exists():
+            self.state = self.place.restore(self.learner, self.optimisers)
+        first = self.fabric.is_global_zero
+        log = EpochLog(self.job.folder, self.state.history) if self.job.folder and first else None
+        with EpochBar(self.settings.epochs, self.job.progress and first) as bar:
+            while not self.state.finished:
+                entry = self._epoch(self.state.epoch)
+                self._settle(entry)
+                if log is not None:
+                    log.write(entry)
+                if self.place is not None and first:
+                    self.place.save(self.state, self.learner, self.optimisers)
+                bar.show(entry)
+        if log is not None:
+            log.close()
+        return self._outcome()
+
+    def _epoch(self, epoch: int) -> dict[str, Any]:
+        """One pass over the labelled items; what the log says of it."""
+        settings, rank, n_ranks = self.settings, self.fabric.global_rank, self.fabric.world_size
+        began = time.perf_counter()
+        set_rates(self.optimisers, settings, epoch)
+        torch.manual_seed(seed_for(settings.seed, f"epoch {epoch} of process {rank}"))
+        order = generator(settings.seed, f"order of epoch {epoch}").permutation(self.crowd.labelled)
+        warming_up = epoch < settings.warm_up
+        total, n_steps = torch.zeros((), device=self.fabric.device), 0
+        self.wrapped.train()
+        for batch in self.crowd.batches(order, settings.batch_size, rank=rank, n_ranks=n_ranks):
+
+            def backward(batch: Any = batch) -> Tensor:
+                loss: Tensor = self.wrapped(batch, warming_up)
+                self.fabric.backward(loss)
+                return loss.detach()
+
+            total += self.step(backward)
+            n_steps += 1
+        loss: Any = self.fabric.all_reduce(total / max(n_steps, 1), reduce_op="mean")
+        entry = {"epoch": epoch + 1, "loss": float(loss), "warming_up": warming_up}
+        if self.held is not None:
+            entry["held_out"] = mean_log_label(self.learner, self.held)
+        return entry | {"seconds": time.perf_counter() - began}
+
+    def _settle(self, entry: dict[str, Any]) -> None:
+        """Take note of an epoch: whether it is the best, and whether it was the last."""
+        if not math.isfinite(entry["loss"]):
+            raise SettingError(
+                f"the loss is not finite after epoch {entry['epoch']}; "
+                "lower learning_rate, clip gradients, or scale the features"
+            )
+        state, settings = self.state, self.settings
+        state.epoch += 1
+        state.history.append(entry)
+        if self.held is not None and not entry["warming_up"]:
+            so_far = state.best_epoch
+            if so_far is None or entry["held_out"] > state.history[so_far - 1]["held_out"]:
+                state.best_epoch, state.best = state.epoch, _copied(self.learner)
+        waited = state.epoch - (state.best_epoch or state.epoch)
+        tired = settings.patience is not None and waited >= settings.patience
+        state.finished = tired or state.epoch >= settings.epochs
+
+    def _outcome(self) -> Outcome:
+        if self.state.best is not None:
+            self.learner.load_state_dict(self.state.best)
+        portray(self.learner, self.crowd)
+        weights = _copied(self.learner)
+        return Outcome(weights, self.state.best_epoch or self.state.epoch, self.state.history)
+
+
+@torch.no_grad()
+def mean_log_label(learner: Learner, crowd: Crowd) -> float:
+    """The mean log-probability of a crowd's labels under the model."""
+    learner.eval()
+    parts = [learner.log_label(batch) for batch in crowd.batches(crowd.labelled, LOOK)]
+    return float(torch.cat(parts).double().mean())
+
+
+@torch.no_grad()
+def portray(learner: Learner, crowd: Crowd) -> None:
+    """Let the noise model look at all labels once, for portraits that depend on them."""
+    learner.eval()
+    learner.noise.begin_observing()
+    for batch in crowd.batches(crowd.labelled, LOOK):
+        learner.noise.observe(learner.network(batch.inputs).log_softmax(-1), batch.annotations)
+
+
+def _copied(learner: Learner) -> dict[str, Tensor]:
+    return {name: each.detach().cpu().clone() for name, each in learner.state_dict().items()}

@@ -1,0 +1,183 @@
+"""The strategies that drive the loop: aggregate and then train, or learn annotators on the way."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from manyhands.aggregation import AGGREGATORS, Aggregator, aggregate, portray
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.errors import DataError
+from manyhands.core.settings import require_choice
+from manyhands.noise import NOISE, NoiseModel, SpeeLFC
+from manyhands.training.learner import Learner
+from manyhands.training.settings import TrainingSettings
+
+STARTS = ("own", "consensus")
+_LARGE_TABLE = 100_000  # annotators' parameters from which a dense optimiser step is felt
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """What a method is given: labels, the shape of an item's input, and truth where it is needed.
+
+    `truth` holds class codes, -1 where it is not known.
+    """
+
+    annotations: Annotations
+    shape: tuple[int, ...]
+    truth: AnyArray | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """A method in words: where it comes from, what it says, what it costs, when to use it."""
+
+    source: str
+    equation: str
+    cost: str
+    when: str
+
+
+class Method(ABC):
+    """A way of learning from a crowd: makes the learner that the loop trains."""
+
+    about: About
+    needs_truth = False
+    defaults: Mapping[str, Any]
+
+    @property
+    def noise_made(self) -> tuple[str, dict[str, Any]]:
+        """The noise model of the learner: its name in `NOISE`, and its settings."""
+        return "speelfc", {}
+
+    @abstractmethod
+    def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
+        """The network with its noise model and its targets."""
+
+    def settled(self, settings: Mapping[str, Any]) -> TrainingSettings:
+        """Training settings, with this method's defaults where None was given."""
+        chosen = {name: value for name, value in settings.items() if value is not None}
+        return TrainingSettings(**{**self.defaults, **chosen})
+
+
+@dataclass(frozen=True)
+class TwoStage(Method):
+    """Aggregate first, then train the network on the consensus.
+
+    `aggregator` is any of `AGGREGATORS`, by name or with settings of its own. With `hard` the
+    network sees the consensus label, otherwise the whole posterior. The annotators' portraits
+    are their confusions against the consensus.
+    """
+
+    aggregator: str | Aggregator[Any]
+    hard: bool = False
+    about: About = field(kw_only=True, default=About(source="", equation="", cost="", when=""))
+    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
+
+    def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
+        """See `Method.learner`."""
+        made = self.aggregator
+        model = AGGREGATORS[made]() if isinstance(made, str) else made
+        if model.kind != "classes":
+            raise DataError(f"{type(model).__name__} is for numbers; the labels are classes")
+        consensus = model.fit(problem.annotations)
+        assert consensus.probabilities is not None, "a consensus of classes holds probabilities"
+        target_ik = consensus.probabilities
+        if self.hard:
+            codes = problem.annotations.class_vocabulary.codes(consensus.labels)  # type: ignore[union-attr]
+            target_ik = _one_hot(codes, problem.annotations.n_classes)
+        return _trained_on(network, problem.annotations, target_ik, consensus.confusion)
+
+
+@dataclass(frozen=True)
+class OnTruth(Method):
+    """Train the network on the truth: the upper bound that no crowd method is told."""
+
+    about: About = field(kw_only=True)
+    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
+    needs_truth = True
+
+    def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
+        """See `Method.learner`."""
+        truth = problem.truth
+        if truth is None or (truth < 0).any():
+            raise DataError("the method 'truth' trains on the truth of every item: give all of it")
+        target_ik = _one_hot(truth, problem.annotations.n_classes)
+        return _trained_on(network, problem.annotations, target_ik, None)
+
+
+@dataclass(frozen=True)
+class EndToEnd(Method):
+    """Train the network through a noise model of `NOISE`, which learns the annotators with it.
+
+    `settings` go to the noise model. `start="consensus"` starts its annotators from the confusions
+    of a Dawid-Skene consensus rather than from the model's own start.
+    """
+
+    noise: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    start: Literal["own", "consensus"] = "own"
+    about: About = field(kw_only=True, default=About(source="", equation="", cost="", when=""))
+    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require_choice("start", self.start, STARTS)
+
+    @property
+    def noise_made(self) -> tuple[str, dict[str, Any]]:
+        """See `Method.noise_made`."""
+        return self.noise, dict(self.settings)
+
+    def with_settings(self, noise: Mapping[str, Any] | None, start: str | None) -> "EndToEnd":
+        """The same method with other settings of its noise model, and another start."""
+        merged = {**self.settings, **(noise or {})}
+        return replace(self, settings=merged, start=start or self.start)  # type: ignore[arg-type]
+
+    def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
+        """See `Method.learner`."""
+        ann = problem.annotations
+        sparse = settings.sparse
+        if sparse is None:
+            sparse = ann.n_annotators * ann.n_classes**2 > _LARGE_TABLE
+        layer = NOISE[self.noise](
+            ann.n_annotators,
+            ann.n_classes,
+            n_features=prod(problem.shape),
+            sparse=sparse,
+            **self.settings,
+        )
+        if self.start == "consensus":
+            layer.start_from(_consensus_confusion(ann))
+        majority = aggregate(ann, "majority").labels
+        codes = ann.class_vocabulary.codes(majority)  # type: ignore[union-attr]
+        return Learner(network, layer, _tensor(_one_hot(codes, ann.n_classes)))
+
+
+def _trained_on(
+    network: nn.Module, annotations: Annotations, target_ik: Floats, confusion_akl: Floats | None
+) -> Learner:
+    if confusion_akl is None:
+        confusion_akl = portray(annotations, target_ik)
+    portrait: NoiseModel = SpeeLFC(annotations.n_annotators, annotations.n_classes)
+    return Learner(network, portrait.start_from(confusion_akl), _tensor(target_ik), on_targets=True)
+
+
+def _consensus_confusion(annotations: Annotations) -> Floats:
+    confusion = aggregate(annotations, "dawid-skene").confusion
+    assert confusion is not None, "Dawid-Skene portrays annotators"
+    return confusion
+
+
+def _one_hot(codes: AnyArray, n_classes: int) -> Floats:
+    return np.eye(n_classes)[codes]
+
+
+def _tensor(array: Floats) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array)).float()

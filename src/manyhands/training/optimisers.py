@@ -1,0 +1,161 @@
+"""The optimiser factory, the schedule, and a step: plain or sharpness-aware, clipped or not."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from manyhands.training.learner import Learner
+from manyhands.training.settings import TrainingSettings
+
+_TINY = 1e-12
+
+
+def make_optimisers(learner: Learner, settings: TrainingSettings) -> list[torch.optim.Optimizer]:
+    """Adam for what has dense gradients, sparse Adam for annotators' tables with sparse ones.
+
+    Network and noise model have rates and decays of their own; a part of a noise model may be
+    slower than the rest (`NoiseModel.relative_rates`). The rate a group starts with is its `start`.
+    """
+    noise_rate = settings.noise_learning_rate or settings.learning_rate
+    dense = [_group(learner.network.parameters(), settings.learning_rate, settings.weight_decay)]
+    sparse: list[dict[str, Any]] = []
+    tables = sparse_tables(learner)
+    for name, parameter in learner.noise.named_parameters():
+        slow = learner.noise.relative_rates.get(name.split(".")[0], 1.0)
+        group = _group([parameter], noise_rate * slow, settings.noise_weight_decay)
+        (sparse if id(parameter) in tables else dense).append(group)
+    dense = [group for group in dense if group["params"]]
+    sparse = [group for group in sparse if group["params"]]
+    fused = next(learner.parameters()).device.type in {"cpu", "cuda"}
+    made: list[torch.optim.Optimizer] = [torch.optim.AdamW(dense, fused=fused)] if dense else []
+    if sparse:
+        decays = [group.pop("weight_decay") for group in sparse]
+        made.append(torch.optim.SparseAdam(sparse))
+        for group, decay in zip(made[-1].param_groups, decays, strict=True):
+            group["row_decay"] = decay
+    return made
+
+
+def sparse_tables(learner: Learner) -> set[int]:
+    """Which parameters get sparse gradients."""
+    return {
+        id(module.weight)
+        for module in learner.noise.modules()
+        if getattr(module, "sparse", False) and isinstance(module.weight, nn.Parameter)
+    }
+
+
+def set_rates(optimisers: Sequence[Any], settings: TrainingSettings, epoch: int) -> None:
+    """Set every group to its rate for this epoch (0, 1, 2 ...)."""
+    if settings.schedule == "constant":
+        return
+    share = 0.5 * (1.0 + math.cos(math.pi * epoch / settings.epochs))
+    for optimiser in optimisers:
+        for group in optimiser.param_groups:
+            group["lr"] = group["start"] * share
+
+
+class Stepper:
+    """One optimiser step: gradients of a batch, the second pass of SAM, clipping, the update.
+
+    `backward` computes the loss of the batch at hand, leaves its gradients, and returns it.
+    """
+
+    def __init__(
+        self, learner: nn.Module, optimisers: Sequence[Any], settings: TrainingSettings
+    ) -> None:
+        self.learner, self.optimisers, self.settings = learner, optimisers, settings
+        self.parameters = [each for each in learner.parameters() if each.requires_grad]
+
+    def __call__(self, backward: Callable[[], Tensor]) -> Tensor:
+        """Make the step; the loss before it."""
+        self._forget()
+        loss = backward()
+        if self.settings.sam > 0:
+            self._second_pass(backward)
+        if self.settings.clip is not None:
+            self._clip(self.settings.clip)
+        for optimiser in self.optimisers:
+            optimiser.step()
+            _decay_rows(optimiser)
+        return loss
+
+    def _forget(self) -> None:
+        for optimiser in self.optimisers:
+            optimiser.zero_grad(set_to_none=True)
+
+    @torch.no_grad()
+    def _second_pass(self, backward: Callable[[], Tensor]) -> None:
+        """The gradient at the sharpest point near by: w + radius g / ||g||.
+
+        Source: Foret et al. 2020. Batch statistics stay those of the first pass.
+        """
+        reach = self.settings.sam / (self._gradient_norm() + _TINY)
+        moved = [(each, each.grad * reach) for each in self.parameters if each.grad is not None]
+        before = [(each, each.detach().clone()) for each, by in moved if not by.is_sparse]
+        for each, by in moved:
+            each.add_(by)
+        self._forget()
+        with torch.enable_grad(), _frozen_statistics(self.learner):
+            backward()
+        for each, by in moved:
+            if by.is_sparse:
+                each.sub_(by)
+        for each, value in before:  # exact, where subtracting would leave a rounding behind
+            each.copy_(value)
+
+    @torch.no_grad()
+    def _clip(self, longest: float) -> None:
+        shrink = (longest / (self._gradient_norm() + _TINY)).clamp(max=1.0)
+        for each in self.parameters:
+            if each.grad is not None:
+                each.grad.mul_(shrink)
+
+    def _gradient_norm(self) -> Tensor:
+        norms = [_values(each.grad).norm() for each in self.parameters if each.grad is not None]
+        norm: Tensor = torch.stack(norms).norm()
+        return norm
+
+
+def _group(parameters: Any, rate: float, decay: float) -> dict[str, Any]:
+    trained = [each for each in parameters if each.requires_grad]
+    return {"params": trained, "lr": rate, "start": rate, "weight_decay": decay}
+
+
+def _values(gradient: Tensor) -> Tensor:
+    # The same annotator stands in a batch more than once: their shares are summed first.
+    if not gradient.is_sparse:
+        return gradient
+    values: Tensor = gradient.coalesce().values()
+    return values
+
+
+@torch.no_grad()
+def _decay_rows(optimiser: Any) -> None:
+    """Decay the rows that a sparse step has touched; the others wait for their turn."""
+    for group in optimiser.param_groups:
+        if not group.get("row_decay"):
+            continue
+        for parameter in group["params"]:
+            if parameter.grad is not None:
+                rows = parameter.grad.coalesce().indices()[0]
+                parameter[rows] *= 1.0 - group["lr"] * group["row_decay"]
+
+
+@contextmanager
+def _frozen_statistics(module: nn.Module) -> Iterator[None]:
+    """Batch normalisation uses its batch but remembers nothing of it."""
+    layers = [each for each in module.modules() if isinstance(each, _BatchNorm)]
+    momenta = [layer.momentum for layer in layers]
+    for layer in layers:
+        layer.momentum = 0.0
+    try:
+        yield
+    finally:
+        for layer, momentum in zip(layers, momenta, strict=True):
+            layer.momentum = momentum

@@ -1,0 +1,48 @@
+"""A bar for the epochs, on standard error and on a terminal only."""
+
+import sys
+from types import TracebackType
+from typing import Any
+
+
+class EpochBar:
+    """Shows epochs, the loss and the time left; shows nothing where nobody looks."""
+
+    def __init__(self, epochs: int, wanted: bool) -> None:
+        self._bar: Any = None
+        if wanted and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._bar = Progress(
+                TextColumn("epoch {task.completed}/{task.total}"),
+                BarColumn(),
+                TextColumn("{task.description}"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._row = self._bar.add_task("", total=epochs)
+
+    def __enter__(self) -> "EpochBar":
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, entry: dict[str, Any]) -> None:
+        """One epoch more."""
+        if self._bar is not None:
+            said = "  ".join(f"{name} {entry[name]:.4f}" for name in _SHOWN if name in entry)
+            self._bar.update(self._row, completed=entry["epoch"], description=said)
+
+
+_SHOWN = ("loss", "held_out")

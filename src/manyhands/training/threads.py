@@ -1,0 +1,31 @@
+"""How many threads a step deserves."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from manyhands.training.settings import TrainingSettings
+
+_SMALL = 200_000_000  # multiplications per step up to which one thread is quickest
+
+
+@contextmanager
+def fitting_threads(
+    network: nn.Module, shape: tuple[int, ...], settings: TrainingSettings
+) -> Iterator[None]:
+    """Torch's threads while a network is used, as they were afterwards.
+
+    The threads of a small step mostly wait for each other, and for long when another program has
+    the core: one thread is as quick and never waits. Counted by the weights of a network that
+    sees flat inputs, where each weight is used once per item.
+    """
+    before = torch.get_num_threads()
+    weights = sum(each.numel() for each in network.parameters())
+    small = len(shape) <= 1 and weights * settings.batch_size < _SMALL
+    torch.set_num_threads(settings.threads or (1 if small else max(1, before // settings.devices)))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
