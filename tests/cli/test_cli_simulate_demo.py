@@ -75,7 +75,11 @@ def test_the_demo_tells_good_annotators_from_bad_and_writes_its_files(tmp_path):
     assert {person["behaviour"] for person in best} == {"careful"}
     assert {person["behaviour"] for person in worst} <= {"random", "constant", "middling"}
     assert content["methods"][0]["accuracy"] >= max(row["accuracy"] for row in content["methods"])
-    assert content["files"] == [str(tmp_path / "demo" / name) for name in FILES[:3]]
+    names = [*FILES[:3], "features.csv"]
+    assert content["files"] == [str(tmp_path / "demo" / name) for name in names]
+    networks = {row["method"]: row["accuracy"] for row in content["networks"]}
+    assert networks["conal"] > networks["two-stage-majority"] + 0.05
+    assert networks["truth"] > networks["two-stage-majority"]
     labels = tmp_path / "demo" / "labels.csv"
     assert mh.read_annotations(labels).n_annotations == 1797 * 3
 

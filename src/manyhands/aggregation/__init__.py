@@ -7,7 +7,7 @@ from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.dawid_skene import DawidSkene
 from manyhands.aggregation.gaussian import Gaussian
 from manyhands.aggregation.glad import Glad
-from manyhands.aggregation.held_out import held_out_score
+from manyhands.aggregation.held_out import held_out_score, one_label_aside
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.numbers import Mean, Median
 from manyhands.aggregation.one_coin import OneCoin
@@ -31,6 +31,7 @@ __all__ = [
     "compare",
     "held_out_score",
     "name_of",
+    "one_label_aside",
     "portray",
     "require_comparable",
 ]

@@ -23,20 +23,28 @@ def held_out_score(method: Aggregator[Any], annotations: Annotations, *, seed: i
     are normal around the consensus, with each annotator's bias and noise. Items with fewer than
     three labels lose none.
     """
-    annotations = annotations.as_kind(method.kind)
-    held = _one_label_each(annotations, seed)
-    if len(held) == 0:
-        raise DataError("no item has three labels or more, so none can be held out")
-    consensus = method.fit(_without(annotations, held))
-    item, annotator = annotations.item[held], annotations.annotator[held]
-    label = annotations.label[held]
+    kept, held = one_label_aside(annotations.as_kind(method.kind), seed)
+    consensus = method.fit(kept)
+    item, annotator, label = held.item, held.annotator, held.label
     if consensus.probabilities is None:
         return float(_log_p_numbers(consensus, item, annotator, label).mean())
     confusion_akl = consensus.confusion
     if confusion_akl is None:
-        confusion_akl = honest(consensus.annotator_quality, annotations.n_classes)
+        confusion_akl = honest(consensus.annotator_quality, kept.n_classes)
     p_n = (consensus.probabilities[item] * confusion_akl[annotator, :, label]).sum(axis=1)
     return float(np.log(np.maximum(p_n, np.finfo(np.float64).tiny)).mean())
+
+
+def one_label_aside(annotations: Annotations, seed: int) -> tuple[Annotations, Annotations]:
+    """The labels without one of every item that can spare one, and those taken away.
+
+    A repeat of a label taken away would give it away, so the whole (item, annotator) pair goes.
+    """
+    held = _one_label_each(annotations, seed)
+    if len(held) == 0:
+        raise DataError("no item has three labels or more, so none can be held out")
+    pair = annotations.item.astype(np.int64) * annotations.n_annotators + annotations.annotator
+    return annotations.only(~np.isin(pair, pair[held])), annotations.only(held)
 
 
 def _one_label_each(annotations: Annotations, seed: int) -> AnyArray:
@@ -45,12 +53,6 @@ def _one_label_each(annotations: Annotations, seed: int) -> AnyArray:
     rich = np.flatnonzero(n_i >= _FEWEST)
     draw = generator(seed, "held-out labels").random(len(rich))
     return annotations.item_offsets[rich] + (draw * n_i[rich]).astype(np.int64)
-
-
-def _without(annotations: Annotations, held: AnyArray) -> Annotations:
-    # A repeat of a held label would give it away, so the whole (item, annotator) pair goes.
-    pair = annotations.item.astype(np.int64) * annotations.n_annotators + annotations.annotator
-    return annotations.only(~np.isin(pair, pair[held]))
 
 
 def _log_p_numbers(

@@ -8,7 +8,17 @@ from typing import Annotated, Any
 import typer
 
 from manyhands import __version__
-from manyhands.cli import aggregate, check, compare, convert, datasets, demo, simulate
+from manyhands.cli import (
+    aggregate,
+    check,
+    compare,
+    convert,
+    datasets,
+    demo,
+    predict,
+    simulate,
+    train,
+)
 from manyhands.cli.output import remark, say
 from manyhands.core.errors import ManyhandsError
 
@@ -29,13 +39,16 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Learn from labels that many imperfect people gave: a consensus with its confidence, a "
-    "portrait of every annotator, and a clear word about what is wrong with the data.",
+    "portrait of every annotator, a network trained straight from the disagreement, and a clear "
+    "word about what is wrong with the data.",
 )
 
 for command in (
     demo.demo,
     check.check,
     aggregate.aggregate,
+    train.train,
+    predict.predict,
     compare.compare,
     convert.convert,
     simulate.simulate,

@@ -1,5 +1,7 @@
 """manyhands demo: the main job on embedded data."""
 
+import importlib.util
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -7,7 +9,9 @@ import typer
 
 import manyhands as mh
 from manyhands.cli.options import Json, Seed
-from manyhands.cli.output import say, say_json, show_table
+from manyhands.cli.output import counting, say, say_json, show_table
+
+_TRAINED = ("two-stage-majority", "two-stage-dawid-skene", "conal", "truth")
 
 
 def demo(
@@ -17,16 +21,25 @@ def demo(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Run the main job on embedded data: a consensus, and who of the crowd can be trusted."""
+    """Run the main job on embedded data: a consensus, who can be trusted, a trained network."""
     data = mh.datasets.load_demo(seed)
     table = mh.aggregation.compare(
         data.crowd.annotations, truth=data.crowd.truth_by_item, seed=seed
     )
     consensus = mh.aggregate(data.crowd.annotations)
-    files = mh.simulation.write_labels_and_truth(data.crowd, out) if out else []
+    files = _files(data, out) if out else []
+    networks = _networks(data, seed)
     if json:
         portraits = _portraits(data, consensus)
-        say_json({"methods": table.records(), "annotators": portraits, "files": files})
+        trained = [] if networks is None else networks.records()
+        say_json(
+            {
+                "methods": table.records(),
+                "annotators": portraits,
+                "networks": trained,
+                "files": files,
+            }
+        )
         return
     say("1797 handwritten digits (real images, from scikit-learn), each labelled by 3 of 40")
     say("annotators. The annotators are simulated: 14 careful, 16 middling, 5 who click at")
@@ -41,13 +54,50 @@ def demo(
         list(portraits[0]),
         [list(row.values()) for row in [*portraits[:4], *portraits[-4:]]],
     )
+    _tell_networks(networks)
     say("\nTry next:")
     folder = out or "demo"
     if not out:
         say(f"  manyhands demo --out {folder}                 write these labels to a folder")
     say(f"  manyhands check {folder}/labels.csv            what is risky in this crowd")
     say(f"  manyhands aggregate {folder}/labels.csv --truth {folder}/truth.csv --out consensus.csv")
+    say(f"  manyhands train {folder}/features.csv {folder}/labels.csv --out model")
     say("  manyhands aggregate --help                your own labels")
+
+
+def _networks(data: "mh.datasets.DigitsDemo", seed: int) -> "mh.aggregation.Comparison | None":
+    """Networks trained on most of the labelled digits and tried on the rest; None without torch."""
+    if importlib.util.find_spec("torch") is None:
+        return None
+    n_items = len(data.features)
+    order = np.random.default_rng(seed).permutation(n_items)
+    test, rest = order[: n_items // 5], np.sort(order[n_items // 5 :])
+    trial = mh.estimators.Trial(
+        data.features[rest], data.crowd.annotations[rest], data.crowd.truth[rest],
+        data.features[test], data.crowd.truth[test],
+    )  # fmt: skip
+    with counting("training networks", len(_TRAINED)) as done:
+        return mh.estimators.compare_training(trial, _TRAINED, seed=seed, done=done)
+
+
+def _tell_networks(networks: "mh.aggregation.Comparison | None") -> None:
+    if networks is None:
+        say("\nTo train networks from these labels: pip install 'manyhands[learn]'")
+        return
+    say("\nA network can learn straight from the disagreement. Four of five digits are trained on")
+    say("with their labels; the others nobody labelled. truth is told the true digits.\n")
+    shown = ("method", "accuracy", "log_loss", "seconds")
+    rows = [[record[name] for name in shown] for record in networks.records()]
+    show_table("Digits that nobody labelled", shown, rows)
+
+
+def _files(data: "mh.datasets.DigitsDemo", out: str) -> list[str]:
+    """The demo's tables in a folder: labels, truth, annotators, and the pixels as features."""
+    files = mh.simulation.write_labels_and_truth(data.crowd, out)
+    features = str(Path(out) / "features.csv")
+    pixels = {f"pixel_{j}": data.features[:, j] for j in range(data.features.shape[1])}
+    mh.io.write_table({"item": data.crowd.annotations.items, **pixels}, features)
+    return [*files, features]
 
 
 def _portraits(

@@ -2,11 +2,14 @@
 
 import functools
 import inspect
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 import typer
+
+from manyhands.core.errors import SettingError
 
 LabelsFile = Annotated[
     str, typer.Argument(metavar="LABELS", help="Table of labels (.csv .tsv .parquet .jsonl), dense "
@@ -58,23 +61,92 @@ class Reading:
         return chosen
 
 
-def takes_reading(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `Reading`, handed to it as one argument `reading`."""
-    signature = inspect.signature(command)
-    options = [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
+@dataclass(frozen=True)
+class Training:
+    """How to train: the options of every command that trains; those left out are the method's."""
+
+    network: Annotated[
+        str | None, typer.Option(help="mlp, logistic or cnn. [default: by the features]")
+    ] = None
+    epochs: Annotated[int | None, typer.Option(help="Passes over the labelled items.")] = None
+    batch_size: Annotated[int | None, typer.Option(help="Items per step.")] = None
+    learning_rate: Annotated[float | None, typer.Option(help="Of the network.")] = None
+    noise_learning_rate: Annotated[float | None, typer.Option(help="Of the noise model.")] = None
+    weight_decay: Annotated[float | None, typer.Option(help="Of the network.")] = None
+    warm_up: Annotated[
+        int | None, typer.Option(help="Epochs on majority labels before the noise model joins.")
+    ] = None
+    clip: Annotated[float | None, typer.Option(help="The longest gradient allowed.")] = None
+    schedule: Annotated[str | None, typer.Option(help="constant or cosine.")] = None
+    sam: Annotated[
+        float | None, typer.Option(help="Radius of sharpness-aware minimisation; 0 is off.")
+    ] = None
+    hold_out: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of labels kept aside; the epoch that foretells them best is kept."
+        ),
+    ] = None
+    patience: Annotated[
+        int | None, typer.Option(help="Epochs without a better one before training ends.")
+    ] = None
+    start: Annotated[
+        str | None, typer.Option(help="own, or consensus: annotators start from Dawid-Skene.")
+    ] = None
+    noise: Annotated[
+        list[str] | None,
+        typer.Option(help="A setting of the noise model, such as omega=0. Repeatable."),
+    ] = None
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto"
+    devices: Annotated[int, typer.Option(help="How many devices, a process each.")] = 1
+    precision: Annotated[str, typer.Option(help="32, or bf16 for mixed precision.")] = "32"
+
+    def settings(self) -> dict[str, Any]:
+        """The arguments of `CrowdClassifier`."""
+        chosen = {field.name: getattr(self, field.name) for field in fields(self)}
+        chosen["noise"] = dict(_setting(text) for text in self.noise) if self.noise else None
+        return chosen
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    if not value:
+        raise SettingError(f"--noise must be NAME=VALUE; got {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def takes(**groups: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of some groups, each handed to it as one argument."""
+
+    def give(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command)
+        options = [
+            inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY,
+                default=field.default, annotation=field.type,
+            )
+            for group in groups.values()
+            for field in fields(group)
+        ]  # fmt: skip
+        own = [each for name, each in signature.parameters.items() if name not in groups]
+
+        @functools.wraps(command)
+        def with_groups(**arguments: Any) -> None:
+            made = {
+                name: group(**{field.name: arguments.pop(field.name) for field in fields(group)})
+                for name, group in groups.items()
+            }
+            command(**arguments, **made)
+
+        with_groups.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own] + options
         )
-        for field in fields(Reading)
-    ]
-    own = [parameter for name, parameter in signature.parameters.items() if name != "reading"]
+        return with_groups
 
-    @functools.wraps(command)
-    def with_reading(**arguments: Any) -> None:
-        reading = Reading(**{field.name: arguments.pop(field.name) for field in fields(Reading)})
-        command(**arguments, reading=reading)
+    return give
 
-    with_reading.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own] + options
-    )
-    return with_reading
+
+takes_reading = takes(reading=Reading)

@@ -4,7 +4,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,6 +38,22 @@ def working(text: str) -> Iterator[None]:
 
     with Console(stderr=True).status(text):
         yield
+
+
+@contextmanager
+def counting(text: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar on standard error for work in equal parts, on a terminal only; call what it gives."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    shown = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
+    with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
+        row = bar.add_task(text, total=total)
+        yield lambda: bar.advance(row)
 
 
 def put_table(columns: Mapping[str, AnyArray], out: str) -> None:
@@ -78,7 +94,7 @@ def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object
 
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     for position, name in enumerate(header):
-        numeric = all(isinstance(row[position], int | float) for row in rows)
+        numeric = all(isinstance(row[position], int | float | None) for row in rows)
         table.add_column(name, justify="right" if numeric else "left", no_wrap=position == 0)
     for row in rows:
         table.add_row(*(_cell(value) for value in row))
@@ -87,6 +103,8 @@ def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object
 
 
 def _cell(value: object) -> str:
+    if value is None:
+        return "-"
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 

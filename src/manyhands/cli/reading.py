@@ -11,6 +11,11 @@ def annotations_from(labels: str, reading: Reading, duplicates: str = "keep") ->
     return mh.read_annotations(labels, duplicates=cast(Any, duplicates), **reading.settings())
 
 
+def features_from(path: str, reading: Reading) -> "mh.io.Features":
+    """The features of a file that goes with a file of labels."""
+    return mh.io.read_features(path, encoding=reading.encoding)
+
+
 def truth_from(path: str, reading: Reading) -> dict[Any, Any]:
     """The truths of a file that goes with a file of labels."""
     return mh.io.read_truth(path, encoding=reading.encoding)

@@ -1,6 +1,17 @@
 """Models that fit and predict by scikit-learn's conventions."""
 
 from manyhands.estimators.classifier import CrowdClassifier
+from manyhands.estimators.comparison import Trial, compare_training, n_runs, scores_of
 from manyhands.estimators.files import load
+from manyhands.estimators.trials import trial_of_corpus, trial_of_files
 
-__all__ = ["CrowdClassifier", "load"]
+__all__ = [
+    "CrowdClassifier",
+    "Trial",
+    "compare_training",
+    "load",
+    "n_runs",
+    "scores_of",
+    "trial_of_corpus",
+    "trial_of_files",
+]

@@ -86,7 +86,7 @@ def _checked_array(features: Any, names: list[str] | None) -> AnyArray:
     with np.errstate(over="ignore"):
         array = np.ascontiguousarray(array, dtype=np.float32)
     _require_finite(np.isfinite(array), array, names)
-    return array
+    return array if array.flags.writeable else array.copy()  # torch takes no read-only memory
 
 
 def _checked_tensor(tensor: Tensor) -> Tensor:

@@ -25,9 +25,10 @@ def write_bundle(
     folder: str | Path, name: str, tensors: Mapping[str, Tensor], header: Mapping[str, Any]
 ) -> None:
     """Write tensors and header; what was there before stays until the new one is complete."""
-    home = Path(folder)
-    home.mkdir(parents=True, exist_ok=True)
-    content = safetensors.torch.save({key: each.contiguous() for key, each in tensors.items()})
+    home = made_folder(folder)
+    for left in [*home.glob(f".{name}-*.safetensors.*"), *home.glob(f".{name}.json.*")]:
+        left.unlink(missing_ok=True)  # by a process that was killed while it wrote
+    content = safetensors.torch.save(_apart(tensors))
     checksum = hashlib.sha256(content).hexdigest()
     weights = f"{name}-{checksum[:12]}.safetensors"
     with whole_file(home / weights) as stream:
@@ -38,6 +39,15 @@ def write_bundle(
     for old in home.glob(f"{name}-*.safetensors"):
         if old.name != weights:
             old.unlink(missing_ok=True)
+
+
+def made_folder(folder: str | Path) -> Path:
+    """The folder, made where it is not there."""
+    home = Path(folder)
+    if home.exists() and not home.is_dir():
+        raise DataError(f"{home}: is a file; name a folder")
+    home.mkdir(parents=True, exist_ok=True)
+    return home
 
 
 def read_header(folder: str | Path, name: str) -> dict[str, Any]:
@@ -65,7 +75,7 @@ def read_bundle(folder: str | Path, name: str) -> tuple[dict[str, Tensor], dict[
     path = Path(folder) / Path(str(header["tensors"])).name
     try:
         content = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         raise DataError(f"{path}: no such file; the {name} is not complete") from None
     if hashlib.sha256(content).hexdigest() != header["sha256"]:
         raise DataError(f"{path}: is truncated or corrupted: its checksum is another")
@@ -73,3 +83,14 @@ def read_bundle(folder: str | Path, name: str) -> tuple[dict[str, Tensor], dict[
         return safetensors.torch.load(content), header
     except SafetensorError as error:
         raise DataError(f"{path}: is not a safetensors file: {error}") from None
+
+
+def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors, each in memory of its own: tied weights share theirs, and no file holds that."""
+    seen: set[int] = set()
+    apart = {}
+    for key, each in tensors.items():
+        shared = each.untyped_storage().data_ptr() in seen
+        seen.add(each.untyped_storage().data_ptr())
+        apart[key] = each.detach().clone().contiguous() if shared else each.contiguous()
+    return apart

@@ -1,7 +1,6 @@
 """Ragged batches for an epoch: items with all the labels they have, held on the device."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -15,17 +14,25 @@ from manyhands.noise import AnnotationBatch
 from manyhands.training.inputs import Inputs
 
 
-@dataclass(frozen=True)
 class CrowdBatch:
     """Some items: their codes, inputs and annotations.
 
-    `weight` corrects the mean over processes: n labels here x processes / n labels of the step.
+    The weights correct the mean over processes: n here x processes / n of the whole step, of
+    `label_weight` for n labels and of `item_weight` for n items. No dataclass, because Fabric
+    rebuilds those.
     """
 
-    items: Tensor
-    inputs: Tensor
-    annotations: AnnotationBatch
-    weight: float = 1.0
+    def __init__(
+        self,
+        items: Tensor,
+        inputs: Tensor,
+        annotations: AnnotationBatch,
+        *,
+        label_weight: float = 1.0,
+        item_weight: float = 1.0,
+    ) -> None:
+        self.items, self.inputs, self.annotations = items, inputs, annotations
+        self.label_weight, self.item_weight = label_weight, item_weight
 
 
 class Crowd:
@@ -53,15 +60,17 @@ class Crowd:
         annotator, label = (self._moved(each[source]) for each in (ann.annotator, ann.label))
         items = self._moved(order)
         for first, last in _even_parts(0, len(order), batch_size):
-            n_step = int(ends[last] - ends[first])
             begin, end = _share(first, last, rank, n_ranks)
             own = slice(int(ends[begin]), int(ends[end]))
+            n_labels = max(int(ends[last] - ends[first]), 1)
             inputs = self.inputs.rows(items[begin:end])
+            seen = inputs if inputs.is_floating_point() else inputs.float()
             yield CrowdBatch(
                 items[begin:end],
                 inputs,
-                AnnotationBatch(position[own] - begin, annotator[own], label[own], inputs),
-                (own.stop - own.start) * n_ranks / max(n_step, 1) if n_ranks > 1 else 1.0,
+                AnnotationBatch(position[own] - begin, annotator[own], label[own], seen),
+                label_weight=(own.stop - own.start) * n_ranks / n_labels,
+                item_weight=(end - begin) * n_ranks / (last - first),
             )
 
     def _moved(self, array: AnyArray) -> Tensor:

@@ -82,6 +82,8 @@ class DatasetInputs(Inputs):
 
     def rows(self, index: Tensor) -> Tensor:
         """See `Inputs.rows`."""
+        if len(index) == 0:
+            return torch.zeros(0, *self.shape, device=self.device)
         stacked: Tensor = default_collate([self._one(i) for i in index.tolist()])
         return stacked.to(self.device, non_blocking=True)
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, ManyhandsError
 from manyhands.noise import NoiseModel, annotation_loss
 from manyhands.training.crowd import CrowdBatch
 
@@ -29,11 +29,11 @@ class Learner(nn.Module):
     def forward(self, batch: CrowdBatch, warming_up: bool = False) -> Tensor:
         """The loss of a batch."""
         logits = self.network(batch.inputs)
+        if len(batch.items) == 0:  # a step of fewer items than processes
+            return logits.sum() * 0.0
         if self.on_targets or warming_up:
-            loss = target_loss(logits, self.targets[batch.items])
-        else:
-            loss = annotation_loss(self.noise, logits, batch.annotations)
-        return loss * batch.weight if batch.weight != 1.0 else loss
+            return target_loss(logits, self.targets[batch.items]) * batch.item_weight
+        return annotation_loss(self.noise, logits, batch.annotations) * batch.label_weight
 
     def log_label(self, batch: CrowdBatch) -> Tensor:
         """Log P of every label of a batch under the model."""
@@ -54,15 +54,16 @@ def target_loss(logits: Tensor, target_bk: Tensor) -> Tensor:
 
 @torch.no_grad()
 def require_logits(network: nn.Module, inputs: Tensor, n_classes: int) -> None:
-    """Refuse a network that does not give one logit per class."""
+    """Refuse a network that does not give one logit per class; warn of one that gives shares."""
     was_training = network.training
     network.eval()
     try:
         logits = network(inputs)
-    except (RuntimeError, TypeError) as error:
+    except ManyhandsError:
+        raise
+    except (IndexError, RuntimeError, TypeError, ValueError) as error:
         raise DataError(
-            f"the network cannot take inputs of shape {tuple(inputs.shape)}: "
-            f"{str(error).splitlines()[0]}"
+            f"the network cannot take inputs of shape {tuple(inputs.shape)}: {_first_line(error)}"
         ) from error
     finally:
         network.train(was_training)
@@ -72,3 +73,8 @@ def require_logits(network: nn.Module, inputs: Tensor, n_classes: int) -> None:
             f"the network gives {got} for {len(inputs)} items where {n_classes} logits each are "
             f"expected; the labels have {n_classes} classes"
         )
+    warn_of_probabilities(logits)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -4,39 +4,55 @@ import importlib.util
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, TextIO
 
 from manyhands.io import whole_file
+from manyhands.training.bundle import made_folder
 
 FILE = "log.jsonl"
 
 
 class EpochLog:
-    """A line per epoch in `log.jsonl`; TensorBoard's files beside it when it is installed."""
+    """A line per epoch in `log.jsonl`; TensorBoard's files beside it when it is installed.
 
-    def __init__(self, folder: str | Path, history: Sequence[dict[str, Any]]) -> None:
-        home = Path(folder)
-        home.mkdir(parents=True, exist_ok=True)
+    Without a folder nothing is written.
+    """
+
+    def __init__(self, folder: str | Path | None, history: Sequence[dict[str, Any]]) -> None:
+        self._stream: TextIO | None = None
+        self._board: Any = None
+        if folder is None:
+            return
+        home = made_folder(folder)
         # Epochs after the checkpoint will be made again: only those before it are kept.
         with whole_file(home / FILE) as stream:
             stream.write("".join(json.dumps(entry) + "\n" for entry in history).encode())
         self._stream = (home / FILE).open("a", encoding="utf-8")
         self._board = _tensorboard(home)
 
+    def __enter__(self) -> "EpochLog":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for each in (self._stream, self._board):
+            if each is not None:
+                each.close()
+
     def write(self, entry: dict[str, Any]) -> None:
         """Add one epoch."""
-        self._stream.write(json.dumps(entry) + "\n")
-        self._stream.flush()
+        if self._stream is not None:
+            self._stream.write(json.dumps(entry) + "\n")
+            self._stream.flush()
         if self._board is not None:
             for name, value in entry.items():
                 if isinstance(value, float):
                     self._board.add_scalar(name, value, entry["epoch"])
-
-    def close(self) -> None:
-        """Everything is on disk."""
-        self._stream.close()
-        if self._board is not None:
-            self._board.close()
 
 
 def _tensorboard(home: Path) -> Any:

@@ -1,9 +1,11 @@
 """The one epoch loop."""
 
+import copy
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,10 @@ from lightning_fabric.strategies.ddp import DDPStrategy
 from torch import Tensor
 
 from manyhands.annotations import Annotations
-from manyhands.core.errors import DataError, SettingError
+from manyhands.core.errors import DataError, ManyhandsError, SettingError
 from manyhands.core.seeds import generator, seed_for
 from manyhands.training.checkpoint import Checkpoint, TrainingState
 from manyhands.training.crowd import Crowd
-from manyhands.training.hold_out import split_labels
 from manyhands.training.inputs import Inputs
 from manyhands.training.learner import Learner
 from manyhands.training.log import EpochLog
@@ -33,6 +34,7 @@ LOOK = 1024  # items at a time where nothing is learnt
 class Job:
     """A learner, its data, and how to train it.
 
+    `held` are labels kept aside, which say how long to train: nothing else may have seen them.
     With a `folder`, checkpoints and the log go there; `identity` tells one run from another.
     """
 
@@ -40,6 +42,7 @@ class Job:
     inputs: Inputs
     annotations: Annotations
     settings: TrainingSettings
+    held: Annotations | None = None
     folder: Path | None = None
     identity: Mapping[str, Any] = field(default_factory=dict)
     resume: bool = False
@@ -69,16 +72,26 @@ def train(job: Job) -> Outcome:
         strategy=several if settings.devices > 1 else "auto",
         precision="bf16-mixed" if settings.precision == "bf16" else "32-true",
     )
-    outcome: Outcome = fabric.launch(_work, job)  # type: ignore[arg-type]
+    # The job goes in with the function: Fabric looks into arguments, and refuses frozen ones.
+    found: Any = fabric.launch(partial(_work, job=job))
+    if isinstance(found, ManyhandsError):
+        raise found
+    outcome = Outcome(*found)
     job.learner.load_state_dict(outcome.weights)
     return outcome
 
 
-def _work(fabric: Fabric, job: Job) -> Outcome:
+def _work(fabric: Fabric, job: Job) -> Any:
+    """The parts of the outcome, or the error that a person is to read: it crosses processes."""
+    if job.settings.devices > 1:  # what was sent lies in memory that all processes share
+        job = replace(job, learner=copy.deepcopy(job.learner))
     cuda = [fabric.device] if fabric.device.type == "cuda" else []
     threads = fitting_threads(job.learner.network, job.inputs.shape, job.settings)
-    with torch.random.fork_rng(devices=cuda), threads:
-        return _Run(fabric, job).whole()
+    try:
+        with torch.random.fork_rng(devices=cuda), threads:
+            return _Run(fabric, job).whole()
+    except ManyhandsError as error:
+        return error
 
 
 class _Run:
@@ -92,30 +105,32 @@ class _Run:
             raise DataError("the network has no parameters to train")
         self.wrapped, *self.optimisers = fabric.setup(self.learner, *made)
         self.step = Stepper(self.learner, self.optimisers, self.settings)
-        labels, held = split_labels(job.annotations, self.settings.hold_out, self.settings.seed)
-        self.crowd = Crowd(job.inputs, labels, fabric.device)
-        self.held = None if held is None else Crowd(job.inputs, held, fabric.device)
+        self.crowd = Crowd(job.inputs, job.annotations, fabric.device)
+        self.held = None if job.held is None else Crowd(job.inputs, job.held, fabric.device)
         self.place = Checkpoint(job.folder, job.identity) if job.folder else None
         self.state = TrainingState()
 
-    def whole(self) -> Outcome:
-        """All epochs, from the start or from a checkpoint."""
+    def whole(self) -> tuple[dict[str, Tensor], int, list[dict[str, Any]]]:
+        """All epochs, from the start or from a checkpoint; the parts of the outcome."""
         if self.job.resume and self.place is not None and self.place.exists():
             self.state = self.place.restore(self.learner, self.optimisers)
         first = self.fabric.is_global_zero
-        log = EpochLog(self.job.folder, self.state.history) if self.job.folder and first else None
-        with EpochBar(self.settings.epochs, self.job.progress and first) as bar:
+        with (
+            EpochLog(self.job.folder if first else None, self.state.history) as log,
+            EpochBar(self.settings.epochs, self.job.progress and first) as bar,
+        ):
             while not self.state.finished:
                 entry = self._epoch(self.state.epoch)
                 self._settle(entry)
-                if log is not None:
-                    log.write(entry)
+                log.write(entry)
                 if self.place is not None and first:
                     self.place.save(self.state, self.learner, self.optimisers)
                 bar.show(entry)
-        if log is not None:
-            log.close()
-        return self._outcome()
+        if self.state.best is not None:
+            self.learner.load_state_dict(self.state.best)
+        portray(self.learner, self.crowd)
+        epoch = self.state.best_epoch or self.state.epoch
+        return _copied(self.learner), epoch, self.state.history
 
     def _epoch(self, epoch: int) -> dict[str, Any]:
         """One pass over the labelled items; what the log says of it."""
@@ -139,12 +154,13 @@ class _Run:
         loss: Any = self.fabric.all_reduce(total / max(n_steps, 1), reduce_op="mean")
         entry = {"epoch": epoch + 1, "loss": float(loss), "warming_up": warming_up}
         if self.held is not None:
-            entry["held_out"] = mean_log_label(self.learner, self.held)
+            # One process decides: batch statistics may differ between them by their share.
+            entry["held_out"] = self.fabric.broadcast(mean_log_label(self.learner, self.held))
         return entry | {"seconds": time.perf_counter() - began}
 
     def _settle(self, entry: dict[str, Any]) -> None:
         """Take note of an epoch: whether it is the best, and whether it was the last."""
-        if not math.isfinite(entry["loss"]):
+        if not math.isfinite(entry["loss"] + entry.get("held_out", 0.0)):
             raise SettingError(
                 f"the loss is not finite after epoch {entry['epoch']}; "
                 "lower learning_rate, clip gradients, or scale the features"
@@ -159,13 +175,6 @@ class _Run:
         waited = state.epoch - (state.best_epoch or state.epoch)
         tired = settings.patience is not None and waited >= settings.patience
         state.finished = tired or state.epoch >= settings.epochs
-
-    def _outcome(self) -> Outcome:
-        if self.state.best is not None:
-            self.learner.load_state_dict(self.state.best)
-        portray(self.learner, self.crowd)
-        weights = _copied(self.learner)
-        return Outcome(weights, self.state.best_epoch or self.state.epoch, self.state.history)
 
 
 @torch.no_grad()

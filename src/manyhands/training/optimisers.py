@@ -22,9 +22,12 @@ def make_optimisers(learner: Learner, settings: TrainingSettings) -> list[torch.
     slower than the rest (`NoiseModel.relative_rates`). The rate a group starts with is its `start`.
     """
     noise_rate = settings.noise_learning_rate or settings.learning_rate
-    dense = [_group(learner.network.parameters(), settings.learning_rate, settings.weight_decay)]
-    sparse: list[dict[str, Any]] = []
     tables = sparse_tables(learner)
+    dense: list[dict[str, Any]] = []
+    sparse: list[dict[str, Any]] = []
+    for own_sparse, made in ((False, dense), (True, sparse)):
+        own = [each for each in learner.network.parameters() if (id(each) in tables) == own_sparse]
+        made.append(_group(own, settings.learning_rate, settings.weight_decay))
     for name, parameter in learner.noise.named_parameters():
         slow = learner.noise.relative_rates.get(name.split(".")[0], 1.0)
         group = _group([parameter], noise_rate * slow, settings.noise_weight_decay)

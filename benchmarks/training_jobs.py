@@ -1,0 +1,240 @@
+"""What a fresh process measures of training; every job gives rows."""
+
+import gc
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.gauges import peak_bytes, resident_bytes
+from benchmarks.training_steps import OURS, LoopRace, Scene, Step, contestants, our_step
+from manyhands.training import Job, TensorInputs, TrainingSettings, train
+from manyhands.training.optimisers import sparse_tables
+from manyhands.training.threads import fitting_threads
+
+Row = dict[str, Any]
+Times = list[float]
+
+_BLOCK_S = 0.1  # about how long steps are timed at a stretch
+_MOST_STEPS = 64  # ... but not more of them than this
+_LEAST_ROUNDS = 3
+_MEMORY_STEPS = 3  # of another tool, after which its memory no longer grows
+
+
+def measure_growth(
+    scene: Row, method: str, settings: Row, sizes: Sequence[int], budget_s: float
+) -> list[Row]:
+    """The time of our step for crowds of several sizes, in turns; ratios are to the first size."""
+    torch.set_num_threads(1)
+    scenes = {n: Scene(**scene | {"n_annotators": n}) for n in sizes}
+    steps = {n: our_step(each, method, **settings) for n, each in scenes.items()}
+    times, others = in_turns(steps, budget_s)
+    about = {"method": method, "settings": settings, "n_classes": scene["n_classes"]}
+    return [
+        {**about, "n_annotators": n, "sparse": _is_sparse(scenes[n], method, settings)}
+        | _summary(times[n], times[sizes[0]], others)
+        for n in sizes
+    ]
+
+
+def measure_beside(scene: Row, layer: str, budget_s: float) -> list[Row]:
+    """The time of a step of every tool that has this layer, in turns; ratios are to ours."""
+    torch.set_num_threads(1)
+    makers = contestants(Scene(**scene), layer)
+    times, others = in_turns({tool: make() for tool, make in makers.items()}, budget_s)
+    return [
+        {"tool": tool, "layer": layer, **scene} | _summary(times[tool], times[OURS], others)
+        for tool in makers
+    ]
+
+
+def measure_memory(scene: Row, tool: str, method: str) -> list[Row]:
+    """The peak of this process: ours trains an epoch, others make a few steps on the same data."""
+    torch.set_num_threads(1)
+    size = Scene(**scene)
+    row = {"tool": tool, "method": method, **scene}
+    if tool == OURS:
+        settings = TrainingSettings(epochs=1, batch_size=size.batch_size)
+        inputs, annotations = TensorInputs(size.inputs()), size.annotations()
+        row["baseline_bytes"] = resident_bytes()
+        learner = size.learner(method, annotations, settings)
+        train(Job(learner, inputs, annotations, settings, progress=False))
+    else:
+        step = contestants(size, method)[tool]()
+        for number in range(_MEMORY_STEPS):
+            step(number)
+    return [row | {"peak_bytes": peak_bytes()}]
+
+
+def measure_loop(
+    scene: Row, method: str, epochs: int, labels_each: float, repeats: int
+) -> list[Row]:
+    """Whole runs of `train` and of a bare loop in turns, after one of each to warm up."""
+    torch.set_num_threads(1)
+    race = LoopRace(Scene(**scene), method, epochs, labels_each)
+    bare, whole, only_epochs = [], [], []
+    with _others() as others:
+        for repeat in range(repeats + 1):
+            learner = race.learner()
+            seconds, losses = _timed(lambda learner=learner: race.bare(learner))
+            learner = race.learner()
+            our_s, history = _timed(lambda learner=learner: race.ours(learner))
+            assert abs(history[-1]["loss"] - losses[-1]) < 1e-4, "the two do the same"
+            if repeat:
+                bare.append(seconds)
+                whole.append(our_s)
+                only_epochs.append(sum(entry["seconds"] for entry in history))
+    about = {"method": method, "epochs": epochs, "n_labels": race.annotations.n_annotations}
+    parts = {"bare": bare, "epochs": only_epochs, "whole": whole}
+    return [
+        {**about, **scene, "part": part} | _summary(times, bare, others[0])
+        for part, times in parts.items()
+    ]
+
+
+def measure_threads(scene: Row, method: str, budget_s: float) -> list[Row]:
+    """Our step with one thread and with two, while the other cores are idle, and while not."""
+    size = Scene(**scene)
+    step = our_step(size, method)
+    settings = TrainingSettings(batch_size=size.batch_size)
+    torch.set_num_threads(2)
+    with fitting_threads(size.network(), (size.n_features,), settings):
+        chosen = torch.get_num_threads()
+    cases = [(busy, threads) for busy in (False, True) for threads in (1, 2)]
+    with _spinning() as spin:
+
+        def prepare(case: tuple[bool, int]) -> None:
+            spin(case[0])
+            torch.set_num_threads(case[1])
+
+        times, _ = in_turns(dict.fromkeys(cases, step), budget_s, prepare)
+    about = {"method": method, "chosen": chosen, **scene}
+    return [
+        {**about, "busy": busy, "threads": threads}
+        | _summary(times[busy, threads], times[busy, 1], None)
+        for busy, threads in cases
+    ]
+
+
+JOBS: dict[str, Callable[..., list[Row]]] = {
+    "growth": measure_growth,
+    "beside": measure_beside,
+    "memory": measure_memory,
+    "loop": measure_loop,
+    "threads": measure_threads,
+}
+
+
+def do_job(kind: str, request: Row) -> list[Row]:
+    """The rows of a job, each told what it is."""
+    return [{"kind": kind, "status": "ok", **row} for row in JOBS[kind](**request)]
+
+
+def in_turns(
+    steps: Mapping[Any, Step], budget_s: float, prepare: Callable[[Any], None] = lambda _: None
+) -> tuple[dict[Any, Times], float]:
+    """Seconds per step of each, block after block, and how many cores others kept busy meanwhile.
+
+    The first step of a block is not timed: it finds what the others left in the caches.
+    """
+    at = dict.fromkeys(steps, 0)
+    times: dict[Any, Times] = {key: [] for key in steps}
+
+    def block(key: Any, n_steps: int) -> float:
+        first, at[key] = at[key], at[key] + n_steps + 1
+        steps[key](first)
+        begin = time.perf_counter()
+        for number in range(first + 1, first + n_steps + 1):
+            steps[key](number)
+        return (time.perf_counter() - begin) / n_steps
+
+    sizes = {}
+    for key in steps:
+        prepare(key)
+        sizes[key] = max(1, min(_MOST_STEPS, round(_BLOCK_S / block(key, 2))))
+    gc.collect()
+    gc.freeze()
+    begin, n_rounds = time.perf_counter(), 0
+    with _others() as others:
+        while n_rounds < _LEAST_ROUNDS or time.perf_counter() - begin < budget_s:
+            for key in steps:
+                prepare(key)
+                times[key].append(block(key, sizes[key]))
+            n_rounds += 1
+    gc.unfreeze()
+    return times, others[0]
+
+
+def _summary(times: Times, base: Times, others: float | None) -> Row:
+    """Least and median, alone and as ratios to what was timed in the same rounds."""
+    return {
+        "least_s": min(times),
+        "median_s": statistics.median(times),
+        "least_ratio": min(times) / min(base),
+        "median_ratio": statistics.median(a / b for a, b in zip(times, base, strict=True)),
+        "rounds": len(times),
+        "others": others,
+    }
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    gc.collect()
+    begin = time.perf_counter()
+    given = work()
+    return time.perf_counter() - begin, given
+
+
+def _is_sparse(scene: Scene, method: str, settings: Row) -> bool:
+    """What is chosen for a crowd of this size; one item is enough to see it."""
+    small = replace(scene, n_items=1)
+    learner = small.learner(method, small.annotations(), TrainingSettings(**settings))
+    return bool(sparse_tables(learner))
+
+
+@contextmanager
+def _others() -> Iterator[list[float | None]]:
+    """How many cores other programs kept busy meanwhile, once it is over; None where unknown."""
+    told: list[float | None] = [None]
+    begin = time.perf_counter(), time.process_time(), _busy_s()
+    yield told
+    wall = time.perf_counter() - begin[0]
+    busy = _busy_s()
+    if busy is not None and begin[2] is not None:
+        told[0] = max(0.0, (busy - begin[2] - time.process_time() + begin[1]) / wall)
+
+
+def _busy_s() -> float | None:
+    """Seconds that all cores together have worked since the machine was started."""
+    path = Path("/proc/stat")
+    if not path.exists():
+        return None
+    user, nice, system, _, _, irq, soft_irq, *_ = map(int, path.read_text().split()[1:9])
+    return (user + nice + system + irq + soft_irq) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def _spinning() -> Iterator[Callable[[bool], None]]:
+    """A switch for programs that keep all cores but one busy."""
+    n_others = max(1, len(os.sched_getaffinity(0)) - 1)
+    command = [sys.executable, "-c", "while True: pass"]
+    running = [subprocess.Popen(command) for _ in range(n_others)]
+
+    def spin(wanted: bool) -> None:
+        for each in running:
+            each.send_signal(signal.SIGCONT if wanted else signal.SIGSTOP)
+
+    try:
+        yield spin
+    finally:
+        for each in running:
+            each.kill()
+            each.wait()
