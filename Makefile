@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types tests docs bench clean
+.PHONY: demo test lint types tests docs bench bench-training clean
 
 demo: $(READY)
 	$(BIN)/manyhands demo
@@ -26,6 +26,9 @@ docs: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.aggregation --out docs/benchmarks.md
+
+bench-training: $(READY)
+	$(BIN)/python -m benchmarks.training --out docs/training-speed.md
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -16,13 +16,35 @@ from typing import Any
 import torch
 
 from benchmarks.gauges import peak_bytes, resident_bytes
-from benchmarks.training_steps import OURS, LoopRace, Scene, Step, contestants, our_step
+from benchmarks.machine import machine_facts
+from benchmarks.training_steps import (
+    OUR_DEFAULTS,
+    OURS,
+    LoopRace,
+    Scene,
+    Step,
+    contestants,
+    our_step,
+)
 from manyhands.training import Job, TensorInputs, TrainingSettings, train
 from manyhands.training.optimisers import sparse_tables
-from manyhands.training.threads import fitting_threads
 
 Row = dict[str, Any]
-Times = list[float]
+
+
+class Times(list[tuple[float, float]]):
+    """Seconds by the clock and of the processor, for every time something was done."""
+
+    @property
+    def walls(self) -> list[float]:
+        """Seconds by the clock."""
+        return [wall for wall, _ in self]
+
+    @property
+    def least_cpu(self) -> float:
+        """The least seconds of the processor."""
+        return min(cpu for _, cpu in self)
+
 
 _BLOCK_S = 0.1  # about how long steps are timed at a stretch
 _MOST_STEPS = 64  # ... but not more of them than this
@@ -61,12 +83,13 @@ def measure_memory(scene: Row, tool: str, method: str) -> list[Row]:
     """The peak of this process: ours trains an epoch, others make a few steps on the same data."""
     torch.set_num_threads(1)
     size = Scene(**scene)
-    row = {"tool": tool, "method": method, **scene}
-    if tool == OURS:
+    row: Row = {"tool": tool, "method": method, **scene}
+    if tool in {OURS, OUR_DEFAULTS}:
         settings = TrainingSettings(epochs=1, batch_size=size.batch_size)
         inputs, annotations = TensorInputs(size.inputs()), size.annotations()
         row["baseline_bytes"] = resident_bytes()
-        learner = size.learner(method, annotations, settings)
+        learner = size.learner(method, annotations, settings, as_published=tool == OURS)
+        row["made_bytes"] = peak_bytes()
         train(Job(learner, inputs, annotations, settings, progress=False))
     else:
         step = contestants(size, method)[tool]()
@@ -81,22 +104,20 @@ def measure_loop(
     """Whole runs of `train` and of a bare loop in turns, after one of each to warm up."""
     torch.set_num_threads(1)
     race = LoopRace(Scene(**scene), method, epochs, labels_each)
-    bare, whole, only_epochs = [], [], []
+    parts = {"bare": Times(), "epochs": Times(), "whole": Times()}
     with _others() as others:
         for repeat in range(repeats + 1):
-            learner = race.learner()
-            seconds, losses = _timed(lambda learner=learner: race.bare(learner))
-            learner = race.learner()
-            our_s, history = _timed(lambda learner=learner: race.ours(learner))
+            bare, losses = _clocked(race.bare, race.learner())
+            whole, history = _clocked(race.ours, race.learner())
             assert abs(history[-1]["loss"] - losses[-1]) < 1e-4, "the two do the same"
+            in_epochs = sum(entry["seconds"] for entry in history)
             if repeat:
-                bare.append(seconds)
-                whole.append(our_s)
-                only_epochs.append(sum(entry["seconds"] for entry in history))
+                parts["bare"].append(bare)
+                parts["epochs"].append((in_epochs, whole[1] * in_epochs / whole[0]))
+                parts["whole"].append(whole)
     about = {"method": method, "epochs": epochs, "n_labels": race.annotations.n_annotations}
-    parts = {"bare": bare, "epochs": only_epochs, "whole": whole}
     return [
-        {**about, **scene, "part": part} | _summary(times, bare, others[0])
+        {**about, **scene, "part": part} | _summary(times, parts["bare"], others[0])
         for part, times in parts.items()
     ]
 
@@ -104,11 +125,9 @@ def measure_loop(
 def measure_threads(scene: Row, method: str, budget_s: float) -> list[Row]:
     """Our step with one thread and with two, while the other cores are idle, and while not."""
     size = Scene(**scene)
-    step = our_step(size, method)
-    settings = TrainingSettings(batch_size=size.batch_size)
     torch.set_num_threads(2)
-    with fitting_threads(size.network(), (size.n_features,), settings):
-        chosen = torch.get_num_threads()
+    chosen = _chosen_threads(size, method)
+    step = our_step(size, method)
     cases = [(busy, threads) for busy in (False, True) for threads in (1, 2)]
     with _spinning() as spin:
 
@@ -141,26 +160,27 @@ def do_job(kind: str, request: Row) -> list[Row]:
 
 def in_turns(
     steps: Mapping[Any, Step], budget_s: float, prepare: Callable[[Any], None] = lambda _: None
-) -> tuple[dict[Any, Times], float]:
+) -> tuple[dict[Any, Times], float | None]:
     """Seconds per step of each, block after block, and how many cores others kept busy meanwhile.
 
     The first step of a block is not timed: it finds what the others left in the caches.
     """
     at = dict.fromkeys(steps, 0)
-    times: dict[Any, Times] = {key: [] for key in steps}
+    times = {key: Times() for key in steps}
 
-    def block(key: Any, n_steps: int) -> float:
+    def block(key: Any, n_steps: int) -> tuple[float, float]:
         first, at[key] = at[key], at[key] + n_steps + 1
         steps[key](first)
-        begin = time.perf_counter()
+        begin = time.perf_counter(), time.process_time()
         for number in range(first + 1, first + n_steps + 1):
             steps[key](number)
-        return (time.perf_counter() - begin) / n_steps
+        wall, cpu = time.perf_counter() - begin[0], time.process_time() - begin[1]
+        return wall / n_steps, cpu / n_steps
 
     sizes = {}
     for key in steps:
         prepare(key)
-        sizes[key] = max(1, min(_MOST_STEPS, round(_BLOCK_S / block(key, 2))))
+        sizes[key] = max(1, min(_MOST_STEPS, round(_BLOCK_S / block(key, 2)[0])))
     gc.collect()
     gc.freeze()
     begin, n_rounds = time.perf_counter(), 0
@@ -176,27 +196,43 @@ def in_turns(
 
 def _summary(times: Times, base: Times, others: float | None) -> Row:
     """Least and median, alone and as ratios to what was timed in the same rounds."""
+    pairs = zip(times.walls, base.walls, strict=True)
     return {
-        "least_s": min(times),
-        "median_s": statistics.median(times),
-        "least_ratio": min(times) / min(base),
-        "median_ratio": statistics.median(a / b for a, b in zip(times, base, strict=True)),
+        "least_s": min(times.walls),
+        "median_s": statistics.median(times.walls),
+        "cpu_s": times.least_cpu,
+        "least_ratio": min(times.walls) / min(base.walls),
+        "median_ratio": statistics.median(one / other for one, other in pairs),
+        "cpu_ratio": times.least_cpu / base.least_cpu,
         "rounds": len(times),
         "others": others,
     }
 
 
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+def _clocked(work: Callable[[Any], Any], given: Any) -> tuple[tuple[float, float], Any]:
+    """Seconds by the clock and of the processor that a call takes, and what it gives."""
     gc.collect()
-    begin = time.perf_counter()
-    given = work()
-    return time.perf_counter() - begin, given
+    begin = time.perf_counter(), time.process_time()
+    made = work(given)
+    return (time.perf_counter() - begin[0], time.process_time() - begin[1]), made
+
+
+def _chosen_threads(scene: Scene, method: str) -> int:
+    """How many threads `train` gives the network by default."""
+    small = replace(scene, n_items=scene.batch_size)
+    settings = TrainingSettings(epochs=1, batch_size=scene.batch_size)
+    annotations, seen = small.annotations(), []
+    learner = small.learner(method, annotations, settings)
+    learner.network.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
+    train(Job(learner, TensorInputs(small.inputs()), annotations, settings, progress=False))
+    return int(seen[0])
 
 
 def _is_sparse(scene: Scene, method: str, settings: Row) -> bool:
     """What is chosen for a crowd of this size; one item is enough to see it."""
     small = replace(scene, n_items=1)
-    learner = small.learner(method, small.annotations(), TrainingSettings(**settings))
+    chosen = {name: value for name, value in settings.items() if name != "as_published"}
+    learner = small.learner(method, small.annotations(), TrainingSettings(**chosen))
     return bool(sparse_tables(learner))
 
 
@@ -224,7 +260,7 @@ def _busy_s() -> float | None:
 @contextmanager
 def _spinning() -> Iterator[Callable[[bool], None]]:
     """A switch for programs that keep all cores but one busy."""
-    n_others = max(1, len(os.sched_getaffinity(0)) - 1)
+    n_others = max(1, machine_facts()["cores"] - 1)
     command = [sys.executable, "-c", "while True: pass"]
     running = [subprocess.Popen(command) for _ in range(n_others)]
 

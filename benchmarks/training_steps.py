@@ -1,7 +1,7 @@
 """Training steps to be timed on the same labels: ours, crowd-kit's, and the dense public design.
 
 A step is a function of its number: it takes the batch of that number, in turn, makes forward and
-backward pass and lets the optimiser work. Batches are made beforehand on every side.
+backward pass, lets the optimiser work and gives the loss. Batches are made beforehand by all.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,6 +21,7 @@ from manyhands.training import (
     METHODS,
     Crowd,
     CrowdBatch,
+    EndToEnd,
     Job,
     Learner,
     Problem,
@@ -30,14 +31,15 @@ from manyhands.training import (
 )
 from manyhands.training.optimisers import Stepper, make_optimisers
 
-OURS = "manyhands"
+OURS, OUR_DEFAULTS = "manyhands", "manyhands, its defaults"
 AS_DOCUMENTED, ONCE_PER_ITEM = "crowd-kit", "crowd-kit, at its best"
 DENSE = "dense design"
 
 LABELS_EACH = 3
 LEARNING_RATE = 1e-3
+AS_PUBLISHED = {"pull": 0.0}  # noise models without the prior around a consensus
 
-Step = Callable[[int], object]
+Step = Callable[[int], Tensor]
 
 _DENSE_BYTES = 200_000_000  # what dense batches of labels may take together
 
@@ -72,13 +74,27 @@ class Scene:
         who = np.resize(rng.permutation(self.n_annotators), n_labels)
         said = rng.integers(self.n_classes, size=n_labels)
         item = np.repeat(np.arange(self.n_items), rng.permutation(counts))
-        names = {"annotators": range(self.n_annotators), "classes": range(self.n_classes)}
-        return Annotations.from_arrays(item, who, said, **names)
+        people, classes = range(self.n_annotators), range(self.n_classes)
+        return Annotations.from_arrays(item, who, said, annotators=people, classes=classes)
 
-    def learner(self, method: str, annotations: Annotations, settings: TrainingSettings) -> Learner:
-        """What `CrowdClassifier` would train: it leaves the choice of sparse tables to the same."""
+    def learner(
+        self,
+        method: str,
+        annotations: Annotations,
+        settings: TrainingSettings,
+        *,
+        as_published: bool = False,
+    ) -> Learner:
+        """What `CrowdClassifier` would train: it leaves the choice of sparse tables to the same.
+
+        A noise model as published starts by itself and is not drawn towards its start.
+        """
+        made = METHODS[method]
+        if as_published:
+            assert isinstance(made, EndToEnd), "only noise models are published"
+            made = made.with_settings(AS_PUBLISHED, "own")
         problem = Problem(annotations=annotations, shape=(self.n_features,))
-        return METHODS[method].learner(self.network(), problem, settings)
+        return made.learner(self.network(), problem, settings)
 
     def batches(self) -> list[CrowdBatch]:
         """All items once, in random order."""
@@ -87,20 +103,20 @@ class Scene:
         return list(crowd.batches(order, self.batch_size))
 
 
-def our_step(scene: Scene, method: str, **settings: Any) -> Step:
+def our_step(scene: Scene, method: str, *, as_published: bool = False, **settings: Any) -> Step:
     """A step as the loop of manyhands makes it."""
     chosen = TrainingSettings(batch_size=scene.batch_size, **settings)
-    learner = scene.learner(method, scene.annotations(), chosen).train()
+    learner = scene.learner(method, scene.annotations(), chosen, as_published=as_published).train()
     make_step = Stepper(learner, make_optimisers(learner, chosen), chosen)
     batches = scene.batches()
 
-    def step(number: int) -> None:
+    def step(number: int) -> Tensor:
         def backward() -> Tensor:
             loss: Tensor = learner(batches[number % len(batches)])
             loss.backward()
             return loss.detach()
 
-        make_step(backward)
+        return make_step(backward)
 
     return step
 
@@ -120,7 +136,7 @@ def crowd_kit_step(scene: Scene, layer: str, *, at_its_best: bool = False) -> St
     batches = scene.batches()
     body, head = network.layers[:-1], network.layers[-1]
 
-    def step(number: int) -> None:
+    def step(number: int) -> Tensor:
         batch = batches[number % len(batches)]
         given = batch.annotations
         optimiser.zero_grad()
@@ -129,8 +145,10 @@ def crowd_kit_step(scene: Scene, layer: str, *, at_its_best: bool = False) -> St
         if at_its_best:
             hidden, logits = hidden[given.row], logits[given.row]
         seen = (hidden, logits) if layer == "conal" else (logits,)
-        functional.cross_entropy(made(*seen, given.annotator), given.label).backward()
+        loss = functional.cross_entropy(made(*seen, given.annotator), given.label)
+        loss.backward()
         optimiser.step()
+        return loss.detach()
 
     return step
 
@@ -158,13 +176,15 @@ def dense_step(scene: Scene) -> Step:
     optimiser = torch.optim.Adam([*network.parameters(), matrix_alk], lr=LEARNING_RATE)
     tables = _dense_labels(scene)
 
-    def step(number: int) -> None:
+    def step(number: int) -> Tensor:
         inputs, label_ba = tables[number % len(tables)]
         optimiser.zero_grad()
         f_bk = network(inputs).softmax(dim=-1)
         logits_bla = torch.einsum("alk,bk->bla", matrix_alk, f_bk)
-        functional.cross_entropy(logits_bla, label_ba, ignore_index=-1).backward()
+        loss = functional.cross_entropy(logits_bla, label_ba, ignore_index=-1)
+        loss.backward()
         optimiser.step()
+        return loss.detach()
 
     return step
 
@@ -183,7 +203,8 @@ def _dense_labels(scene: Scene) -> list[tuple[Tensor, Tensor]]:
 def contestants(scene: Scene, layer: str) -> dict[str, Callable[[], Step]]:
     """Makers of a step of every tool that has this layer."""
     found: dict[str, Callable[[], Step]] = {
-        OURS: lambda: our_step(scene, layer),
+        OURS: lambda: our_step(scene, layer, as_published=True),
+        OUR_DEFAULTS: lambda: our_step(scene, layer),
         AS_DOCUMENTED: lambda: crowd_kit_step(scene, layer),
         ONCE_PER_ITEM: lambda: crowd_kit_step(scene, layer, at_its_best=True),
     }
@@ -222,7 +243,7 @@ class LoopRace:
             total = torch.zeros(())
             for items, row, annotator, label in batches:
                 optimiser.zero_grad()
-                x = self.inputs[items]
+                x = self.inputs.index_select(0, items)
                 batch = AnnotationBatch(row, annotator, label, x)
                 loss = annotation_loss(noise, network(x), batch)
                 loss.backward()

@@ -49,11 +49,23 @@ def test_the_readme_example_runs(tmp_path, monkeypatch):
         mh.io.write_annotations(
             mh.Annotations.from_arrays(item, people, label), tmp_path / f"{name}.csv"
         )
+    features = {"item": [f"img{i}" for i in range(40)], "size": rng.normal(size=40)}
+    mh.io.write_table(features | {"hue": rng.normal(size=40)}, tmp_path / "features.csv")
     names = {}
     for language, text in blocks("README.md"):
         assert language == "python"
         exec(compile(text, "README.md", "exec"), names)
     assert names["c"].annotations.n_items == 40
+    assert names["clf"].predict_proba(names["X"]).shape == (40, 2)
+
+
+def test_the_page_of_training_methods_is_made_from_the_table():
+    sys.path.insert(0, str(HOME / "docs"))
+    try:
+        from method_table import PAGE, page
+    finally:
+        sys.path.pop(0)
+    assert PAGE.read_text() == page(), "python docs/method_table.py makes it anew"
 
 
 # What Lightning warns of here is its own affair or the machine's, never the example's:

@@ -5,7 +5,15 @@ import pytest
 import torch
 
 from manyhands.core.errors import SettingError
-from manyhands.noise import CoNAL, CoNALGroups, CrowdLayer, SoftmaxCrowdLayer, SpeeLFC, TraceReg
+from manyhands.noise import (
+    CoNAL,
+    CoNALGroups,
+    CrowdLayer,
+    OverCrowdLayer,
+    SoftmaxCrowdLayer,
+    SpeeLFC,
+    TraceReg,
+)
 from manyhands.simulation.behaviours import confused
 
 A, K, D = 6, 4, 3
@@ -16,6 +24,7 @@ PULLED = {
     "crowd-layer-mw": lambda **s: CrowdLayer(A, K, kind="MW", **s),
     "softmax-crowd-layer": lambda **s: SoftmaxCrowdLayer(A, K, **s),
     "speelfc": lambda **s: SpeeLFC(A, K, **s),
+    "crowd-layer-over": lambda **s: OverCrowdLayer(A, K, **s),
     "trace-reg": lambda **s: TraceReg(A, K, strength=0.0, **s),
     "conal": lambda **s: CoNAL(A, K, n_features=D, strength=0.0, **s),
     "conal-groups": lambda **s: CoNALGroups(A, K, n_features=D, strength=0.0, **s),
@@ -39,20 +48,38 @@ def test_a_pull_is_nothing_at_the_start_and_draws_towards_it(pulled):
     layer = pulled(pull=2.0).double()
     assert layer.penalty().item() == 0.0
     assert layer.start_from(a_crowd()).penalty().item() == 0.0
-    [table] = annotator_tables(layer)
+    table = annotator_tables(layer)[0]
     with torch.no_grad():
         table.weight[1] += 0.5
     n_cells = table.weight.shape[1]
-    assert layer.penalty().item() == pytest.approx(2.0 * 0.25 * n_cells / A)
+    assert layer.penalty().item() == pytest.approx(2.0 / 2 * 0.25 * n_cells / A)
     who = torch.tensor([4, 1, 1, 4])
-    assert layer.penalty(who).item() == pytest.approx(2.0 * 0.25 * n_cells / 2)
+    assert layer.penalty(who).item() == pytest.approx(2.0 / 2 * 0.25 * n_cells * 2 / 4)
     assert layer.penalty(torch.tensor([0, 3])).item() == 0.0
+
+
+def test_the_pull_of_batches_adds_up_to_the_prior_over_all_labels(pulled):
+    labels_a = np.array([5, 1, 2, 8, 1, 3])
+    layer = pulled(pull=2.0).double().start_from(a_crowd()).count_labels(labels_a)
+    with torch.no_grad():
+        for table in annotator_tables(layer):
+            table.weight.add_(torch.randn_like(table.weight))
+    everyone = torch.from_numpy(
+        np.random.default_rng(0).permutation(np.repeat(np.arange(A), labels_a))
+    )
+    batches = everyone.split([4, 7, 9])
+    mean = sum(len(some) * layer.penalty(some) for some in batches) / len(everyone)
+    assert mean.item() == pytest.approx(layer.penalty().item())
+    off = sum(
+        (table.weight - table.start).square().sum().item() for table in annotator_tables(layer)
+    )
+    assert layer.penalty().item() == pytest.approx(2.0 / 2 * off / labels_a.sum())
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_pull_touches_the_annotators_of_the_batch_only(pulled, sparse):
     layer = pulled(pull=2.0, sparse=sparse).double().start_from(a_crowd())
-    [table] = annotator_tables(layer)
+    table = annotator_tables(layer)[0]
     with torch.no_grad():
         table.weight.add_(1.0)
     layer.penalty(torch.tensor([4, 1, 1])).backward()
@@ -62,7 +89,7 @@ def test_a_pull_touches_the_annotators_of_the_batch_only(pulled, sparse):
         assert set(gradient.coalesce().indices()[0].tolist()) == {1, 4}
         gradient = gradient.to_dense()
     expected = torch.zeros_like(gradient)
-    expected[[1, 4]] = 2.0 * 2.0 * 1.0 / 2
+    expected[1], expected[4] = 2.0 * 2 / 3, 2.0 / 3
     torch.testing.assert_close(gradient, expected)
 
 

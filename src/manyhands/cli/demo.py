@@ -66,14 +66,14 @@ def demo(
 
 
 def _networks(data: "mh.datasets.DigitsDemo", seed: int) -> "mh.aggregation.Comparison | None":
-    """Networks trained on most of the labelled digits and tried on the rest; None without torch."""
+    """Networks trained on a third of the digits and tried on the others; None without torch."""
     if importlib.util.find_spec("torch") is None:
         return None
     n_items = len(data.features)
     order = np.random.default_rng(seed).permutation(n_items)
-    test, rest = order[: n_items // 5], np.sort(order[n_items // 5 :])
+    seen, test = np.sort(order[: n_items // 3]), order[n_items // 3 :]
     trial = mh.estimators.Trial(
-        data.features[rest], data.crowd.annotations[rest], data.crowd.truth[rest],
+        data.features[seen], data.crowd.annotations[seen], data.crowd.truth[seen],
         data.features[test], data.crowd.truth[test],
     )  # fmt: skip
     with counting("training networks", len(_TRAINED)) as done:
@@ -84,11 +84,11 @@ def _tell_networks(networks: "mh.aggregation.Comparison | None") -> None:
     if networks is None:
         say("\nTo train networks from these labels: pip install 'manyhands[learn]'")
         return
-    say("\nA network can learn straight from the disagreement. Four of five digits are trained on")
-    say("with their labels; the others nobody labelled. truth is told the true digits.\n")
+    say("\nA network can learn straight from the disagreement. Here a third of the digits is")
+    say("trained on with its labels, the others are new to it. truth is told the true digits.\n")
     shown = ("method", "accuracy", "log_loss", "seconds")
     rows = [[record[name] for name in shown] for record in networks.records()]
-    show_table("Digits that nobody labelled", shown, rows)
+    show_table("How well a network finds new digits", shown, rows)
 
 
 def _files(data: "mh.datasets.DigitsDemo", out: str) -> list[str]:

@@ -87,6 +87,13 @@ class Training:
             help="Share of labels kept aside; the epoch that foretells them best is kept."
         ),
     ] = None
+    refit: Annotated[
+        bool | None,
+        typer.Option(help="Once the best epoch is known, train anew on all labels."),
+    ] = None
+    scale: Annotated[str, typer.Option(help="Size of features: auto, rms, standard or none.")] = (
+        "auto"
+    )
     patience: Annotated[
         int | None, typer.Option(help="Epochs without a better one before training ends.")
     ] = None

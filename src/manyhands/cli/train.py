@@ -94,7 +94,7 @@ def _tell(
         "epochs": last["epoch"],
         "kept_epoch": model.epoch_,
         "loss": last["loss"],
-        "held_out": last.get("held_out"),
+        "searched_epochs": len(model.search_history_),
         "model": out,
     }
     scores = {}
@@ -108,8 +108,8 @@ def _tell(
         f"{method}: {ann.n_annotations} labels of {ann.n_items} items by {ann.n_annotators} "
         f"annotators, {last['epoch']} epochs, loss {last['loss']:.4f}"
     )
-    if "held_out" in last:
-        say(f"kept epoch {model.epoch_}, under which held-out labels are most probable")
+    if model.search_history_ or "held_out" in last:
+        say(f"epoch {model.epoch_} is the one under which labels kept aside are most probable")
     for name, score in scores.items():
         say(f"{name} {score:.4f}")
     say(f"model in {out}: manyhands predict {out} FEATURES --out predictions.csv")

@@ -1,7 +1,7 @@
 """A classifier trained straight from the disagreeing labels of a crowd."""
 
-import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -10,40 +10,36 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
 
 from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations, Vocabulary, in_codes_of
 from manyhands.annotations.frames import make_frame
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, SettingError
-from manyhands.core.seeds import seed_for
 from manyhands.estimators.alignment import (
     aligned,
     require_annotations,
     require_learnable,
     truth_codes,
 )
-from manyhands.estimators.features import as_inputs, feature_names, inputs_like
-from manyhands.estimators.identity import identity_of
+from manyhands.estimators.features import as_inputs, feature_names, require_like
+from manyhands.estimators.fitting import Fitting
+from manyhands.estimators.new_network import Network, takes_codes
 from manyhands.estimators.posterior import NetworkPosterior, joint_posterior
-from manyhands.networks import NETWORKS, default_network
+from manyhands.estimators.scaling import fit_scaling
 from manyhands.training import (
     METHODS,
     Crowd,
     EndToEnd,
     Inputs,
-    Job,
     Learner,
     Method,
     Problem,
     TrainingSettings,
+    fitting_threads,
     mean_log_label,
-    require_logits,
-    train,
 )
 
-Network = str | nn.Module | Callable[[tuple[int, ...], int], nn.Module]
 _AT_ONCE = 1024  # items predicted at a time
 
 
@@ -66,7 +62,10 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         settings of the noise model, such as {"omega": 0.0} for conal.
     start:
         "own" for the noise model's own start, "consensus" to start it from the portraits of a
-        Dawid-Skene consensus.
+        Dawid-Skene consensus; None is the method's default.
+    scale:
+        how features are brought to size: "rms", "standard", "none", or "auto", which chooses by
+        the features and leaves those for a network of your own as they are.
     checkpoint:
         a folder for checkpoints and the log; `fit(..., resume=True)` goes on from there.
     progress:
@@ -88,6 +87,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         noise: Mapping[str, Any] | None = None,
         start: str | None = None,
+        scale: str = "auto",
         epochs: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
@@ -100,6 +100,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sam: float | None = None,
         hold_out: float | None = None,
         patience: int | None = None,
+        refit: bool | None = None,
         sparse: bool | None = None,
         device: str = "auto",
         devices: int = 1,
@@ -113,6 +114,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.method = method
         self.noise = noise
         self.start = start
+        self.scale = scale
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -125,6 +127,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.sam = sam
         self.hold_out = hold_out
         self.patience = patience
+        self.refit = refit
         self.sparse = sparse
         self.device = device
         self.devices = devices
@@ -149,31 +152,22 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `truth` is only for the method "truth": the class of every item. `resume` goes on from the
         checkpoint there is.
         """
-        inputs = as_inputs(X)
+        if resume and self.checkpoint is None:
+            raise SettingError("checkpoint must be a folder to resume from; got None")
+        inputs = as_inputs(X, keep_codes=takes_codes(self.network))
         ann = aligned(require_annotations(y), len(inputs), X_items)
         require_learnable(ann)
         method = self._method()
-        settings = self._settings(method)
+        settings = self._settings(method, ann)
+        self.scaling_ = fit_scaling(inputs, self._scale())
+        inputs = inputs if self.scaling_ is None else self.scaling_.apply(inputs)
         problem = Problem(annotations=ann, shape=inputs.shape, truth=truth_codes(truth, ann))
-        learner = self._learner(method, problem, inputs, settings)
-        if resume and self.checkpoint is None:
-            raise SettingError("checkpoint must be a folder to resume from; got None")
-        outcome = train(
-            Job(
-                learner,
-                inputs,
-                ann,
-                settings,
-                folder=None if self.checkpoint is None else Path(self.checkpoint),
-                identity=identity_of(self, learner, inputs, ann, settings),
-                resume=resume,
-                progress=self.progress,
-            )
-        )
+        learner, outcome = Fitting(self, method, inputs, settings, resume).run(problem)
         self.network_, self.noise_ = learner.network, learner.noise
         self.noise_made_ = method.noise_made
         self.settings_, self.shape_ = settings, inputs.shape
         self.history_, self.epoch_ = outcome.history, outcome.epoch
+        self.search_history_ = outcome.search
         self.crowd_ = ann[:0]  # its names only
         self.classes_ = ann.classes
         self.n_features_in_ = int(np.prod(inputs.shape))
@@ -192,7 +186,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Class probabilities of every row, in the order of `classes_`; labels play no part."""
         inputs = self._checked_inputs(X).to(self._home())
         self.network_.eval()
-        with torch.no_grad():
+        with torch.no_grad(), self._threads():
             parts = [
                 self.network_(inputs.rows(index)).double().softmax(dim=-1).cpu()
                 for index in torch.split(torch.arange(len(inputs), device=self._home()), _AT_ONCE)
@@ -238,7 +232,8 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if known.n_annotations == 0:
             raise DataError("not one label is of an annotator seen in training")
         learner = Learner(self.network_, self.noise_, torch.zeros(0))
-        return mean_log_label(learner, Crowd(inputs, known, self._home()))
+        with self._threads():
+            return mean_log_label(learner, Crowd(inputs, known, self._home()))
 
     def infer(
         self,
@@ -290,35 +285,20 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise SettingError(f"noise and start are for noise models; {self.method} has none")
         return method
 
-    def _settings(self, method: Method) -> TrainingSettings:
-        return method.settled(
-            {each.name: getattr(self, each.name) for each in fields(TrainingSettings)}
-        )
+    def _settings(self, method: Method, annotations: Annotations) -> TrainingSettings:
+        given = {each.name: getattr(self, each.name) for each in fields(TrainingSettings)}
+        return method.settled(given, annotations)
 
-    def _learner(
-        self, method: Method, problem: Problem, inputs: Inputs, settings: TrainingSettings
-    ) -> Learner:
-        n_classes = problem.annotations.n_classes
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed_for(settings.seed, "start of the weights"))
-            network = self._new_network(inputs.shape, n_classes)
-            some = inputs.to(torch.device("cpu")).rows(torch.arange(min(len(inputs), 8)))
-            require_logits(network.cpu(), some, n_classes)
-            return method.learner(network, problem, settings)
-
-    def _new_network(self, shape: tuple[int, ...], n_classes: int) -> nn.Module:
-        wanted = self.network
-        if isinstance(wanted, nn.Module):
-            return copy.deepcopy(wanted)
-        if wanted is None or isinstance(wanted, str):
-            return NETWORKS[wanted or default_network(shape)](shape, n_classes)
-        if not callable(wanted):
-            raise SettingError(f"network must be a name, a torch module or a maker; got {wanted!r}")
-        return wanted(shape, n_classes)
+    def _scale(self) -> str:
+        own = not (self.network is None or isinstance(self.network, str))
+        return "none" if self.scale == "auto" and own else self.scale
 
     def _checked_inputs(self, features: Any) -> Inputs:
         check_is_fitted(self, "network_")
-        return inputs_like(features, self.shape_, getattr(self, "feature_names_in_", None))
+        inputs = as_inputs(features, keep_codes=takes_codes(self.network))
+        names = getattr(self, "feature_names_in_", None)
+        require_like(inputs.shape, feature_names(features), self.shape_, names)
+        return inputs if self.scaling_ is None else self.scaling_.apply(inputs)
 
     def _seen(
         self, features: Any, labels: Annotations, items: Iterable[Any] | None
@@ -328,14 +308,18 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return inputs, in_codes_of(self.crowd_, ann)
 
     def _infer(self, inputs: Inputs, ann: Annotations) -> Consensus:
-        confusion_akl = self.confusion_
-        stranger_kl = confusion_akl.mean(axis=0)
         crowd = Crowd(inputs, ann, self._home())
-        posterior_ik = joint_posterior(self.network_, self.noise_, crowd, stranger_kl)
+        with self._threads():
+            confusion_akl = self.confusion_
+            stranger_kl = confusion_akl.mean(axis=0)
+            posterior_ik = joint_posterior(self.network_, self.noise_, crowd, stranger_kl)
         n_new = ann.n_annotators - len(confusion_akl)
         if n_new:
             confusion_akl = np.concatenate([confusion_akl, np.repeat(stranger_kl[None], n_new, 0)])
         return NetworkPosterior().consensus(ann, posterior_ik, confusion_akl)
 
+    def _threads(self) -> AbstractContextManager[None]:
+        return fitting_threads(self.network_, self.shape_, _AT_ONCE, self.settings_)
+
     def _home(self) -> torch.device:
-        return next(self.network_.parameters()).device
+        return next(self.noise_.parameters()).device  # a network may have none

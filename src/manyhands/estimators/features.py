@@ -14,20 +14,20 @@ from manyhands.core.errors import DataError
 from manyhands.training import DatasetInputs, Inputs, SparseInputs, TensorInputs
 
 
-def as_inputs(features: Any) -> Inputs:
+def as_inputs(features: Any, *, keep_codes: bool = False) -> Inputs:
     """Features as what the training loop reads rows from; a row per item.
 
-    Numbers become 32-bit floats; a torch tensor of whole numbers stays as it is, for networks that
-    look codes up. Values that are not finite are refused by row and column.
+    Numbers become 32-bit floats. With `keep_codes` a torch tensor of whole numbers stays as it is,
+    for networks that look them up. Values that are not finite are refused by row and column.
     """
     if isinstance(features, Inputs):
         return features
     if isinstance(features, Tensor):
-        return TensorInputs(_checked_tensor(features))
+        return TensorInputs(_checked_tensor(features, keep_codes))
     if sparse.issparse(features):
         return SparseInputs(_checked_sparse(features))
     if isinstance(features, Dataset):
-        return DatasetInputs(_checked_dataset(features))
+        return DatasetInputs(_checked_dataset(features), keep_codes=keep_codes)
     names: list[str] | None = None
     frame = nw.from_native(features, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
@@ -35,21 +35,23 @@ def as_inputs(features: Any) -> Inputs:
     return TensorInputs(torch.from_numpy(_checked_array(features, names)))
 
 
-def inputs_like(features: Any, shape: tuple[int, ...], names: AnyArray | None) -> Inputs:
-    """Features of the shape, and in the columns, that a model was trained on."""
-    inputs = as_inputs(features)
-    if inputs.shape != shape:
+def require_like(
+    shape: tuple[int, ...],
+    names: AnyArray | None,
+    known: tuple[int, ...],
+    known_names: AnyArray | None,
+) -> None:
+    """Refuse features of another shape, or in other columns, than a model was trained on."""
+    if shape != known:
         raise DataError(
-            f"features of shape {inputs.shape} per item where the model was trained on {shape}"
+            f"features of shape {shape} per item where the model was trained on {known}"
         )
-    found = feature_names(features)
-    if names is not None and found is not None and not np.array_equal(names, found):
-        first = int(np.flatnonzero(names != found)[0])
+    if names is not None and known_names is not None and not np.array_equal(names, known_names):
+        first = int(np.flatnonzero(names != known_names)[0])
         raise DataError(
-            f"features: column {first} is {found[first]!r} where training had {names[first]!r}; "
-            "give the columns in the order of training"
+            f"features: column {first} is {names[first]!r} where training had "
+            f"{known_names[first]!r}; give the columns in the order of training"
         )
-    return inputs
 
 
 def feature_names(features: Any) -> AnyArray | None:
@@ -72,6 +74,8 @@ def _numbers_of(frame: nw.DataFrame[Any]) -> AnyArray:
 
 def _checked_array(features: Any, names: list[str] | None) -> AnyArray:
     try:
+        if isinstance(features, np.ma.MaskedArray):  # what is masked is missing
+            features = np.ma.filled(features.astype(np.float64), np.nan)
         array = np.asarray(features)
         if array.dtype == object:
             array = array.astype(np.float64)
@@ -81,7 +85,7 @@ def _checked_array(features: Any, names: list[str] | None) -> AnyArray:
         ) from None
     if array.dtype.kind not in "biuf":
         raise DataError(f"features must be numbers; got an array of {array.dtype}")
-    if array.ndim < 2:
+    if array.ndim < 2 or 0 in array.shape[1:]:
         raise DataError(f"features must have a row per item; got an array of shape {array.shape}")
     with np.errstate(over="ignore"):
         array = np.ascontiguousarray(array, dtype=np.float32)
@@ -89,14 +93,14 @@ def _checked_array(features: Any, names: list[str] | None) -> AnyArray:
     return array if array.flags.writeable else array.copy()  # torch takes no read-only memory
 
 
-def _checked_tensor(tensor: Tensor) -> Tensor:
+def _checked_tensor(tensor: Tensor, keep_codes: bool) -> Tensor:
     tensor = tensor.detach()
-    if tensor.ndim < 2:
+    if tensor.ndim < 2 or 0 in tensor.shape[1:]:
         raise DataError(
             f"features must have a row per item; got a tensor of shape {tuple(tensor.shape)}"
         )
-    if not tensor.is_floating_point():
-        return tensor.float() if tensor.dtype == torch.bool else tensor
+    if keep_codes and not tensor.is_floating_point() and tensor.dtype != torch.bool:
+        return tensor
     tensor = tensor.float()
     finite = torch.isfinite(tensor)
     if not bool(finite.all()):
@@ -105,10 +109,14 @@ def _checked_tensor(tensor: Tensor) -> Tensor:
 
 
 def _checked_sparse(matrix: Any) -> Any:
+    if matrix.dtype.kind not in "biuf" or len(matrix.shape) != 2:
+        raise DataError(f"features must be numbers, a row per item; got {matrix!r}")
+    with np.errstate(over="ignore"):
+        matrix = matrix.astype(np.float32)
     rows = matrix.tocoo()
     bad = np.flatnonzero(~np.isfinite(rows.data))
     if len(bad):
-        _refuse_value(rows.data[bad[0]], rows.row[bad[0]], rows.col[bad[0]])
+        _refuse_value(rows.data[bad[0]], int(rows.row[bad[0]]), int(rows.col[bad[0]]))
     return matrix
 
 

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import manyhands
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.estimators.classifier import CrowdClassifier
-from manyhands.networks import NETWORKS, default_network
+from manyhands.estimators.new_network import Network, new_network
+from manyhands.estimators.scaling import Scaling
+from manyhands.networks import default_network
 from manyhands.noise import NOISE
 from manyhands.training import TrainingSettings, read_bundle, write_bundle
 
@@ -28,6 +30,8 @@ def save_classifier(model: CrowdClassifier, folder: str | Path) -> None:
     for name, column in model.annotator_columns_.items():
         if name != "annotator":
             tensors[f"annotators.{name}"] = torch.from_numpy(np.ascontiguousarray(column))
+    if model.scaling_ is not None:
+        tensors |= {"scaling.shift": model.scaling_.shift, "scaling.factor": model.scaling_.factor}
     noise, given = model.noise_made_
     tensors |= {f"setting.{key}": each for key, each in given.items() if isinstance(each, Tensor)}
     crowd: Annotations = model.crowd_
@@ -35,6 +39,8 @@ def save_classifier(model: CrowdClassifier, folder: str | Path) -> None:
         "estimator": "CrowdClassifier",
         "manyhands": manyhands.__version__,
         "method": model.method if isinstance(model.method, str) else repr(model.method),
+        "start": model.start,
+        "scale": model.scale,
         "network": _network_name(model),
         "network_class": type(model.network_).__name__,
         "shape": list(model.shape_),
@@ -44,6 +50,7 @@ def save_classifier(model: CrowdClassifier, folder: str | Path) -> None:
         },
         "training": asdict(model.settings_),
         "epoch": model.epoch_,
+        "search": [_untimed(entry) for entry in model.search_history_],
         "history": [_untimed(entry) for entry in model.history_],
         "classes": crowd.classes.tolist(),
         "annotators": crowd.annotators.tolist(),
@@ -53,33 +60,41 @@ def save_classifier(model: CrowdClassifier, folder: str | Path) -> None:
     write_bundle(folder, NAME, {key: each.cpu() for key, each in tensors.items()}, header)
 
 
-def load(folder: str | Path, *, network: nn.Module | None = None) -> CrowdClassifier:
+def load(folder: str | Path, *, network: Network | None = None) -> CrowdClassifier:
     """A model that was saved to a folder.
 
-    A network of your own is not in the files, only its weights: give it as `network`.
+    A network of your own is not in the files, only its weights: give it, or what makes it, as
+    `network`. It is copied.
     """
     tensors, header = read_bundle(folder, NAME)
     if header.get("estimator") != "CrowdClassifier":
         raise DataError(f"{folder}: holds {header.get('estimator')!r}, not a model")
     try:
-        return _restored(tensors, header, network)
+        with torch.random.fork_rng(devices=[]):  # a new network draws weights
+            return _restored(tensors, header, network)
     except (KeyError, TypeError, RuntimeError) as error:
-        said = str(error).splitlines()[0]
+        said = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"{folder}: the model does not fit its description: {said}") from error
 
 
 def _restored(
-    tensors: Mapping[str, Tensor], header: Mapping[str, Any], network: nn.Module | None
+    tensors: Mapping[str, Tensor], header: Mapping[str, Any], network: Network | None
 ) -> CrowdClassifier:
     shape, classes = tuple(header["shape"]), header["classes"]
     training = header["training"]
+    given = {**header["noise_settings"], **_under("setting.", tensors)}
+    wanted = _network(header) if network is None else network
     model = CrowdClassifier(
-        header["network"] if network is None else network, header["method"], **training
+        wanted,
+        header["method"],
+        noise=given or None,
+        start=header["start"],
+        scale=header["scale"],
+        **training,
     )
-    model.network_ = _network(header, shape, network)
+    model.network_ = new_network(wanted, shape, len(classes))
     model.network_.load_state_dict(_under("network.", tensors))
     model.network_.eval()
-    given = {**header["noise_settings"], **_under("setting.", tensors)}
     model.noise_made_ = (header["noise"], given)
     model.noise_ = NOISE[header["noise"]](
         len(header["annotators"]), len(classes), n_features=int(np.prod(shape)), **given
@@ -91,6 +106,9 @@ def _restored(
     model.classes_ = model.crowd_.classes
     model.settings_, model.shape_ = TrainingSettings(**training), shape
     model.epoch_, model.history_ = header["epoch"], header["history"]
+    model.search_history_ = header["search"]
+    scaling = _under("scaling.", tensors)
+    model.scaling_ = Scaling(scaling["shift"], scaling["factor"]) if scaling else None
     model.n_features_in_ = int(np.prod(shape))
     if header["features"] is not None:
         model.feature_names_in_ = np.array(header["features"], dtype=object)
@@ -102,17 +120,13 @@ def _restored(
     return model
 
 
-def _network(
-    header: Mapping[str, Any], shape: tuple[int, ...], given: nn.Module | None
-) -> nn.Module:
-    if given is not None:
-        return given
+def _network(header: Mapping[str, Any]) -> str:
     if header["network"] is None:
         raise DataError(
             f"the model has a network of your own ({header['network_class']}), which is not in the "
             "files: load it with network=, made as it was for training"
         )
-    return NETWORKS[header["network"]](shape, len(header["classes"]))
+    return str(header["network"])
 
 
 def _network_name(model: CrowdClassifier) -> str | None:

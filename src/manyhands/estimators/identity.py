@@ -6,8 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations
-from manyhands.training import Inputs, Learner, TensorInputs, TrainingSettings
+from manyhands.training import (
+    Inputs,
+    Learner,
+    Problem,
+    SparseInputs,
+    TensorInputs,
+    TrainingSettings,
+)
 
 _SAMPLE = 1000  # rows of features that are looked at
 _WHEREVER = ("device", "devices", "threads")  # a run may move to another machine
@@ -17,10 +23,14 @@ def identity_of(
     estimator: Any,
     learner: Learner,
     inputs: Inputs,
-    annotations: Annotations,
+    problem: Problem,
     settings: TrainingSettings,
 ) -> dict[str, Any]:
-    """Method, settings, network and data in a form that can be compared and written down."""
+    """Method, settings, network and data in a form that can be compared and written down.
+
+    Of a torch Dataset only the shape is known.
+    """
+    annotations = problem.annotations
     chosen = {name: value for name, value in asdict(settings).items() if name not in _WHEREVER}
     return {
         "method": estimator.method if isinstance(estimator.method, str) else repr(estimator.method),
@@ -31,12 +41,19 @@ def identity_of(
         "number of items": annotations.n_items,
         "set of labels": _digest(annotations.item, annotations.annotator, annotations.label),
         "shape of features": list(inputs.shape),
-        "set of features": _digest(_sampled(inputs)) if isinstance(inputs, TensorInputs) else "",
+        "set of features": _digest(*_sampled(inputs)),
+        "truth": "" if problem.truth is None else _digest(problem.truth),
     }
 
 
-def _sampled(inputs: TensorInputs) -> Any:
-    return inputs.tensor[:: max(1, len(inputs) // _SAMPLE)].cpu().numpy()
+def _sampled(inputs: Inputs) -> list[Any]:
+    every = max(1, len(inputs) // _SAMPLE)
+    if isinstance(inputs, TensorInputs):
+        return [inputs.tensor[::every].cpu().numpy()]
+    if isinstance(inputs, SparseInputs):
+        some = inputs.matrix[::every]
+        return [some.data, some.indices, some.indptr]
+    return []
 
 
 def _digest(*arrays: Any) -> str:

@@ -5,6 +5,7 @@ from manyhands.noise.batch import AnnotatedDataset, AnnotationBatch, collate
 from manyhands.noise.catalog import NOISE
 from manyhands.noise.conal import CoNAL, CoNALGroups
 from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer
+from manyhands.noise.geocrowdnet import GeoCrowdNet
 from manyhands.noise.loss import annotation_loss
 from manyhands.noise.mixture import Mixture
 from manyhands.noise.softmax_crowd_layer import SoftmaxCrowdLayer
@@ -19,6 +20,7 @@ __all__ = [
     "CoNAL",
     "CoNALGroups",
     "CrowdLayer",
+    "GeoCrowdNet",
     "Mixture",
     "NoiseModel",
     "OverCrowdLayer",

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from manyhands.core.arrays import Floats
+from manyhands.core.arrays import Floats, Offsets
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
 from manyhands.noise.batch import AnnotationBatch
@@ -61,6 +61,10 @@ class NoiseModel(nn.Module, ABC):
         """What is added to the loss; a sum over annotators is estimated on those given."""
         return torch.zeros((), device=next(self.parameters()).device)
 
+    def class_penalty(self, log_class_bk: Tensor) -> Tensor:
+        """What is added to the loss for the network's class probabilities; most add nothing."""
+        return log_class_bk.new_zeros(())
+
     @torch.no_grad()
     def start_from(self, confusion_akl: Floats) -> Self:
         """Start where the portrait is as near to these confusions as the model allows.
@@ -88,6 +92,14 @@ class NoiseModel(nn.Module, ABC):
             )
         require(bool(((right >= 0) & (right <= 1)).all()), "accuracy", "in 0..1", accuracy)
         return self.start_from(honest(np.full(self.n_annotators, right), self.n_classes))
+
+    @torch.no_grad()
+    def count_labels(self, labels_a: Offsets) -> Self:
+        """Tell how many labels everybody gave, which says how much a `pull` weighs beside them."""
+        for table in self.modules():
+            if isinstance(table, AnnotatorTable) and table.labels_a is not None:
+                table.labels_a.copy_(torch.from_numpy(np.maximum(labels_a, 1)))
+        return self
 
     def observations(self) -> list[Tensor]:
         """The buffers that `observe` adds to: sums, so several processes add theirs up."""
@@ -126,8 +138,13 @@ class AnnotatorTable(nn.Module):
     """One block of parameters per annotator, looked up by code.
 
     With `sparse=True` the gradient holds only the annotators of the batch, which an optimiser for
-    sparse gradients needs for a step to cost the same whatever the size of the crowd. With `pull`
-    > 0 the start is kept, one block per annotator, and `penalty` draws the blocks towards it.
+    sparse gradients needs for a step to cost the same whatever the size of the crowd.
+
+    With `pull` > 0 a normal prior of variance 1 / pull stands around the start of every parameter.
+    `penalty` is minus its log density per label: pull / 2N sum_a ||block_a - start_a||^2 with N
+    labels in all. On a batch that is the mean over its annotations of
+    pull / 2 ||block_a - start_a||^2 / n_a, where n_a, the labels of annotator a, are 1 unless
+    `count_labels` tells them.
     """
 
     def __init__(
@@ -139,6 +156,8 @@ class AnnotatorTable(nn.Module):
         self.weight = nn.Parameter(start.reshape(1, -1).repeat(n_annotators, 1))
         self.start: Tensor | None
         self.register_buffer("start", self.weight.detach().clone() if pull else None)
+        self.labels_a: Tensor | None
+        self.register_buffer("labels_a", torch.ones(n_annotators) if pull else None)
 
     @torch.no_grad()
     def start_at(self, start_a: Tensor) -> None:
@@ -153,12 +172,17 @@ class AnnotatorTable(nn.Module):
         return rows.reshape(len(annotator_n), *self.shape)
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """Pull x mean_a ||block_a - start_a||^2 over the different annotators given."""
-        if self.start is None:
+        """Minus the log-prior per label, estimated on the annotations given."""
+        if self.start is None or self.labels_a is None:
             return torch.zeros((), device=self.weight.device)
-        who = distinct(annotator_n, len(self.weight), self.weight.device)
-        off_a: Tensor = (self(who).flatten(1) - self.start[who]).square().sum(dim=1)
-        return self.pull * off_a.mean()
+        if annotator_n is None:
+            off_a = (self.weight - self.start).square().sum(dim=1)
+            whole: Tensor = self.pull / 2 * off_a.sum() / self.labels_a.sum()
+            return whole
+        who, times = torch.unique(annotator_n, return_counts=True)
+        off_a = (self(who).flatten(1) - self.start[who]).square().sum(dim=1)
+        part: Tensor = self.pull / 2 * (times * off_a / self.labels_a[who]).sum()
+        return part / max(len(annotator_n), 1)
 
 
 def distinct(annotator_n: Tensor | None, n_annotators: int, device: torch.device) -> Tensor:

@@ -11,6 +11,7 @@ from manyhands.core.settings import require
 from manyhands.noise.base import NoiseModel
 from manyhands.noise.conal import CoNAL, CoNALGroups
 from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer
+from manyhands.noise.geocrowdnet import GeoCrowdNet
 from manyhands.noise.mixture import Mixture
 from manyhands.noise.softmax_crowd_layer import SoftmaxCrowdLayer
 from manyhands.noise.speelfc import SpeeLFC, TraceReg
@@ -73,6 +74,7 @@ NOISE: Registry[NoiseMaker] = Registry(
         "speelfc": NoiseMaker(SpeeLFC),
         "speelfc-d": NoiseMaker(SpeeLFCD),
         "trace-reg": NoiseMaker(TraceReg),
+        "geocrowdnet": NoiseMaker(GeoCrowdNet),
         "conal": NoiseMaker(CoNAL),
         "conal-groups": NoiseMaker(CoNALGroups),
         "mixture-e2e": NoiseMaker(Mixture),

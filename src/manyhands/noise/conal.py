@@ -24,8 +24,8 @@ class CoNAL(NoiseModel):
     it has no lower bound, so watch it when training long. `mix="logits"` mixes W_g f and W_a f
     before one softmax, as public code does; the formula mixes probabilities. `omega` fixes the
     gate: 0 is the crowd layer, 1 one matrix for all; else a portrait has an annotator's mean omega
-    over the pairs observed, 1/2 before. `pull` x the mean squared distance of the own matrices from
-    their start is added to the loss. `start_from` makes the common confusion the crowd's mean.
+    over the pairs observed, 1/2 before. `pull` draws the own matrices towards their
+    start (`AnnotatorTable`). `start_from` makes the common confusion the crowd's mean.
 
     Source: Chu, Ma and Wang 2021.
     """
@@ -87,7 +87,7 @@ class CoNAL(NoiseModel):
         """-strength sum_a ||W_g - W_a||, estimated on the annotators given, plus the pull."""
         who = distinct(annotator_n, self.n_annotators, self.common.device)
         apart_a: Tensor = (self.own(who) - self._common_matrix(who)).flatten(1).norm(dim=1)
-        return self.own.penalty(who) - self.strength * self.n_annotators * apart_a.mean()
+        return self.own.penalty(annotator_n) - self.strength * self.n_annotators * apart_a.mean()
 
     def observations(self) -> list[Tensor]:
         """The sum of omega, and the number of pairs, of every annotator."""

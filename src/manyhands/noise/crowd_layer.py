@@ -34,8 +34,8 @@ class CrowdLayer(NoiseModel):
     """softmax(w_a * f), softmax(f + b_a), softmax(w_a * f + b_a) or softmax(W_a f).
 
     f are class probabilities, so at the identity start P(right) is only e / (e + K - 1); give
-    `scale` to start from scale x identity, or use `start_from`. `pull` x the mean squared distance
-    of the annotators' parameters from their start is added to the loss.
+    `scale` to start from scale x identity, or use `start_from`. `pull` draws
+    annotators towards their start (`AnnotatorTable`).
 
     Source: Rodrigues and Pereira 2018, Deep Learning from Crowds.
     """
@@ -68,7 +68,7 @@ class CrowdLayer(NoiseModel):
         return self._act(self.table(annotator_n), log_class_bk.exp()[row_n]).log_softmax(dim=-1)
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """Pull x the mean squared distance of the annotators' parameters from their start."""
+        """What the pull towards the start adds, on the annotations given."""
         return self.table.penalty(annotator_n)
 
     def _start_at(self, confusion_akl: Tensor) -> None:
@@ -92,10 +92,12 @@ class OverCrowdLayer(CrowdLayer):
         *,
         scale: float = 1.0,
         top_scale: float = 4.0,
+        pull: float = 0.0,
         sparse: bool = False,
     ) -> None:
-        super().__init__(n_annotators, n_classes, kind="MW", scale=scale, sparse=sparse)
-        self.top = AnnotatorTable(n_annotators, top_scale * torch.eye(n_classes), sparse=sparse)
+        super().__init__(n_annotators, n_classes, kind="MW", scale=scale, pull=pull, sparse=sparse)
+        top = top_scale * torch.eye(n_classes)
+        self.top = AnnotatorTable(n_annotators, top, pull=pull, sparse=sparse)
 
     def forward(
         self,
@@ -108,6 +110,10 @@ class OverCrowdLayer(CrowdLayer):
         log_below_nj = super().forward(log_class_bk, row_n, annotator_n, features_b)
         log_top_njl = self.top(annotator_n).log_softmax(dim=-1)
         return log_mixture(log_below_nj, log_top_njl)
+
+    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
+        """What the pull of both matrices adds."""
+        return super().penalty(annotator_n) + self.top.penalty(annotator_n)
 
 
 def _start(kind: str, n_classes: int, scale: float) -> Tensor:

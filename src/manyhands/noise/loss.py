@@ -11,9 +11,9 @@ from manyhands.noise.batch import AnnotationBatch
 
 
 def annotation_loss(layer: NoiseModel, logits: Tensor, batch: AnnotationBatch) -> Tensor:
-    """Mean negative log-likelihood of a batch's annotations, plus the layer's penalty.
+    """Mean negative log-likelihood of a batch's annotations, plus the layer's penalties.
 
-    loss = -mean_n log P(y_n | softmax(logits of the item), a_n) + penalty
+    loss = -mean_n log P(y_n | softmax(logits of the item), a_n) + penalty + class_penalty
 
     Each label counts once. `logits` (b, k) come from any network; a batch of items without labels
     costs nothing.
@@ -31,7 +31,8 @@ def annotation_loss(layer: NoiseModel, logits: Tensor, batch: AnnotationBatch) -
     log_class_bk = logits.log_softmax(dim=-1)
     log_label_nl = layer(log_class_bk, batch.row, batch.annotator, batch.features)
     said_n = layer.log_likelihood(log_label_nl, batch.label)
-    return -said_n.mean() + layer.penalty(batch.annotator)
+    penalty = layer.penalty(batch.annotator) + layer.class_penalty(log_class_bk)
+    return penalty - said_n.mean()
 
 
 @torch.no_grad()

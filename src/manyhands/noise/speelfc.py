@@ -13,8 +13,7 @@ class SpeeLFC(NoiseModel):
 
     The start has `diagonal` on the diagonal and 0 beside it (1.4 - 1 and 4.7 - 1 in the paper's
     two experiments); by default it makes everybody right with probability `accuracy`, whatever
-    the number of classes. `pull` x the mean squared distance of the logits from their start
-    is added to the loss.
+    the number of classes. `pull` draws annotators towards their start (`AnnotatorTable`).
 
     Source: Chen et al. 2020 (SpeeLFC), whose matrices are transposed.
     """

@@ -3,11 +3,13 @@
 from manyhands.training.bundle import read_bundle, read_header, write_bundle
 from manyhands.training.catalog import METHODS
 from manyhands.training.crowd import Crowd, CrowdBatch
+from manyhands.training.hold_out import split_labels
 from manyhands.training.inputs import DatasetInputs, Inputs, SparseInputs, TensorInputs
 from manyhands.training.learner import Learner, require_logits
 from manyhands.training.loop import Job, Outcome, mean_log_label, train
 from manyhands.training.methods import EndToEnd, Method, OnTruth, Problem, TwoStage
 from manyhands.training.settings import TrainingSettings
+from manyhands.training.threads import fitting_threads
 
 __all__ = [
     "METHODS",
@@ -26,10 +28,12 @@ __all__ = [
     "TensorInputs",
     "TrainingSettings",
     "TwoStage",
+    "fitting_threads",
     "mean_log_label",
     "read_bundle",
     "read_header",
     "require_logits",
+    "split_labels",
     "train",
     "write_bundle",
 ]

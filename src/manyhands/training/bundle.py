@@ -26,14 +26,13 @@ def write_bundle(
 ) -> None:
     """Write tensors and header; what was there before stays until the new one is complete."""
     home = made_folder(folder)
-    for left in [*home.glob(f".{name}-*.safetensors.*"), *home.glob(f".{name}.json.*")]:
-        left.unlink(missing_ok=True)  # by a process that was killed while it wrote
-    content = safetensors.torch.save(_apart(tensors))
+    clear_away(home, f".{name}-*.safetensors.*", f".{name}.json.*")
+    content = safetensors.torch.save(apart(tensors))
     checksum = hashlib.sha256(content).hexdigest()
     weights = f"{name}-{checksum[:12]}.safetensors"
     with whole_file(home / weights) as stream:
         stream.write(content)
-    told = {"format": FORMAT, "tensors": weights, "sha256": checksum, **header}
+    told = {**header, "format": FORMAT, "tensors": weights, "sha256": checksum}
     with whole_file(home / f"{name}.json") as stream:
         stream.write(json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False).encode())
     for old in home.glob(f"{name}-*.safetensors"):
@@ -48,6 +47,13 @@ def made_folder(folder: str | Path) -> Path:
         raise DataError(f"{home}: is a file; name a folder")
     home.mkdir(parents=True, exist_ok=True)
     return home
+
+
+def clear_away(home: Path, *patterns: str) -> None:
+    """Remove what a process left that was killed while it wrote."""
+    for pattern in patterns:
+        for left in home.glob(pattern):
+            left.unlink(missing_ok=True)
 
 
 def read_header(folder: str | Path, name: str) -> dict[str, Any]:
@@ -85,7 +91,7 @@ def read_bundle(folder: str | Path, name: str) -> tuple[dict[str, Tensor], dict[
         raise DataError(f"{path}: is not a safetensors file: {error}") from None
 
 
-def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors, each in memory of its own: tied weights share theirs, and no file holds that."""
     seen: set[int] = set()
     apart = {}

@@ -13,6 +13,7 @@ from manyhands.core.errors import DataError
 from manyhands.training.bundle import read_bundle, write_bundle
 
 NAME = "checkpoint"
+_LONGEST = 80  # of a value in an error
 _REST = 10.0  # times as long as saving took, before saving again
 
 
@@ -70,22 +71,12 @@ class Checkpoint:
         """Put the saved state back into the learner and its optimisers."""
         tensors, header = read_bundle(self.folder, NAME)
         self._require_same(header.get("identity", {}))
-        learner.load_state_dict(_under("learner.", tensors))
-        entries = _under("optimiser.", tensors) | _under("optimiser.", header["numbers"])
-        for place, optimiser in enumerate(optimisers):
-            state: dict[int, dict[str, Any]] = {}
-            for name, value in _under(f"{place}.", entries).items():
-                row, _, key = name.partition(".")
-                state.setdefault(int(row), {})[key] = value
-            groups = optimiser.state_dict()["param_groups"]
-            optimiser.load_state_dict({"state": state, "param_groups": groups})
-        return TrainingState(
-            epoch=header["epoch"],
-            history=header["history"],
-            best_epoch=header["best_epoch"],
-            best=_under("best.", tensors) or None,
-            finished=header["finished"],
-        )
+        try:
+            return _restored(tensors, header, learner, optimisers)
+        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            raise DataError(
+                f"{self.folder}: the checkpoint does not fit its description; start afresh"
+            ) from error
 
     def exists(self) -> bool:
         """Whether something was saved here."""
@@ -96,11 +87,41 @@ class Checkpoint:
             if found.get(key) != wanted:
                 raise DataError(
                     f"{self.folder}: the checkpoint was made with another {key} "
-                    f"({found.get(key)!r}, now {wanted!r}); use the same, or start afresh"
+                    f"({_short(found.get(key))}, now {_short(wanted)}); use the same, or start "
+                    "afresh"
                 )
+
+
+def _restored(
+    tensors: Mapping[str, Tensor],
+    header: Mapping[str, Any],
+    learner: torch.nn.Module,
+    optimisers: Sequence[Any],
+) -> TrainingState:
+    learner.load_state_dict(_under("learner.", tensors))
+    entries = _under("optimiser.", tensors) | _under("optimiser.", header["numbers"])
+    for place, optimiser in enumerate(optimisers):
+        state: dict[int, dict[str, Any]] = {}
+        for name, value in _under(f"{place}.", entries).items():
+            row, _, key = name.partition(".")
+            state.setdefault(int(row), {})[key] = value
+        groups = optimiser.state_dict()["param_groups"]
+        optimiser.load_state_dict({"state": state, "param_groups": groups})
+    return TrainingState(
+        epoch=header["epoch"],
+        history=header["history"],
+        best_epoch=header["best_epoch"],
+        best=_under("best.", tensors) or None,
+        finished=header["finished"],
+    )
 
 
 def _under(prefix: str, entries: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key.removeprefix(prefix): each for key, each in entries.items() if key.startswith(prefix)
     }
+
+
+def _short(value: Any) -> str:
+    said = repr(value)
+    return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}..."

@@ -71,10 +71,13 @@ class SparseInputs(Inputs):
 
 
 class DatasetInputs(Inputs):
-    """A torch Dataset; of entries that are tuples, such as (input, target), the first counts."""
+    """A torch Dataset; of entries that are tuples, such as (input, target), the first counts.
 
-    def __init__(self, dataset: Dataset[Any]) -> None:
-        self.dataset, self.device = dataset, torch.device("cpu")
+    Numbers become 32-bit floats, except whole ones with `keep_codes`.
+    """
+
+    def __init__(self, dataset: Dataset[Any], *, keep_codes: bool = False) -> None:
+        self.dataset, self.keep_codes, self.device = dataset, keep_codes, torch.device("cpu")
         self.shape = tuple(self._one(0).shape)
 
     def __len__(self) -> int:
@@ -90,7 +93,8 @@ class DatasetInputs(Inputs):
     def _one(self, item: int) -> Tensor:
         entry = self.dataset[item]
         value = torch.as_tensor(entry[0] if isinstance(entry, tuple | list) else entry)
-        return value.float() if value.dtype == torch.float64 else value
+        whole = not value.is_floating_point() and value.dtype != torch.bool
+        return value if whole and self.keep_codes else value.float()
 
 
 def _fits(tensor: Tensor, device: torch.device) -> bool:

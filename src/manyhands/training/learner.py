@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from manyhands.core.errors import DataError, ManyhandsError
 from manyhands.noise import NoiseModel, annotation_loss
+from manyhands.noise.loss import _warn_of_probabilities
 from manyhands.training.crowd import CrowdBatch
 
 
@@ -27,8 +28,12 @@ class Learner(nn.Module):
             noise.requires_grad_(False)
 
     def forward(self, batch: CrowdBatch, warming_up: bool = False) -> Tensor:
-        """The loss of a batch."""
-        logits = self.network(batch.inputs)
+        """The loss of a batch; in half precision, if any, only the network computes."""
+        logits: Tensor = self.network(batch.inputs).float()
+        with torch.autocast(logits.device.type, enabled=False):
+            return self._loss(logits, batch, warming_up)
+
+    def _loss(self, logits: Tensor, batch: CrowdBatch, warming_up: bool) -> Tensor:
         if len(batch.items) == 0:  # a step of fewer items than processes
             return logits.sum() * 0.0
         if self.on_targets or warming_up:
@@ -73,7 +78,7 @@ def require_logits(network: nn.Module, inputs: Tensor, n_classes: int) -> None:
             f"the network gives {got} for {len(inputs)} items where {n_classes} logits each are "
             f"expected; the labels have {n_classes} classes"
         )
-    warn_of_probabilities(logits)
+    _warn_of_probabilities(logits)
 
 
 def _first_line(error: Exception) -> str:

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from manyhands.io import whole_file
-from manyhands.training.bundle import made_folder
+from manyhands.training.bundle import clear_away, made_folder
 
 FILE = "log.jsonl"
 
@@ -25,6 +25,7 @@ class EpochLog:
         if folder is None:
             return
         home = made_folder(folder)
+        clear_away(home, f".{FILE}.*")
         # Epochs after the checkpoint will be made again: only those before it are kept.
         with whole_file(home / FILE) as stream:
             stream.write("".join(json.dumps(entry) + "\n" for entry in history).encode())

@@ -6,17 +6,22 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import safetensors.torch
 import torch
 from lightning_fabric import Fabric
 from lightning_fabric.strategies.ddp import DDPStrategy
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, ManyhandsError, SettingError
 from manyhands.core.seeds import generator, seed_for
+from manyhands.core.settings import require
+from manyhands.training.bundle import apart
 from manyhands.training.checkpoint import Checkpoint, TrainingState
 from manyhands.training.crowd import Crowd
 from manyhands.training.inputs import Inputs
@@ -27,6 +32,7 @@ from manyhands.training.progress import EpochBar
 from manyhands.training.settings import TrainingSettings
 from manyhands.training.threads import fitting_threads
 
+_ADDED_SPARSE = (nn.Embedding, nn.EmbeddingBag)  # whose sparse gradients torch adds up
 LOOK = 1024  # items at a time where nothing is learnt
 
 
@@ -35,6 +41,7 @@ class Job:
     """A learner, its data, and how to train it.
 
     `held` are labels kept aside, which say how long to train: nothing else may have seen them.
+    `stop_after` ends training early, with the rates of a whole one.
     With a `folder`, checkpoints and the log go there; `identity` tells one run from another.
     """
 
@@ -43,6 +50,7 @@ class Job:
     annotations: Annotations
     settings: TrainingSettings
     held: Annotations | None = None
+    stop_after: int | None = None
     folder: Path | None = None
     identity: Mapping[str, Any] = field(default_factory=dict)
     resume: bool = False
@@ -56,40 +64,54 @@ class Outcome:
     weights: dict[str, Tensor]
     epoch: int
     history: list[dict[str, Any]]
+    search: list[dict[str, Any]] = field(default_factory=list)
 
 
 def train(job: Job) -> Outcome:
     """Train as the job says, in this process or in several; the learner ends with the outcome."""
     settings = job.settings
-    several = DDPStrategy(
-        start_method="spawn",
-        find_unused_parameters=True,  # the noise model rests while the network warms up
-        broadcast_buffers=False,  # they are equal in all processes, and large in large crowds
-    )
     fabric = Fabric(
         accelerator=settings.accelerator,
         devices=settings.devices,
-        strategy=several if settings.devices > 1 else "auto",
+        strategy=_several(job.learner) if settings.devices > 1 else "auto",
         precision="bf16-mixed" if settings.precision == "bf16" else "32-true",
     )
     # The job goes in with the function: Fabric looks into arguments, and refuses frozen ones.
     found: Any = fabric.launch(partial(_work, job=job))
     if isinstance(found, ManyhandsError):
         raise found
-    outcome = Outcome(*found)
+    weights, epoch, history = found
+    if settings.devices > 1:
+        weights = safetensors.torch.load(weights)
+    outcome = Outcome(weights, epoch, history)
     job.learner.load_state_dict(outcome.weights)
     return outcome
 
 
+def _several(learner: Learner) -> DDPStrategy:
+    """One process per device. Buffers are not sent around: those of large crowds are large."""
+    for each in learner.modules():
+        lost = getattr(each, "sparse", False) is True and not isinstance(each, _ADDED_SPARSE)
+        require(not lost, "sparse", "False with several devices", True)
+    newer = "forward_sync_buffers" in signature(DistributedDataParallel).parameters
+    quiet: dict[str, Any] = {"forward_sync_buffers" if newer else "broadcast_buffers": False}
+    # The noise model rests while the network warms up: its parameters are unused then.
+    return DDPStrategy(start_method="spawn", find_unused_parameters=True, **quiet)
+
+
 def _work(fabric: Fabric, job: Job) -> Any:
-    """The parts of the outcome, or the error that a person is to read: it crosses processes."""
-    if job.settings.devices > 1:  # what was sent lies in memory that all processes share
+    """The parts of the outcome in a form that crosses processes, or the error to be read."""
+    several = job.settings.devices > 1
+    if several:  # what was sent lies in memory that all processes share
         job = replace(job, learner=copy.deepcopy(job.learner))
     cuda = [fabric.device] if fabric.device.type == "cuda" else []
-    threads = fitting_threads(job.learner.network, job.inputs.shape, job.settings)
+    threads = fitting_threads(
+        job.learner.network, job.inputs.shape, job.settings.batch_size, job.settings
+    )
     try:
         with torch.random.fork_rng(devices=cuda), threads:
-            return _Run(fabric, job).whole()
+            weights, epoch, history = _Run(fabric, job).whole()
+            return safetensors.torch.save(apart(weights)) if several else weights, epoch, history
     except ManyhandsError as error:
         return error
 
@@ -109,6 +131,7 @@ class _Run:
         self.held = None if job.held is None else Crowd(job.inputs, job.held, fabric.device)
         self.place = Checkpoint(job.folder, job.identity) if job.folder else None
         self.state = TrainingState()
+        self.last = job.stop_after or self.settings.epochs
 
     def whole(self) -> tuple[dict[str, Tensor], int, list[dict[str, Any]]]:
         """All epochs, from the start or from a checkpoint; the parts of the outcome."""
@@ -117,7 +140,7 @@ class _Run:
         first = self.fabric.is_global_zero
         with (
             EpochLog(self.job.folder if first else None, self.state.history) as log,
-            EpochBar(self.settings.epochs, self.job.progress and first) as bar,
+            EpochBar(self.last, self.job.progress and first) as bar,
         ):
             while not self.state.finished:
                 entry = self._epoch(self.state.epoch)
@@ -174,7 +197,7 @@ class _Run:
                 state.best_epoch, state.best = state.epoch, _copied(self.learner)
         waited = state.epoch - (state.best_epoch or state.epoch)
         tired = settings.patience is not None and waited >= settings.patience
-        state.finished = tired or state.epoch >= settings.epochs
+        state.finished = tired or state.epoch >= self.last
 
 
 @torch.no_grad()

@@ -20,6 +20,9 @@ from manyhands.training.learner import Learner
 from manyhands.training.settings import TrainingSettings
 
 STARTS = ("own", "consensus")
+_SEARCH = ("hold_out", "patience", "refit")  # settings of the search for the best epoch
+_TIED = 1e-9  # probabilities that differ by rounding only
+_FEW = 50  # labels kept aside that are too few to tell one epoch from another
 _LARGE_TABLE = 100_000  # annotators' parameters from which a dense optimiser step is felt
 
 
@@ -61,10 +64,21 @@ class Method(ABC):
     def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
         """The network with its noise model and its targets."""
 
-    def settled(self, settings: Mapping[str, Any]) -> TrainingSettings:
-        """Training settings, with this method's defaults where None was given."""
+    def settled(self, settings: Mapping[str, Any], annotations: Annotations) -> TrainingSettings:
+        """Training settings, with this method's defaults where None was given.
+
+        The default search for the best epoch is left out where there are too few labels to judge
+        by, and the default warm-up is at most a quarter of the epochs.
+        """
         chosen = {name: value for name, value in settings.items() if value is not None}
-        return TrainingSettings(**{**self.defaults, **chosen})
+        defaults = dict(self.defaults)
+        epochs = chosen.get("epochs", defaults.get("epochs", TrainingSettings.epochs))
+        if "warm_up" in defaults:
+            defaults["warm_up"] = min(defaults["warm_up"], epochs // 4)
+        share = chosen.get("hold_out", defaults.get("hold_out", 0.0))
+        if share == 0 or ("hold_out" not in chosen and _n_spare(annotations, share) < _FEW):
+            defaults = {name: each for name, each in defaults.items() if name not in _SEARCH}
+        return TrainingSettings(**{**defaults, **chosen})
 
 
 @dataclass(frozen=True)
@@ -72,7 +86,8 @@ class TwoStage(Method):
     """Aggregate first, then train the network on the consensus.
 
     `aggregator` is any of `AGGREGATORS`, by name or with settings of its own. With `hard` the
-    network sees the consensus label, otherwise the whole posterior. The annotators' portraits
+    network sees the most probable class, or all of them in equal shares where several tie,
+    otherwise the whole posterior. The annotators' portraits
     are their confusions against the consensus.
     """
 
@@ -91,8 +106,7 @@ class TwoStage(Method):
         assert consensus.probabilities is not None, "a consensus of classes holds probabilities"
         target_ik = consensus.probabilities
         if self.hard:
-            codes = problem.annotations.class_vocabulary.codes(consensus.labels)  # type: ignore[union-attr]
-            target_ik = _one_hot(codes, problem.annotations.n_classes)
+            target_ik = _hardened(target_ik)
         return _trained_on(network, problem.annotations, target_ik, consensus.confusion)
 
 
@@ -153,11 +167,12 @@ class EndToEnd(Method):
             sparse=sparse,
             **self.settings,
         )
+        layer.count_labels(ann.labels_per_annotator)
         if self.start == "consensus":
             layer.start_from(_consensus_confusion(ann))
-        majority = aggregate(ann, "majority").labels
-        codes = ann.class_vocabulary.codes(majority)  # type: ignore[union-attr]
-        return Learner(network, layer, _tensor(_one_hot(codes, ann.n_classes)))
+        shares_ik = aggregate(ann, "majority").probabilities
+        assert shares_ik is not None, "labels are classes here"
+        return Learner(network, layer, _tensor(shares_ik))
 
 
 def _trained_on(
@@ -173,6 +188,18 @@ def _consensus_confusion(annotations: Annotations) -> Floats:
     confusion = aggregate(annotations, "dawid-skene").confusion
     assert confusion is not None, "Dawid-Skene portrays annotators"
     return confusion
+
+
+def _hardened(posterior_ik: Floats) -> Floats:
+    """All mass on the most probable class, in equal shares on those that tie."""
+    top_ik = posterior_ik >= posterior_ik.max(axis=1, keepdims=True) - _TIED
+    return np.asarray(top_ik / top_ik.sum(axis=1, keepdims=True))
+
+
+def _n_spare(annotations: Annotations, share: float) -> int:
+    """How many labels can be kept aside: a share of them, and none the last of its item."""
+    spare = int(np.maximum(annotations.labels_per_item - 1, 0).sum())
+    return min(round(share * annotations.n_annotations), spare)
 
 
 def _one_hot(codes: AnyArray, n_classes: int) -> Floats:

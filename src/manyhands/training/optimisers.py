@@ -16,24 +16,23 @@ _TINY = 1e-12
 
 
 def make_optimisers(learner: Learner, settings: TrainingSettings) -> list[torch.optim.Optimizer]:
-    """Adam for what has dense gradients, sparse Adam for annotators' tables with sparse ones.
+    """Adam for what has dense gradients, sparse Adam for tables with sparse ones.
 
     Network and noise model have rates and decays of their own; a part of a noise model may be
     slower than the rest (`NoiseModel.relative_rates`). The rate a group starts with is its `start`.
     """
-    noise_rate = settings.noise_learning_rate or settings.learning_rate
     tables = sparse_tables(learner)
-    dense: list[dict[str, Any]] = []
-    sparse: list[dict[str, Any]] = []
-    for own_sparse, made in ((False, dense), (True, sparse)):
-        own = [each for each in learner.network.parameters() if (id(each) in tables) == own_sparse]
-        made.append(_group(own, settings.learning_rate, settings.weight_decay))
+    network = list(learner.network.parameters())
+    split = [[each for each in network if id(each) not in tables]]
+    split += [[each] for each in network if id(each) in tables]
+    groups = [_group(some, settings.learning_rate, settings.weight_decay) for some in split]
+    noise_rate = settings.noise_learning_rate or settings.learning_rate
     for name, parameter in learner.noise.named_parameters():
         slow = learner.noise.relative_rates.get(name.split(".")[0], 1.0)
-        group = _group([parameter], noise_rate * slow, settings.noise_weight_decay)
-        (sparse if id(parameter) in tables else dense).append(group)
-    dense = [group for group in dense if group["params"]]
-    sparse = [group for group in sparse if group["params"]]
+        groups.append(_group([parameter], noise_rate * slow, settings.noise_weight_decay))
+    groups = [group for group in groups if group["params"]]
+    dense = [group for group in groups if id(group["params"][0]) not in tables]
+    sparse = [group for group in groups if id(group["params"][0]) in tables]
     fused = next(learner.parameters()).device.type in {"cpu", "cuda"}
     made: list[torch.optim.Optimizer] = [torch.optim.AdamW(dense, fused=fused)] if dense else []
     if sparse:
@@ -46,11 +45,8 @@ def make_optimisers(learner: Learner, settings: TrainingSettings) -> list[torch.
 
 def sparse_tables(learner: Learner) -> set[int]:
     """Which parameters get sparse gradients."""
-    return {
-        id(module.weight)
-        for module in learner.noise.modules()
-        if getattr(module, "sparse", False) and isinstance(module.weight, nn.Parameter)
-    }
+    tables = [each for each in learner.modules() if getattr(each, "sparse", False) is True]
+    return {id(each.weight) for each in tables if isinstance(each.weight, nn.Parameter)}
 
 
 def set_rates(optimisers: Sequence[Any], settings: TrainingSettings, epoch: int) -> None:
@@ -100,17 +96,14 @@ class Stepper:
         """
         reach = self.settings.sam / (self._gradient_norm() + _TINY)
         moved = [(each, each.grad * reach) for each in self.parameters if each.grad is not None]
-        before = [(each, each.detach().clone()) for each, by in moved if not by.is_sparse]
+        before = [(each, *_touched(each, by)) for each, by in moved]
         for each, by in moved:
             each.add_(by)
         self._forget()
         with torch.enable_grad(), _frozen_statistics(self.learner):
             backward()
-        for each, by in moved:
-            if by.is_sparse:
-                each.sub_(by)
-        for each, value in before:  # exact, where subtracting would leave a rounding behind
-            each.copy_(value)
+        for each, rows, value in before:  # exact, where subtracting would leave a rounding behind
+            each[rows] = value
 
     @torch.no_grad()
     def _clip(self, longest: float) -> None:
@@ -138,6 +131,12 @@ def _values(gradient: Tensor) -> Tensor:
     return values
 
 
+def _touched(parameter: Tensor, change: Tensor) -> tuple[Any, Tensor]:
+    """The rows that a change touches, and a copy of what stands there now."""
+    rows = change.coalesce().indices()[0] if change.is_sparse else ...
+    return rows, parameter.detach()[rows].clone()
+
+
 @torch.no_grad()
 def _decay_rows(optimiser: Any) -> None:
     """Decay the rows that a sparse step has touched; the others wait for their turn."""
@@ -154,11 +153,11 @@ def _decay_rows(optimiser: Any) -> None:
 def _frozen_statistics(module: nn.Module) -> Iterator[None]:
     """Batch normalisation uses its batch but remembers nothing of it."""
     layers = [each for each in module.modules() if isinstance(each, _BatchNorm)]
-    momenta = [layer.momentum for layer in layers]
+    layers = [each for each in layers if each.track_running_stats]
     for layer in layers:
-        layer.momentum = 0.0
+        layer.track_running_stats = False
     try:
         yield
     finally:
-        for layer, momentum in zip(layers, momenta, strict=True):
-            layer.momentum = momentum
+        for layer in layers:
+            layer.track_running_stats = True

@@ -1,7 +1,9 @@
 """How a network is trained: every setting of the epoch loop, checked where it enters."""
 
-from dataclasses import dataclass
-from typing import Literal
+import math
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
+from typing import Any, Literal
 
 import torch
 
@@ -10,6 +12,10 @@ from manyhands.core.settings import require, require_choice
 SCHEDULES = ("constant", "cosine")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 PRECISIONS = ("32", "bf16")
+_PLAIN: dict[Any, tuple[str, type, Any]] = {
+    **dict.fromkeys((int, int | None), ("a whole number", Integral, int)),
+    **dict.fromkeys((float, float | None), ("a number", Real, float)),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +43,8 @@ class TrainingSettings:
         `hold_out` is the share of labels kept aside. The epoch kept is then the one under which
         these labels are most probable (no clean label is used), and training ends after
         `patience` epochs without a better one. With 0 the last epoch is kept.
+    refit:
+        once the best epoch is known, train anew on all labels for as many epochs.
     sparse:
         sparse gradients and a sparse Adam for annotators' parameters, so that a step costs the same
         whatever the size of the crowd. None: when the crowd is large. Its moments are those of
@@ -61,6 +69,7 @@ class TrainingSettings:
     sam: float = 0.0
     hold_out: float = 0.0
     patience: int | None = None
+    refit: bool = False
     sparse: bool | None = None
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     devices: int = 1
@@ -69,22 +78,24 @@ class TrainingSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "devices"):
+        _make_plain(self)
+        object.__setattr__(self, "precision", str(self.precision))  # 32 means "32"
+        for name in ("epochs", "batch_size", "devices", "patience", "threads"):
             value = getattr(self, name)
-            require(isinstance(value, int) and value >= 1, name, "a whole number >= 1", value)
-        _require_rates(self)
+            require(value is None or value >= 1, name, "a whole number >= 1", value)
+        for name in ("learning_rate", "noise_learning_rate", "clip"):
+            value = getattr(self, name)
+            require(value is None or 0 < value < math.inf, name, "> 0", value)
+        for name in ("weight_decay", "noise_weight_decay", "sam"):
+            value = getattr(self, name)
+            require(0 <= value < math.inf, name, ">= 0", value)
         require(
-            isinstance(self.warm_up, int) and 0 <= self.warm_up <= self.epochs,
+            0 <= self.warm_up <= self.epochs,
             "warm_up",
             "a whole number of epochs from 0 to epochs",
             self.warm_up,
         )
-        require(self.clip is None or self.clip > 0, "clip", "None or > 0", self.clip)
-        require(self.sam >= 0, "sam", ">= 0", self.sam)
         require(0 <= self.hold_out < 1, "hold_out", "in 0..1, below 1", self.hold_out)
-        require(
-            self.patience is None or self.patience >= 1, "patience", "None or >= 1", self.patience
-        )
         require(
             self.patience is None or self.hold_out > 0,
             "hold_out",
@@ -92,23 +103,27 @@ class TrainingSettings:
             self.hold_out,
             "try hold_out=0.1",
         )
-        require(self.threads is None or self.threads >= 1, "threads", "None or >= 1", self.threads)
         require_choice("schedule", self.schedule, SCHEDULES)
         require_choice("device", self.device, DEVICES)
         require_choice("precision", self.precision, PRECISIONS)
 
     @property
     def accelerator(self) -> str:
-        """The kind of device that is really used."""
-        if self.device != "auto":
-            return self.device
-        return "cuda" if torch.cuda.is_available() else "cpu"
+        """The kind of device that is really used, once it is found to be there."""
+        n_cuda = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        kind = ("cuda" if n_cuda else "cpu") if self.device == "auto" else self.device
+        there = {"cpu": self.devices, "cuda": n_cuda, "mps": int(torch.backends.mps.is_available())}
+        require(there[kind] > 0, "device", "one that this machine has", kind, "try device='cpu'")
+        require(self.devices <= there[kind], "devices", f"at most {there[kind]}", self.devices)
+        return kind
 
 
-def _require_rates(settings: TrainingSettings) -> None:
-    for name in ("learning_rate", "noise_learning_rate"):
-        rate = getattr(settings, name)
-        optional = rate is None and name != "learning_rate"
-        require(optional or rate > 0, name, "> 0", rate)
-    for name in ("weight_decay", "noise_weight_decay"):
-        require(getattr(settings, name) >= 0, name, ">= 0", getattr(settings, name))
+def _make_plain(settings: TrainingSettings) -> None:
+    """Check that numbers are numbers, and make numpy's, as a grid search gives, Python's own."""
+    for each in fields(settings):
+        value, plain = getattr(settings, each.name), _PLAIN.get(each.type)
+        if plain is None or (value is None and each.default is None):
+            continue
+        rule, kind, made = plain
+        require(isinstance(value, kind), each.name, rule, value)
+        object.__setattr__(settings, each.name, made(value))

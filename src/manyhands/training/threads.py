@@ -13,9 +13,9 @@ _SMALL = 200_000_000  # multiplications per step up to which one thread is quick
 
 @contextmanager
 def fitting_threads(
-    network: nn.Module, shape: tuple[int, ...], settings: TrainingSettings
+    network: nn.Module, shape: tuple[int, ...], at_once: int, settings: TrainingSettings
 ) -> Iterator[None]:
-    """Torch's threads while a network is used, as they were afterwards.
+    """Torch's threads while a network is used on so many items at once, as they were afterwards.
 
     The threads of a small step mostly wait for each other, and for long when another program has
     the core: one thread is as quick and never waits. Counted by the weights of a network that
@@ -23,7 +23,7 @@ def fitting_threads(
     """
     before = torch.get_num_threads()
     weights = sum(each.numel() for each in network.parameters())
-    small = len(shape) <= 1 and weights * settings.batch_size < _SMALL
+    small = len(shape) <= 1 and weights * at_once < _SMALL
     torch.set_num_threads(settings.threads or (1 if small else max(1, before // settings.devices)))
     try:
         yield

@@ -1,0 +1,284 @@
+"""The page on the speed of training: the claims, and the tables behind them."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from benchmarks.measure import OK
+from benchmarks.table import NOTHING, count, markdown_table, number
+from benchmarks.training_steps import (
+    AS_DOCUMENTED,
+    DENSE,
+    LABELS_EACH,
+    ONCE_PER_ITEM,
+    OUR_DEFAULTS,
+    OURS,
+)
+
+Row = dict[str, Any]
+
+MOST_GROWTH = 1.3
+MOST_GIB = 1.0
+LEAST_GAIN = 10.0
+MOST_OVERHEAD = 0.15
+
+_BOTH_OURS = (OURS, OUR_DEFAULTS)
+_RATIOS = ["ratio of least", "median ratio", "processor ratio"]
+_TIMES = ["ms, least", "ms, median", *_RATIOS]
+
+
+def make_page(rows: list[Row]) -> str:
+    """Markdown made from the rows of one run."""
+    by_kind: dict[str, list[Row]] = {}
+    for row in rows:
+        by_kind.setdefault(row["kind"], []).append(row)
+    made: list[tuple[str, Callable[[list[Row]], str]]] = [
+        ("growth", _growth),
+        ("beside", _beside),
+        ("memory", _memory),
+        ("loop", _loop),
+        ("threads", _threads),
+    ]
+    parts = [_introduction(by_kind["run"][0], by_kind["machine"][0], rows), _claims(by_kind)]
+    parts += [table(by_kind[kind]) for kind, table in made if kind in by_kind]
+    return "\n\n".join(parts) + "\n"
+
+
+def _introduction(run: Row, machine: Row, rows: list[Row]) -> str:
+    facts = [["processor", machine["processor"]], ["cores", str(machine["cores"])]]
+    facts.append(["memory", f"{machine['memory_bytes'] / 2**30:.1f} GiB"])
+    versions = machine["versions"] | {"torch": machine["torch"]}
+    names = ("python", "torch", "manyhands", "crowd-kit", "numpy")
+    facts += [[name, versions[name]] for name in names]
+    others = [row["others"] for row in rows if row.get("others") is not None]
+    if others:
+        mean = sum(others) / len(others)
+        facts.append(["cores that other programs used", f"{mean:.2f}, at most {max(others):.2f}"])
+    return f"""# Speed of training
+
+What a training step costs as the crowd grows, beside the designs of other programs, and what the
+loop adds to the steps. Made by
+
+```
+{run["command"]}
+```
+
+from the repository root; the numbers behind this page are in the `.jsonl` file next to it.
+
+**A step** is forward and backward pass and the optimiser's work on 64 items with {LABELS_EACH}
+labels each. The network has 512 features, one hidden layer of 128 and half of it dropped out; one
+thread. Features and labels mean nothing. Batches are made beforehand and come one after
+the other, so that annotators' rows are as cold in the caches as in an epoch.
+
+**Noise.** Whatever is compared is timed in turns in one process, a block of up to 64 steps (about a
+tenth of a second) each. "least" is the quickest block, "median" the middle one; a median
+ratio is that of the ratios within the rounds. A processor ratio is that of least
+processor times, which others on the machine disturb less. Times of different tables should not
+be compared.
+
+{markdown_table(["machine", ""], facts, left=2)}"""
+
+
+def _claims(by_kind: dict[str, list[Row]]) -> str:
+    found = [
+        *_growth_claims(_done(by_kind, "growth")),
+        *_memory_claims(_done(by_kind, "memory")),
+        *_beside_claims(_done(by_kind, "beside")),
+        *_loop_claims(_done(by_kind, "loop")),
+    ]
+    body = [[claim, measured, "yes" if holds else "**no**"] for claim, measured, holds in found]
+    return f"""## Claims
+
+Ratios are that of least times, by which a claim is judged; the median ratio; the processor ratio.
+
+{markdown_table(["claim", "measured", "holds"], body, left=3)}"""
+
+
+def _done(by_kind: dict[str, list[Row]], kind: str) -> list[Row]:
+    return [row for row in by_kind.get(kind, []) if row["status"] == OK]
+
+
+Claim = tuple[str, str, bool]
+
+
+def _growth_claims(rows: list[Row]) -> Iterable[Claim]:
+    for row in rows:
+        if row["n_annotators"] == _largest(rows) and "sparse" not in row["settings"]:
+            what = f"{_named(row)}, K = {row['n_classes']}"
+            yield (
+                f"{what}: a step with {count(row['n_annotators'])} annotators takes at most "
+                f"{MOST_GROWTH} times as long as with {_smallest(rows)}",
+                _ratios(row, "{:.2f}"),
+                row["least_ratio"] <= MOST_GROWTH,
+            )
+
+
+def _memory_claims(rows: list[Row]) -> Iterable[Claim]:
+    for row in rows:
+        if row["tool"] in _BOTH_OURS and row["n_annotators"] == _largest(rows):
+            how = "" if row["tool"] == OUR_DEFAULTS else ", as published"
+            yield (
+                f"{row['method']}{how}: training with {count(row['n_annotators'])} annotators "
+                f"takes less than {MOST_GIB:g} GiB",
+                f"{number(row['peak_bytes'] / 2**30)} GiB",
+                row["peak_bytes"] < MOST_GIB * 2**30,
+            )
+
+
+def _beside_claims(rows: list[Row]) -> Iterable[Claim]:
+    sizes = sorted({row["n_annotators"] for row in rows})
+    for row in rows:
+        if row["tool"] in _BOTH_OURS or row["n_annotators"] == sizes[0]:
+            continue
+        huge = row["layer"] == "crowd-layer-mw" and row["n_annotators"] == sizes[-1]
+        gain = LEAST_GAIN if huge else 1.0
+        claim = f"at least {gain:g} times as quick as" if huge else "quicker than"
+        yield (
+            f"{row['layer']}, {count(row['n_annotators'])} annotators: {claim} {row['tool']}",
+            _ratios(row, "{:.2f}"),
+            row["least_ratio"] >= gain,
+        )
+
+
+def _loop_claims(rows: list[Row]) -> Iterable[Claim]:
+    for row in rows:
+        if row["part"] == "epochs":
+            yield (
+                f"{row['method']}: the loop adds less than {MOST_OVERHEAD:.0%} to bare steps",
+                _ratios(row, "{:.3f}"),
+                row["least_ratio"] < 1 + MOST_OVERHEAD,
+            )
+
+
+def _growth(rows: list[Row]) -> str:
+    head = ["method", "K", "annotators", "gradients", *_TIMES]
+    body = []
+    for row in rows:
+        start = [_named(row), str(row["n_classes"])]
+        if row["status"] != OK:
+            body.append([*start, row["why"], *[NOTHING] * 6])
+            continue
+        kind = "sparse" if row["sparse"] else "dense"
+        body.append([*start, f"{row['n_annotators']:,}", kind, *_times(row)])
+    return f"""## Larger crowds
+
+Ours through `Learner`, `make_optimisers` and `Stepper`. Gradients of annotators' tables are dense
+or sparse as `CrowdClassifier` would have it, or as the settings say. Noise models have a prior
+around their start by default (`pull`); "as published" they have none. Ratios are to the
+smallest crowd. A batch has as many different annotators as labels in a large crowd, but not in
+a small one: what is computed once per annotator of the batch grows with that.
+
+{markdown_table(head, body, left=1)}"""
+
+
+def _beside(rows: list[Row]) -> str:
+    head = ["layer", "annotators", "tool", *_TIMES]
+    body = [
+        [row["layer"], f"{row['n_annotators']:,}", row["tool"], *_times(row)]
+        if row["status"] == OK
+        else [row["layer"], f"{row['n_annotators']:,}", row["why"], *[NOTHING] * 5]
+        for row in rows
+    ]
+    return f"""## Beside other programs
+
+K = {rows[0]["n_classes"]}. Ratios are to the first line of each crowd.
+
+- **{OURS}** is the same layer without what is added by default; **{OUR_DEFAULTS}** has it.
+- **{AS_DOCUMENTED}** is `crowdkit.learning` as its tutorial uses it: an entry per label, so that
+  the network sees an item as often as it has labels; `Adam` over everything. It looks
+  annotators up by number as ours does, but gradients and optimiser work on all of them.
+- **{ONCE_PER_ITEM}** is the same layer with the network run once per item and a fused
+  `Adam`: what somebody who minds speed would write around it.
+- **{DENSE}** gives what every annotator would say of every item, and masks what was not
+  said, as the public programs of Rodrigues and Pereira 2018 and of Chu, Ma and Wang 2021 do.
+
+crowd-kit's CoNAL holds annotators as a one-hot matrix, which takes 40 GB for 100 thousand: it is
+measured up to 10 thousand. Its penalty is left to the user and not made; ours makes it.
+
+{markdown_table(head, body, left=1)}"""
+
+
+def _memory(rows: list[Row]) -> str:
+    head = ["method", "annotators", "tool", "peak MiB"]
+    body = [
+        [
+            row["method"],
+            f"{row['n_annotators']:,}",
+            row["tool"],
+            number(row["peak_bytes"] / 2**20) if row["status"] == OK else f"not run: {row['why']}",
+        ]
+        for row in rows
+    ]
+    data = rows[0]["n_items"] * 512 * 4 / 2**20
+    return f"""## Memory
+
+The most that a fresh process ever held, with python, torch and the data ({number(data)} MiB of
+features). Ours trains a whole epoch with `train`, which by default starts from a Dawid-Skene
+consensus; "{OURS}" without more is the noise model as published, with a start of its own. The
+others make a few steps, with batches made beforehand, which hold the features once more.
+
+{markdown_table(head, body, left=1)}"""
+
+
+def _loop(rows: list[Row]) -> str:
+    parts = {"bare": "bare loop", "epochs": "epochs of `train`", "whole": "all of `train`"}
+    head = ["method", "what", "ms/epoch, least", "ms/epoch, median", *_RATIOS]
+    body = []
+    for row in rows:
+        if row["status"] != OK:
+            body.append([row["method"], row["why"], *[NOTHING] * 5])
+            continue
+        times = [number(row[name] / row["epochs"] * 1e3) for name in ("least_s", "median_s")]
+        ratios = _ratios(row, "{:.3f}").split("; ")
+        body.append([row["method"], parts[row["part"]], *times, *ratios])
+    one = rows[0]
+    return f"""## The loop around the steps
+
+{one["n_items"]:,} items with {one.get("n_labels", 0):,} labels of {one["n_annotators"]} people in
+{one["n_classes"]} classes, as in LabelMe; {one["epochs"]} epochs. The bare loop is what one would
+write by hand: batches as lists of numbers made beforehand, the same network, noise model, loss and
+fused AdamW; it ends with the same weights. "all of `train`" has the start of Fabric and the look
+at all labels in the end as well. In turns, {one.get("rounds", 0)} runs of each.
+
+{markdown_table(head, body, left=2)}"""
+
+
+def _threads(rows: list[Row]) -> str:
+    head = ["features", "hidden", "other cores", "threads", "`threads=None`", *_TIMES]
+    body = []
+    for row in rows:
+        if row["status"] == OK:
+            start = [f"{row['n_features']:,}", f"{row['n_hidden']:,}"]
+            start.append("busy" if row["busy"] else "idle")
+            body.append([*start, str(row["threads"]), str(row["chosen"]), *_times(row)])
+    return f"""## Threads
+
+The step of speelfc with one thread of torch and with two, while the other cores have nothing to do
+and while a program keeps each of them busy. `threads=None` is what the loop takes by default
+where torch has two. Ratios are to one thread.
+
+{markdown_table(head, body)}"""
+
+
+def _times(row: Row) -> list[str]:
+    milliseconds = [number(row[name] * 1e3) for name in ("least_s", "median_s")]
+    return [*milliseconds, *_ratios(row, "{:.2f}").split("; ")]
+
+
+def _ratios(row: Row, shown: str) -> str:
+    names = ("least_ratio", "median_ratio", "cpu_ratio")
+    return "; ".join(shown.format(row[name]) for name in names)
+
+
+def _named(row: Row) -> str:
+    settings = dict(row.get("settings", {}))
+    how = ", as published" if settings.pop("as_published", False) else ""
+    told = "".join(f", {name}={value}" for name, value in settings.items())
+    return f"{row['method']}{how}{told}"
+
+
+def _largest(rows: list[Row]) -> int:
+    return max(int(row["n_annotators"]) for row in rows)
+
+
+def _smallest(rows: list[Row]) -> int:
+    return min(int(row["n_annotators"]) for row in rows)

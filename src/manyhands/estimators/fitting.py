@@ -1,0 +1,87 @@
+"""Training once, or twice: first to see how long, then on all labels."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from manyhands.core.seeds import seed_for
+from manyhands.estimators.identity import identity_of
+from manyhands.estimators.new_network import new_network
+from manyhands.training import (
+    Inputs,
+    Job,
+    Learner,
+    Method,
+    Outcome,
+    Problem,
+    TrainingSettings,
+    fitting_threads,
+    require_logits,
+    split_labels,
+    train,
+)
+
+SEARCH = "search"  # folder of the run that finds the epoch
+
+
+class Fitting:
+    """A classifier's settings, its data, and the training they ask for."""
+
+    def __init__(
+        self,
+        model: Any,
+        method: Method,
+        inputs: Inputs,
+        settings: TrainingSettings,
+        resume: bool,
+    ) -> None:
+        self.model, self.method, self.inputs = model, method, inputs
+        self.settings, self.resume = settings, resume
+
+    def run(self, problem: Problem) -> tuple[Learner, Outcome]:
+        """Train on the labels of a problem.
+
+        With labels held out the best epoch is found without them. With `refit` as well, training
+        starts anew on all labels and ends after as many epochs: no label is lost to the search.
+        """
+        settings = self.settings
+        folder = None if self.model.checkpoint is None else Path(self.model.checkpoint)
+        labels, held = split_labels(problem.annotations, settings.hold_out, settings.seed)
+        part = replace(problem, annotations=labels)
+        if held is None or not settings.refit:
+            return self._train(part, held=held, folder=folder)
+        _, found = self._train(part, held=held, folder=folder and folder / SEARCH)
+        learner, outcome = self._train(problem, folder=folder, stop_after=found.epoch)
+        return learner, replace(outcome, search=found.history)
+
+    def _train(self, problem: Problem, **how: Any) -> tuple[Learner, Outcome]:
+        learner = self._learner(problem)
+        identity = identity_of(self.model, learner, self.inputs, problem, self.settings)
+        outcome = train(
+            Job(
+                learner,
+                self.inputs,
+                problem.annotations,
+                self.settings,
+                identity=identity | {"epochs to train": how.get("stop_after")},
+                resume=self.resume,
+                progress=self.model.progress,
+                **how,
+            )
+        )
+        return learner, outcome
+
+    def _learner(self, problem: Problem) -> Learner:
+        """A new learner; the same seed makes the same one."""
+        inputs, settings, n_classes = self.inputs, self.settings, problem.annotations.n_classes
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed_for(settings.seed, "start of the weights"))
+            network = new_network(self.model.network, inputs.shape, n_classes).cpu()
+            some = inputs.to(torch.device("cpu")).rows(torch.arange(min(len(inputs), 8)))
+            with fitting_threads(network, inputs.shape, len(some), settings):
+                require_logits(network, some, n_classes)
+                learner = self.method.learner(network, problem, settings)
+            learner.noise.seen_logits = True  # they were just looked at, whatever the method
+            return learner
