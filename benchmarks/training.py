@@ -15,7 +15,14 @@ from benchmarks.machine import machine_facts
 from benchmarks.measure import FAILED, SKIPPED
 from benchmarks.training_jobs import do_job
 from benchmarks.training_page import make_page
-from benchmarks.training_steps import AS_DOCUMENTED, DENSE, ONCE_PER_ITEM, OUR_DEFAULTS, OURS
+from benchmarks.training_steps import (
+    AS_DOCUMENTED,
+    DENSE,
+    ONCE_PER_ITEM,
+    OUR_CLASSIFIER,
+    OUR_DEFAULTS,
+    OURS,
+)
 
 Row = dict[str, Any]
 
@@ -74,7 +81,7 @@ class Plan:
 
     def _memory(self) -> Iterator[Row]:
         small, middle, large, huge = self.sizes
-        for tool in (OUR_DEFAULTS, OURS):
+        for tool in (OUR_CLASSIFIER, OUR_DEFAULTS, OURS):
             for method in METHODS:
                 for n_annotators in (small, huge):
                     yield {"scene": self._scene(n_annotators), "tool": tool, "method": method}

@@ -32,6 +32,7 @@ from manyhands.training import (
 from manyhands.training.optimisers import Stepper, make_optimisers
 
 OURS, OUR_DEFAULTS = "manyhands", "manyhands, its defaults"
+OUR_CLASSIFIER = "`CrowdClassifier.fit`"
 AS_DOCUMENTED, ONCE_PER_ITEM = "crowd-kit", "crowd-kit, at its best"
 DENSE = "dense design"
 

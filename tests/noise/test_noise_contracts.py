@@ -13,6 +13,7 @@ from manyhands.noise import (
     AnnotationBatch,
     CoNAL,
     CoNALGroups,
+    GeoCrowdNet,
     Mixture,
     SoftmaxCrowdLayer,
     SpeeLFC,
@@ -364,3 +365,21 @@ def test_simulated_confusions_are_recovered_by_gradient(name):
         annotation_loss(layer, logits, batch).backward()
         optimiser.step()
     assert np.abs(layer.confusion().numpy() - crowd.confusion).mean() < 0.03
+
+
+def test_geocrowdnet_adds_the_volume_of_the_classes_by_hand():
+    logits, batch = a_batch()
+    layer = GeoCrowdNet(A, K, volume=0.3).double()
+    plain = SpeeLFC(A, K, accuracy=0.9).double()
+    f = logits.softmax(-1).numpy()
+    volume = np.linalg.slogdet(f.T @ f / len(f) + 1e-6 * np.eye(K))[1]
+    added = annotation_loss(layer, logits, batch) - annotation_loss(plain, logits, batch)
+    assert added.item() == pytest.approx(-0.3 * volume)
+
+
+def test_geocrowdnet_prefers_classes_that_are_far_apart():
+    layer = GeoCrowdNet(A, K)
+    sure, unsure = (scale * torch.eye(K).repeat(4, 1) for scale in (8.0, 0.5))
+    one_sided = torch.tensor([8.0, 0.0, 0.0]).repeat(12, 1)
+    costs = [layer.class_penalty(each.log_softmax(-1)).item() for each in (sure, unsure, one_sided)]
+    assert costs == sorted(costs)

@@ -17,8 +17,6 @@ END_TO_END = [name for name, method in METHODS.items() if isinstance(method, End
 # What starts at random for each annotator or group is switched off where names must not matter.
 NAMELESS = {"omega": 0.4, "n_groups": 1}
 ITERATED = {"two-stage-dawid-skene", "two-stage-glad", "two-stage-worker-clustering"}
-UNPICKLED = {"crowd-layer-vw", "crowd-layer-vb", "crowd-layer-vwb", "crowd-layer-mw",
-             "crowd-layer-over", "softmax-crowd-layer"}  # fmt: skip
 
 
 @pytest.fixture(params=list(METHODS))
@@ -225,9 +223,7 @@ def test_a_loaded_model_can_be_fitted_again(name, crowd, fitted, tmp_path):
     assert_same_bits(model.fit(crowd.x, crowd.annotations, truth=truth), fitted(name))
 
 
-def test_pickles_of_ones_own_give_the_same_bits(name, fitted, request):
-    if name in UNPICKLED:
-        request.applymarker(pytest.mark.xfail(reason="CrowdLayer keeps a lambda"))
+def test_pickles_of_ones_own_give_the_same_bits(name, fitted):
     assert_same_bits(pickle.loads(pickle.dumps(fitted(name))), fitted(name))
 
 

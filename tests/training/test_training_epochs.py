@@ -142,6 +142,12 @@ def test_a_loss_that_is_not_finite_is_refused(crowd, tmp_path):
     assert (tmp_path / "log.jsonl").read_text() == ""
 
 
+def test_training_learns_wherever_it_is_called(crowd):
+    expected = fit("speelfc", crowd)
+    with torch.no_grad():
+        assert_same_bits(fit("speelfc", crowd), expected)
+
+
 def test_a_network_with_nothing_to_learn_is_named(crowd):
     frozen = nn.Linear(5, 3).requires_grad_(False)
     with pytest.raises(DataError, match="no parameters to train"):
@@ -155,8 +161,8 @@ def test_threads_are_as_they_were(threads, crowd):
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        model = fit("speelfc", crowd, threads=threads)
-        model.predict_proba(crowd.x)
+        model = fit("speelfc", crowd, threads=threads, epochs=1)
+        model.predict_proba(crowd.x[:2])
         with pytest.raises(SettingError):
             fit("speelfc", crowd, learning_rate=1e30, threads=threads)
         assert torch.get_num_threads() == 3
@@ -232,15 +238,17 @@ def test_numbers_of_numpy_are_numbers():
 # --- several processes ---
 
 
-def test_two_processes_learn_what_one_learns():
+def test_two_processes_learn_what_one_learns(tmp_path):
     """Items have different numbers of labels, and a warm-up: both kinds of mean are weighted."""
     crowd = featured()
     keep = np.random.default_rng(0).random(crowd.annotations.n_annotations) < 0.6
     ann = crowd.annotations.only(keep)
     settings = {**QUICK, **ONCE, "epochs": 4, "warm_up": 2, "batch_size": 7, "network": "logistic"}
     one, two = (
-        CrowdClassifier(method="speelfc", hold_out=0.1, devices=devices, **settings)
-        for devices in (1, 2)
+        CrowdClassifier(
+            method="speelfc", hold_out=0.1, devices=devices, checkpoint=tmp_path / name, **settings
+        )
+        for devices, name in ((1, "one"), (2, "two"))
     )
     one.fit(crowd.x, ann)
     with warnings.catch_warnings():
@@ -252,6 +260,11 @@ def test_two_processes_learn_what_one_learns():
     for found, expected in zip(two.history_, one.history_, strict=True):
         assert found["loss"] == pytest.approx(expected["loss"], abs=1e-5)
         assert found["held_out"] == pytest.approx(expected["held_out"], abs=1e-5)
+    assert len((tmp_path / "two" / "log.jsonl").read_text().splitlines()) == 4
+    two.set_params(devices=1)  # a run may move to another machine
+    weights = two.network_.state_dict()
+    for name, value in two.fit(crowd.x, ann, resume=True).network_.state_dict().items():
+        assert torch.equal(value, weights[name])
 
 
 def test_labels_of_one_class_need_the_names_of_the_others(crowd):

@@ -159,11 +159,12 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         require_learnable(ann)
         method = self._method()
         settings = self._settings(method, ann)
-        self.scaling_ = fit_scaling(inputs, self._scale())
-        inputs = inputs if self.scaling_ is None else self.scaling_.apply(inputs)
+        scaling = fit_scaling(inputs, self._scale())
+        inputs = inputs if scaling is None else scaling.apply(inputs)
         problem = Problem(annotations=ann, shape=inputs.shape, truth=truth_codes(truth, ann))
         learner, outcome = Fitting(self, method, inputs, settings, resume).run(problem)
-        self.network_, self.noise_ = learner.network, learner.noise
+        # Nothing is set before training is done: where it fails, an older fit stays whole.
+        self.network_, self.noise_, self.scaling_ = learner.network, learner.noise, scaling
         self.noise_made_ = method.noise_made
         self.settings_, self.shape_ = settings, inputs.shape
         self.history_, self.epoch_ = outcome.history, outcome.epoch
@@ -171,6 +172,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.crowd_ = ann[:0]  # its names only
         self.classes_ = ann.classes
         self.n_features_in_ = int(np.prod(inputs.shape))
+        self.__dict__.pop("feature_names_in_", None)
         names = feature_names(X)
         if names is not None:
             self.feature_names_in_ = names
@@ -209,7 +211,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             codes, wanted = codes[kept], y.classes[said[kept]]
             sample_weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
         else:
-            wanted = np.asarray(y)
+            wanted = np.atleast_1d(np.asarray(y))
         if len(wanted) != len(codes):
             raise DataError(f"{len(wanted)} truths for {len(codes)} rows of features")
         right = Vocabulary(self.classes_).codes(wanted.tolist()) == codes
@@ -279,6 +281,8 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method = METHODS[self.method] if isinstance(self.method, str) else self.method
         if not isinstance(method, Method):
             raise SettingError(f"method must be a name of METHODS or a Method; got {method!r}")
+        if not isinstance(self.noise, Mapping | None):
+            raise SettingError(f"noise must be settings by name, or None; got {self.noise!r}")
         if isinstance(method, EndToEnd):
             return method.with_settings(self.noise, self.start)
         if self.noise or self.start not in (None, "own"):
@@ -290,7 +294,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return method.settled(given, annotations)
 
     def _scale(self) -> str:
-        own = not (self.network is None or isinstance(self.network, str))
+        own = takes_codes(self.network)
         return "none" if self.scale == "auto" and own else self.scale
 
     def _checked_inputs(self, features: Any) -> Inputs:
@@ -311,11 +315,11 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         crowd = Crowd(inputs, ann, self._home())
         with self._threads():
             confusion_akl = self.confusion_
-            stranger_kl = confusion_akl.mean(axis=0)
-            posterior_ik = joint_posterior(self.network_, self.noise_, crowd, stranger_kl)
-        n_new = ann.n_annotators - len(confusion_akl)
-        if n_new:
-            confusion_akl = np.concatenate([confusion_akl, np.repeat(stranger_kl[None], n_new, 0)])
+            n_new = ann.n_annotators - len(confusion_akl)
+            if n_new:
+                stranger_akl = confusion_akl.mean(axis=0, keepdims=True)
+                confusion_akl = np.concatenate([confusion_akl, np.repeat(stranger_akl, n_new, 0)])
+            posterior_ik = joint_posterior(self.network_, self.noise_, crowd, confusion_akl)
         return NetworkPosterior().consensus(ann, posterior_ik, confusion_akl)
 
     def _threads(self) -> AbstractContextManager[None]:

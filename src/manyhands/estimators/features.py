@@ -57,7 +57,9 @@ def require_like(
 def feature_names(features: Any) -> AnyArray | None:
     """The names of a frame's columns; None for what has no names."""
     frame = nw.from_native(features, eager_only=True, pass_through=True)
-    return np.array(frame.columns, dtype=object) if isinstance(frame, nw.DataFrame) else None
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    return np.array([str(name) for name in frame.columns], dtype=object)
 
 
 def _numbers_of(frame: nw.DataFrame[Any]) -> AnyArray:

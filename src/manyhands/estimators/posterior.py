@@ -18,32 +18,51 @@ from manyhands.noise import AnnotationBatch, NoiseModel
 from manyhands.training import Crowd
 
 _ITEMS, _FEATURED_ITEMS = 1024, 64  # at a time; features are held once per class
+_CELLS = 2**25  # numbers that hypotheses about the labels of some items may take
+_LEAST = 1e-30  # of a probability, so that its logarithm is finite
 
 
 @torch.no_grad()
 def joint_posterior(
-    network: nn.Module, noise: NoiseModel, crowd: Crowd, stranger_kl: Floats
+    network: nn.Module, noise: NoiseModel, crowd: Crowd, confusion_akl: Floats
 ) -> Floats:
     """P(class | x, labels) ~ f_k(x) prod_n P(y_n | class k, a_n, x), shape (i, k).
 
-    An annotator the noise model does not know says what an average one would (`stranger_kl`).
+    The portraits `confusion_akl` are those of all annotators, known or not. They say all there is
+    of strangers, and of everybody where the noise model rests on nothing else.
     """
     network.eval()
     noise.eval()
-    log_stranger_kl = torch.from_numpy(stranger_kl).to(crowd.device).float().clamp_min(1e-6).log()
+    log_portrait_akl = torch.from_numpy(confusion_akl).clamp_min(_LEAST).log().float()
+    log_portrait_akl = log_portrait_akl.to(crowd.device)
     parts = []
-    at_once = _FEATURED_ITEMS if noise.needs_features else _ITEMS
-    for batch in crowd.batches(np.arange(len(crowd.inputs)), at_once):
+    for batch in crowd.batches(np.arange(len(crowd.inputs)), _items_at_once(noise, crowd)):
         log_bk = network(batch.inputs).log_softmax(dim=-1)
         if len(batch.annotations):
-            said_nk = _log_said(noise, batch.annotations, log_stranger_kl)
+            said_nk = _log_said(noise, batch.annotations, log_portrait_akl)
             log_bk = log_bk.index_add(0, batch.annotations.row, said_nk)
         parts.append(log_bk.double().softmax(dim=-1).cpu())
     return np.asarray(torch.cat(parts).numpy(), dtype=np.float64)
 
 
-def _log_said(noise: NoiseModel, batch: AnnotationBatch, log_stranger_kl: Tensor) -> Tensor:
+def _items_at_once(noise: NoiseModel, crowd: Crowd) -> int:
+    """Every label is looked at once per class, with a matrix of K x K each."""
+    if _is_its_portrait(noise):
+        return _ITEMS
+    most = int(crowd.annotations.labels_per_item.max(initial=1))
+    fits = max(1, _CELLS // (most * noise.n_classes**3))
+    return min(fits, _FEATURED_ITEMS if noise.needs_features else _ITEMS)
+
+
+def _is_its_portrait(noise: NoiseModel) -> bool:
+    return not noise.needs_features and not noise.observations()
+
+
+def _log_said(noise: NoiseModel, batch: AnnotationBatch, log_portrait_akl: Tensor) -> Tensor:
     """Log P(y_n | class k, a_n, x) of every annotation, shape (n, k)."""
+    portrayed_nk = log_portrait_akl[batch.annotator, :, batch.label]
+    if _is_its_portrait(noise):
+        return portrayed_nk
     n_classes, known = noise.n_classes, batch.annotator < noise.n_annotators
     annotator_n = batch.annotator.where(known, torch.zeros_like(batch.annotator))
     certain_kk = torch.eye(n_classes, device=batch.row.device).log()
@@ -56,7 +75,7 @@ def _log_said(noise: NoiseModel, batch: AnnotationBatch, log_stranger_kl: Tensor
     else:
         log_label = noise(certain_kk, hypothesis, who, None)
     said_nk: Tensor = log_label.gather(1, label.unsqueeze(1)).reshape(len(batch), n_classes)
-    return said_nk.where(known.unsqueeze(1), log_stranger_kl.T[batch.label])
+    return said_nk.where(known.unsqueeze(1), portrayed_nk)
 
 
 @dataclass(frozen=True, kw_only=True)

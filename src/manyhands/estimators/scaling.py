@@ -72,7 +72,7 @@ def fit_scaling(inputs: Inputs, how: str) -> Scaling | None:
     if isinstance(inputs, TensorInputs) and not inputs.tensor.is_floating_point():
         return None
     mean, deviation, rms = _moments(inputs)
-    spread = deviation[deviation > 0]
+    spread = deviation[deviation > 0].double()
     flat = len(inputs.shape) == 1 and len(spread) > 0
     unlike = flat and float(spread.square().mean().sqrt()) > _UNLIKE * float(spread.median())
     if how == "standard" or (how == "auto" and unlike):

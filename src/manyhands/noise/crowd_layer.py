@@ -55,7 +55,6 @@ class CrowdLayer(NoiseModel):
         self.kind = kind
         start = _start(kind, n_classes, scale)
         self.table = AnnotatorTable(n_annotators, start, pull=pull, sparse=sparse)
-        self._act = _ACT[kind]
 
     def forward(
         self,
@@ -65,7 +64,9 @@ class CrowdLayer(NoiseModel):
         features_b: Tensor | None = None,
     ) -> Tensor:
         """See `NoiseModel.forward`."""
-        return self._act(self.table(annotator_n), log_class_bk.exp()[row_n]).log_softmax(dim=-1)
+        return _ACT[self.kind](self.table(annotator_n), log_class_bk.exp()[row_n]).log_softmax(
+            dim=-1
+        )
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
         """What the pull towards the start adds, on the annotations given."""

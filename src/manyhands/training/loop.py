@@ -1,6 +1,7 @@
 """The one epoch loop."""
 
 import copy
+import logging
 import math
 import time
 from collections.abc import Mapping
@@ -8,12 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import safetensors.torch
 import torch
-from lightning_fabric import Fabric
-from lightning_fabric.strategies.ddp import DDPStrategy
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -29,8 +28,13 @@ from manyhands.training.learner import Learner
 from manyhands.training.log import EpochLog
 from manyhands.training.optimisers import Stepper, make_optimisers, set_rates
 from manyhands.training.progress import EpochBar
+from manyhands.training.repeatable import repeatable
 from manyhands.training.settings import TrainingSettings
 from manyhands.training.threads import fitting_threads
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+    from lightning_fabric.strategies.ddp import DDPStrategy
 
 _ADDED_SPARSE = (nn.Embedding, nn.EmbeddingBag)  # whose sparse gradients torch adds up
 LOOK = 1024  # items at a time where nothing is learnt
@@ -69,7 +73,10 @@ class Outcome:
 
 def train(job: Job) -> Outcome:
     """Train as the job says, in this process or in several; the learner ends with the outcome."""
+    from lightning_fabric import Fabric  # takes seconds, and predictions need none of it
+
     settings = job.settings
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it tells of every precision
     fabric = Fabric(
         accelerator=settings.accelerator,
         devices=settings.devices,
@@ -88,8 +95,10 @@ def train(job: Job) -> Outcome:
     return outcome
 
 
-def _several(learner: Learner) -> DDPStrategy:
+def _several(learner: Learner) -> "DDPStrategy":
     """One process per device. Buffers are not sent around: those of large crowds are large."""
+    from lightning_fabric.strategies.ddp import DDPStrategy
+
     for each in learner.modules():
         lost = getattr(each, "sparse", False) is True and not isinstance(each, _ADDED_SPARSE)
         require(not lost, "sparse", "False with several devices", True)
@@ -99,7 +108,7 @@ def _several(learner: Learner) -> DDPStrategy:
     return DDPStrategy(start_method="spawn", find_unused_parameters=True, **quiet)
 
 
-def _work(fabric: Fabric, job: Job) -> Any:
+def _work(fabric: "Fabric", job: Job) -> Any:
     """The parts of the outcome in a form that crosses processes, or the error to be read."""
     several = job.settings.devices > 1
     if several:  # what was sent lies in memory that all processes share
@@ -108,8 +117,9 @@ def _work(fabric: Fabric, job: Job) -> Any:
     threads = fitting_threads(
         job.learner.network, job.inputs.shape, job.settings.batch_size, job.settings
     )
+    same = repeatable(fabric.device)
     try:
-        with torch.random.fork_rng(devices=cuda), threads:
+        with torch.random.fork_rng(devices=cuda), torch.enable_grad(), threads, same:
             weights, epoch, history = _Run(fabric, job).whole()
             return safetensors.torch.save(apart(weights)) if several else weights, epoch, history
     except ManyhandsError as error:
@@ -119,7 +129,7 @@ def _work(fabric: Fabric, job: Job) -> Any:
 class _Run:
     """One process's part of a job."""
 
-    def __init__(self, fabric: Fabric, job: Job) -> None:
+    def __init__(self, fabric: "Fabric", job: Job) -> None:
         self.fabric, self.job, self.settings = fabric, job, job.settings
         self.learner = job.learner.to(fabric.device)
         made = make_optimisers(self.learner, self.settings)

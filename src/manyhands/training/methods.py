@@ -159,7 +159,9 @@ class EndToEnd(Method):
         ann = problem.annotations
         sparse = settings.sparse
         if sparse is None:
-            sparse = ann.n_annotators * ann.n_classes**2 > _LARGE_TABLE
+            # Several processes would have to add up sparse gradients, which they cannot.
+            large = ann.n_annotators * ann.n_classes**2 > _LARGE_TABLE
+            sparse = large and settings.devices == 1
         layer = NOISE[self.noise](
             ann.n_annotators,
             ann.n_classes,
