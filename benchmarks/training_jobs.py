@@ -97,7 +97,7 @@ def measure_memory(scene: Row, tool: str, method: str) -> list[Row]:
     inputs, annotations = size.inputs(), size.annotations()
     row["baseline_bytes"] = resident_bytes()
     if tool == OUR_CLASSIFIER:
-        short = {"epochs": 2, "warm_up": 1, "batch_size": size.batch_size, "progress": False}
+        short: Row = {"epochs": 2, "warm_up": 1, "batch_size": size.batch_size, "progress": False}
         CrowdClassifier(method=method, **short).fit(inputs, annotations)
     else:
         settings = TrainingSettings(epochs=1, batch_size=size.batch_size)

@@ -213,10 +213,10 @@ def _memory(rows: list[Row]) -> str:
     return f"""## Memory
 
 The most that a fresh process ever held, with python, torch and the data ({number(data)} MiB of
-features). {OUR_CLASSIFIER} makes two epochs, two more on all labels, and portraits. "{OUR_DEFAULTS}"
-is an epoch of `train` from a Dawid-Skene consensus; "{OURS}" without more is the noise model as
-published, with a start of its own. The others make a few steps, with batches made beforehand,
-which hold the features once more.
+features). {OUR_CLASSIFIER} makes two epochs, two more on all labels, and portraits.
+"{OUR_DEFAULTS}" is an epoch of `train` from a Dawid-Skene consensus; "{OURS}" without more is
+the noise model as published, with a start of its own. The others make a few steps, with batches
+made beforehand, which hold the features once more.
 
 {markdown_table(head, body, left=1)}"""
 

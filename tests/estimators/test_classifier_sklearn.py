@@ -197,6 +197,11 @@ def test_a_function_may_make_the_network(crowd):
     assert_same_bits(first, again)
 
 
+def test_a_network_may_find_its_size_by_itself(crowd):
+    search = {"hold_out": 0.1, "refit": True, "network": nn.LazyLinear(3)}
+    assert fit("speelfc", crowd, **search).network_.weight.shape == (3, 5)
+
+
 def test_a_method_may_have_settings_of_its_own(crowd):
     model = fit(EndToEnd("speelfc", {"accuracy": 0.9}), crowd)
     assert np.isfinite(model.predict_proba(crowd.x)).all()

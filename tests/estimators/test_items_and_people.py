@@ -7,7 +7,7 @@ import pytest
 from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError
-from manyhands.estimators import CrowdClassifier
+from manyhands.estimators import CrowdClassifier, posterior
 from training.featured_crowds import QUICK, assert_same_bits, columns, featured, fit
 
 
@@ -138,6 +138,15 @@ def test_the_posterior_is_the_networks_times_what_people_said(crowd, model):
     expected = np.exp(log_p) / np.exp(log_p).sum(axis=1, keepdims=True)
     found = model.infer(crowd.x, crowd.annotations).probabilities
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["speelfc", "conal", "speelfc-d", "mixture-e2e"])
+def test_items_may_be_looked_at_one_by_one(method, crowd, monkeypatch):
+    model = fit(method, crowd)
+    expected = model.infer(crowd.x, crowd.annotations).probabilities
+    monkeypatch.setattr(posterior, "_CELLS", 1)
+    found = model.infer(crowd.x, crowd.annotations).probabilities
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_one_label_of_a_new_item_is_enough(crowd, model):

@@ -39,7 +39,7 @@ class Fitting:
     ) -> None:
         self.model, self.method, self.inputs = model, method, inputs
         self.settings, self.resume = settings, resume
-        self._looked = False
+        self._warned = False
 
     def run(self, problem: Problem) -> tuple[Learner, Outcome]:
         """Train on the labels of a problem.
@@ -82,9 +82,8 @@ class Fitting:
             network = new_network(self.model.network, inputs.shape, n_classes).cpu()
             some = inputs.to(torch.device("cpu")).rows(torch.arange(min(len(inputs), 8)))
             with fitting_threads(network, inputs.shape, len(some), settings):
-                if not self._looked:  # once: it may warn
-                    require_logits(network, some, n_classes)
-                self._looked = True
+                require_logits(network, some, n_classes, warn=not self._warned)
+                self._warned = True
                 learner = self.method.learner(network, problem, settings)
             learner.noise.seen_logits = True  # they were just looked at, whatever the method
             return learner

@@ -179,9 +179,8 @@ class AnnotatorTable(nn.Module):
             off_a = (self.weight - self.start).square().sum(dim=1)
             whole: Tensor = self.pull / 2 * off_a.sum() / self.labels_a.sum()
             return whole
-        who, times = torch.unique(annotator_n, return_counts=True)
-        off_a = (self(who).flatten(1) - self.start[who]).square().sum(dim=1)
-        part: Tensor = self.pull / 2 * (times * off_a / self.labels_a[who]).sum()
+        off_n = (self(annotator_n).flatten(1) - self.start[annotator_n]).square().sum(dim=1)
+        part: Tensor = self.pull / 2 * (off_n / self.labels_a[annotator_n]).sum()
         return part / max(len(annotator_n), 1)
 
 

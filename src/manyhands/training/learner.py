@@ -58,7 +58,9 @@ def target_loss(logits: Tensor, target_bk: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def require_logits(network: nn.Module, inputs: Tensor, n_classes: int) -> None:
+def require_logits(
+    network: nn.Module, inputs: Tensor, n_classes: int, *, warn: bool = True
+) -> None:
     """Refuse a network that does not give one logit per class; warn of one that gives shares."""
     was_training = network.training
     network.eval()
@@ -78,7 +80,8 @@ def require_logits(network: nn.Module, inputs: Tensor, n_classes: int) -> None:
             f"the network gives {got} for {len(inputs)} items where {n_classes} logits each are "
             f"expected; the labels have {n_classes} classes"
         )
-    _warn_of_probabilities(logits)
+    if warn:
+        _warn_of_probabilities(logits)
 
 
 def _first_line(error: Exception) -> str:

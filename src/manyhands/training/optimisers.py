@@ -10,13 +10,14 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from manyhands.training.learner import Learner
+from manyhands.training.row_adam import RowAdam, summed_rows
 from manyhands.training.settings import TrainingSettings
 
 _TINY = 1e-12
 
 
 def make_optimisers(learner: Learner, settings: TrainingSettings) -> list[torch.optim.Optimizer]:
-    """Adam for what has dense gradients, sparse Adam for tables with sparse ones.
+    """Adam for what has dense gradients, `RowAdam` for tables with sparse ones.
 
     Network and noise model have rates and decays of their own; a part of a noise model may be
     slower than the rest (`NoiseModel.relative_rates`). The rate a group starts with is its `start`.
@@ -35,12 +36,7 @@ def make_optimisers(learner: Learner, settings: TrainingSettings) -> list[torch.
     sparse = [group for group in groups if id(group["params"][0]) in tables]
     fused = next(learner.parameters()).device.type in {"cpu", "cuda"}
     made: list[torch.optim.Optimizer] = [torch.optim.AdamW(dense, fused=fused)] if dense else []
-    if sparse:
-        decays = [group.pop("weight_decay") for group in sparse]
-        made.append(torch.optim.SparseAdam(sparse))
-        for group, decay in zip(made[-1].param_groups, decays, strict=True):
-            group["row_decay"] = decay
-    return made
+    return [*made, RowAdam(sparse)] if sparse else made
 
 
 def sparse_tables(learner: Learner) -> set[int]:
@@ -81,7 +77,6 @@ class Stepper:
             self._clip(self.settings.clip)
         for optimiser in self.optimisers:
             optimiser.step()
-            _decay_rows(optimiser)
         return loss
 
     def _forget(self) -> None:
@@ -127,7 +122,7 @@ def _values(gradient: Tensor) -> Tensor:
     # The same annotator stands in a batch more than once: their shares are summed first.
     if not gradient.is_sparse:
         return gradient
-    values: Tensor = gradient.coalesce().values()
+    values: Tensor = summed_rows(gradient)[1]
     return values
 
 
@@ -135,18 +130,6 @@ def _touched(parameter: Tensor, change: Tensor) -> tuple[Any, Tensor]:
     """The rows that a change touches, and a copy of what stands there now."""
     rows = change.coalesce().indices()[0] if change.is_sparse else ...
     return rows, parameter.detach()[rows].clone()
-
-
-@torch.no_grad()
-def _decay_rows(optimiser: Any) -> None:
-    """Decay the rows that a sparse step has touched; the others wait for their turn."""
-    for group in optimiser.param_groups:
-        if not group.get("row_decay"):
-            continue
-        for parameter in group["params"]:
-            if parameter.grad is not None:
-                rows = parameter.grad.coalesce().indices()[0]
-                parameter[rows] *= 1.0 - group["lr"] * group["row_decay"]
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from manyhands.training.settings import TrainingSettings
 
@@ -22,7 +23,7 @@ def fitting_threads(
     sees flat inputs, where each weight is used once per item.
     """
     before = torch.get_num_threads()
-    weights = sum(each.numel() for each in network.parameters())
+    weights = sum(each.numel() for each in network.parameters() if not is_lazy(each))
     small = len(shape) <= 1 and weights * at_once < _SMALL
     torch.set_num_threads(settings.threads or (1 if small else max(1, before // settings.devices)))
     try:
