@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         doctor,
         estimators,
         evaluation,
+        experiments,
         io,
         networks,
         noise,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from manyhands.core.errors import ManyhandsError
     from manyhands.datasets import DATASETS
     from manyhands.estimators import CrowdClassifier, load
+    from manyhands.experiments import EXPERIMENTS
     from manyhands.io import read_annotations
     from manyhands.networks import NETWORKS
     from manyhands.noise import NOISE
@@ -41,6 +43,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AGGREGATORS",
     "DATASETS",
+    "EXPERIMENTS",
     "METHODS",
     "NETWORKS",
     "NOISE",
@@ -56,6 +59,7 @@ __all__ = [
     "doctor",
     "estimators",
     "evaluation",
+    "experiments",
     "io",
     "load",
     "networks",
@@ -71,6 +75,7 @@ _HOMES = {
     "Consensus": "aggregation",
     "CrowdClassifier": "estimators",
     "DATASETS": "datasets",
+    "EXPERIMENTS": "experiments",
     "ManyhandsError": "core.errors",
     "METHODS": "training",
     "NETWORKS": "networks",

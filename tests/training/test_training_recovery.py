@@ -32,7 +32,7 @@ def test_confusions_are_recovered(name, confused):
 @pytest.mark.parametrize("name", ["speelfc", "crowd-layer-mw", "conal"])
 def test_confusions_are_recovered_from_the_models_own_start(name, confused):
     model = fit(name, confused, start="own", **TRAINED)
-    assert np.abs(model.confusion_ - confused.confusion).mean() < 0.09
+    assert np.abs(model.confusion_ - confused.confusion).mean() < 0.1
 
 
 def test_skill_is_recovered(confused):

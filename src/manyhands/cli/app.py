@@ -16,6 +16,7 @@ from manyhands.cli import (
     datasets,
     demo,
     predict,
+    reproduce,
     simulate,
     train,
 )
@@ -52,6 +53,7 @@ for command in (
     compare.compare,
     convert.convert,
     simulate.simulate,
+    reproduce.reproduce,
     datasets.datasets,
 ):
     app.command()(command)

@@ -1,7 +1,13 @@
 """Models that fit and predict by scikit-learn's conventions."""
 
 from manyhands.estimators.classifier import CrowdClassifier
-from manyhands.estimators.comparison import Trial, compare_training, n_runs, scores_of
+from manyhands.estimators.comparison import (
+    Trial,
+    compare_training,
+    fit_to_trial,
+    n_runs,
+    scores_of,
+)
 from manyhands.estimators.files import load
 from manyhands.estimators.trials import trial_of_corpus, trial_of_files
 
@@ -9,6 +15,7 @@ __all__ = [
     "CrowdClassifier",
     "Trial",
     "compare_training",
+    "fit_to_trial",
     "load",
     "n_runs",
     "scores_of",

@@ -14,7 +14,7 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.settings import require
 from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.evaluation import accuracy, log_loss, summarise_runs
-from manyhands.training import METHODS
+from manyhands.training import METHODS, EndToEnd
 
 UNKNOWN, UNSAID = -1, -2
 BY_TRUTH = "accuracy against the truth"
@@ -107,11 +107,18 @@ def _run(
 def _fitted(
     trial: Trial, name: str, annotations: Annotations, seed: int, settings: dict[str, Any]
 ) -> CrowdClassifier:
+    if not isinstance(METHODS[name], EndToEnd):  # there is no noise model to set
+        settings = {key: each for key, each in settings.items() if key not in ("noise", "start")}
     model = CrowdClassifier(method=name, seed=seed, progress=False, **settings)
     truth = None
     if METHODS[name].needs_truth and trial.truth is not None:
         truth = annotations.classes[trial.truth]
     return model.fit(trial.features, annotations, truth=truth)
+
+
+def fit_to_trial(trial: Trial, name: str, seed: int, settings: dict[str, Any]) -> CrowdClassifier:
+    """A classifier trained on the labelled items of a trial, by the name of its method."""
+    return _fitted(trial, name, trial.annotations, seed, settings)
 
 
 def scores_of(trial: Trial, model: CrowdClassifier) -> dict[str, float]:

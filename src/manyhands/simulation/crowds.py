@@ -6,53 +6,40 @@ import numpy as np
 
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Codes, Floats
-from manyhands.core.errors import SettingError
 from manyhands.core.seeds import generator
-from manyhands.core.settings import require
+from manyhands.simulation.assignment import assign
+from manyhands.simulation.items import Items
 
 
 @dataclass(frozen=True)
 class SimulatedCrowd:
-    """Labels with everything that made them: the truth, the confusions, and who behaves how."""
+    """Labels with everything that made them: the truth, the confusions, and who behaves how.
+
+    `features` has a row per item in scenarios whose items have features, and `test` holds items
+    that nobody labelled. A scenario with more to tell has a class of its own below this one.
+    """
 
     annotations: Annotations
     truth: AnyArray
     confusion: Floats
     behaviour: AnyArray
+    features: AnyArray | None = None
+    test: Items | None = None
 
     @property
     def truth_by_item(self) -> dict[object, object]:
         """The truth as {item name: class name}."""
         return dict(zip(self.annotations.items.tolist(), self.truth.tolist(), strict=True))
 
+    @property
+    def annotator_notes(self) -> dict[str, AnyArray]:
+        """What else is known of each annotator."""
+        return {}
 
-def assign(
-    n_items: int, n_annotators: int, labels_per_item: int, rng: np.random.Generator
-) -> tuple[Codes, Codes]:
-    """Who labels what: every item gets the same number of different annotators, drawn at random.
-
-    >>> item, annotator = assign(2, 5, 3, generator(0, "example"))
-    >>> item.tolist(), len(set(annotator[:3].tolist()))
-    ([0, 0, 0, 1, 1, 1], 3)
-    """
-    require(labels_per_item >= 1, "labels_per_item", ">= 1", labels_per_item)
-    if labels_per_item > n_annotators:
-        raise SettingError(
-            f"labels_per_item must be at most n_annotators ({n_annotators}); got {labels_per_item}"
-        )
-    chosen = rng.integers(0, n_annotators, size=(n_items, labels_per_item))
-    while True:
-        ordered = np.sort(chosen, axis=1)
-        clash = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-        if not clash.any():
-            break
-        if labels_per_item**2 > n_annotators:  # redrawing would take long: shuffle instead
-            keys = rng.random((int(clash.sum()), n_annotators))
-            chosen[clash] = np.argsort(keys, axis=1)[:, :labels_per_item]
-        else:
-            chosen[clash] = rng.integers(0, n_annotators, size=(int(clash.sum()), labels_per_item))
-    item = np.repeat(np.arange(n_items, dtype=np.int32), labels_per_item)
-    return item, chosen.ravel().astype(np.int32)
+    @property
+    def label_notes(self) -> dict[str, AnyArray]:
+        """What is known of each label, in the order of `annotations`."""
+        return {}
 
 
 def draw_labels(
@@ -81,13 +68,25 @@ def simulate_crowd(
     )
     label = draw_labels(confusion_akl, truth[item], annotator, generator(seed, "labels"))
     names = np.arange(n_classes) if classes is None else classes
-    annotations = Annotations.from_arrays(
-        item,
-        annotator,
-        names[label],
-        items=range(len(truth)),
-        annotators=range(n_annotators),
-        classes=names,
-    )
+    annotations = label_table(item, annotator, names[label], len(truth), n_annotators, names)
     kinds = np.full(n_annotators, "honest", dtype=object) if behaviour is None else behaviour
     return SimulatedCrowd(annotations, names[truth], confusion_akl, kinds)
+
+
+def label_table(
+    item: Codes,
+    annotator: Codes,
+    label: AnyArray,
+    n_items: int,
+    n_annotators: int,
+    classes: AnyArray,
+) -> Annotations:
+    """Labels as annotations in which every item, annotator and class has its place."""
+    return Annotations.from_arrays(
+        item,
+        annotator,
+        label,
+        items=range(n_items),
+        annotators=range(n_annotators),
+        classes=classes,
+    )

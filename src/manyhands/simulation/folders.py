@@ -10,19 +10,28 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.io import whole_file, write_annotations, write_table
 from manyhands.simulation.crowds import SimulatedCrowd
-from manyhands.simulation.scenarios import CrowdSettings
+from manyhands.simulation.items import Items
+from manyhands.simulation.settings import CrowdSizes
 
 
 def write_crowd(
-    crowd: SimulatedCrowd, folder: str | Path, scenario: str, settings: CrowdSettings
+    crowd: SimulatedCrowd, folder: str | Path, scenario: str, settings: CrowdSizes
 ) -> list[str]:
-    """Write labels.csv, truth.csv, annotators.csv and scenario.json; the paths written."""
+    """Write all that is known of a crowd; the paths written.
+
+    labels.csv, truth.csv, annotators.csv and scenario.json; features.csv, test_features.csv and
+    test_truth.csv where items have features or some are kept for testing; sources.csv where a
+    label has a source.
+    """
     written = write_labels_and_truth(crowd, folder)
     described = Path(folder) / "scenario.json"
     with whole_file(described) as stream:
         content = {"scenario": scenario} | asdict(settings)
         stream.write((json.dumps(content, indent=2) + "\n").encode())
-    return [*written, str(described)]
+    for name, columns in _further_tables(crowd).items():
+        write_table(columns, Path(folder) / name)
+        written.append(str(Path(folder) / name))
+    return [*written[:3], str(described), *written[3:]]
 
 
 def write_labels_and_truth(crowd: SimulatedCrowd, folder: str | Path) -> list[str]:
@@ -46,4 +55,29 @@ def annotator_columns(crowd: SimulatedCrowd) -> dict[str, AnyArray]:
         "annotator": crowd.annotations.annotators,
         "behaviour": crowd.behaviour,
         "accuracy": right_ak.mean(axis=1),
-    } | {f"right_{name}": right_ak[:, k] for k, name in enumerate(names)}
+        **{f"right_{name}": right_ak[:, k] for k, name in enumerate(names)},
+        **crowd.annotator_notes,
+    }
+
+
+def _further_tables(crowd: SimulatedCrowd) -> dict[str, dict[str, AnyArray]]:
+    """What only some crowds have, by file name."""
+    ann, test = crowd.annotations, crowd.test
+    tables = {}
+    if crowd.features is not None:
+        items = Items(np.zeros(len(ann), dtype=np.int32), crowd.features)
+        tables["features.csv"] = _feature_columns(ann.items, items)
+    if test is not None:
+        names = np.arange(len(ann), len(ann) + len(test.truth))
+        tables["test_truth.csv"] = {"item": names, "truth": ann.classes[test.truth]}
+        if test.features is not None:
+            tables["test_features.csv"] = _feature_columns(names, test)
+    if crowd.label_notes:
+        pairs = {"item": ann.items[ann.item], "annotator": ann.annotators[ann.annotator]}
+        tables["sources.csv"] = pairs | crowd.label_notes
+    return tables
+
+
+def _feature_columns(names: AnyArray, items: Items) -> dict[str, AnyArray]:
+    flat = items.flat_features
+    return {"item": names} | {f"x{j}": flat[:, j] for j in range(flat.shape[1])}

@@ -1,0 +1,115 @@
+"""Crowds in which everybody has a confusion and labels on their own."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.seeds import generator
+from manyhands.core.settings import require
+from manyhands.simulation.behaviours import (
+    adversaries,
+    confused,
+    constant_spammers,
+    honest,
+    random_spammers,
+)
+from manyhands.simulation.crowds import SimulatedCrowd, simulate_crowd
+from manyhands.simulation.items import Items, items_or_drawn
+from manyhands.simulation.settings import CrowdSettings, CrowdSizes, require_shares
+
+
+def symmetric(settings: CrowdSettings, items: Items | None = None) -> SimulatedCrowd:
+    """Honest annotators of different accuracy; a mistake is any other class alike."""
+    return _crowd(settings, items, honest(accuracies(settings), settings.n_classes))
+
+
+def confusions(settings: CrowdSettings, items: Items | None = None) -> SimulatedCrowd:
+    """Honest annotators with favourite mistakes of their own."""
+    rng = generator(settings.seed, "mistakes")
+    confusion_akl = confused(accuracies(settings), settings.n_classes, 0.3, rng)
+    return _crowd(settings, items, confusion_akl)
+
+
+def spammers(settings: CrowdSettings, items: Items | None = None) -> SimulatedCrowd:
+    """A share of the crowd says anything: half of it at random, half always the same class."""
+    confusion_akl = honest(accuracies(settings), settings.n_classes)
+    behaviour = np.full(settings.n_annotators, "honest", dtype=object)
+    n_bad = round(settings.share * settings.n_annotators)
+    random, constant = slice(0, n_bad // 2), slice(n_bad // 2, n_bad)
+    confusion_akl[random] = random_spammers(n_bad // 2, settings.n_classes)
+    class_a = np.arange(n_bad - n_bad // 2) % settings.n_classes
+    confusion_akl[constant] = constant_spammers(class_a, settings.n_classes)
+    behaviour[random], behaviour[constant] = "random", "constant"
+    return _crowd(settings, items, confusion_akl, behaviour)
+
+
+def adversarial(settings: CrowdSettings, items: Items | None = None) -> SimulatedCrowd:
+    """A share of the crowd knows the class and says another."""
+    accuracy_a = accuracies(settings)
+    confusion_akl = honest(accuracy_a, settings.n_classes)
+    behaviour = np.full(settings.n_annotators, "honest", dtype=object)
+    bad = slice(0, round(settings.share * settings.n_annotators))
+    confusion_akl[bad] = adversaries(accuracy_a[bad], settings.n_classes)
+    behaviour[bad] = "adversary"
+    return _crowd(settings, items, confusion_akl, behaviour)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensitivitySettings(CrowdSizes):
+    """The five annotators of two classes of Rodrigues and Pereira (2018), figure 2.
+
+    Annotator a says 1 of an item of class 1 with probability `sensitivities[a]`, and 0 of an item
+    of class 0 with probability `specificities[a]`. A crowd larger than the lists takes them in
+    turn. The paper labels half of 25,000 images; everybody labels every one.
+    """
+
+    n_items: int = 12_500
+    n_annotators: int = 5
+    n_classes: int = 2
+    labels_per_item: int = 5
+    sensitivities: tuple[float, ...] = (0.6, 0.9, 0.5, 0.9, 0.9)
+    specificities: tuple[float, ...] = (0.7, 0.8, 0.5, 0.2, 0.9)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self.n_classes == 2, "n_classes", "2 in this scenario", self.n_classes)
+        require_shares("sensitivities", self.sensitivities)
+        require_shares("specificities", self.specificities)
+        require(
+            len(self.specificities) == len(self.sensitivities),
+            "specificities",
+            f"as many as sensitivities ({len(self.sensitivities)})",
+            self.specificities,
+        )
+
+
+def sensitivities(settings: SensitivitySettings, items: Items | None = None) -> SimulatedCrowd:
+    """Two classes, annotators of given sensitivity and specificity."""
+    right_a1 = np.resize(settings.sensitivities, settings.n_annotators)
+    right_a0 = np.resize(settings.specificities, settings.n_annotators)
+    confusion_kla = np.array([[right_a0, 1 - right_a0], [1 - right_a1, right_a1]])
+    return _crowd(settings, items, confusion_kla.transpose(2, 0, 1).copy())
+
+
+def accuracies(settings: CrowdSettings) -> Floats:
+    """How often each annotator is right."""
+    rng = generator(settings.seed, "accuracies")
+    return rng.uniform(settings.lowest, settings.highest, size=settings.n_annotators)
+
+
+def _crowd(
+    settings: CrowdSizes,
+    items: Items | None,
+    confusion_akl: Floats,
+    behaviour: AnyArray | None = None,
+) -> SimulatedCrowd:
+    known = items_or_drawn(items, settings)
+    crowd = simulate_crowd(
+        known.truth,
+        confusion_akl,
+        labels_per_item=settings.labels_per_item,
+        seed=settings.seed,
+        behaviour=behaviour,
+    )
+    return replace(crowd, features=known.features, test=known.test)

@@ -1,0 +1,78 @@
+"""The knobs of simulated crowds; every scenario has a class of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
+from typing import Any, get_args, get_origin
+
+from manyhands.core.settings import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrowdSizes:
+    """The knobs of every crowd; `n_items` counts where no items are given."""
+
+    n_items: int = 1000
+    n_annotators: int = 50
+    n_classes: int = 3
+    labels_per_item: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            _require_kind(field.name, field.type, getattr(self, field.name))
+        for name in ("n_items", "n_annotators", "n_classes", "labels_per_item"):
+            require(getattr(self, name) >= 1, name, ">= 1", getattr(self, name))
+        require(
+            self.labels_per_item <= self.n_annotators,
+            "labels_per_item",
+            f"at most n_annotators ({self.n_annotators})",
+            self.labels_per_item,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrowdSettings(CrowdSizes):
+    """The knobs of crowds of people who are right at different rates.
+
+    Accuracies are uniform between `lowest` and `highest`; `share` is the part of the crowd that
+    misbehaves in scenarios that have such people.
+    """
+
+    lowest: float = 0.5
+    highest: float = 0.9
+    share: float = 0.3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(0 <= self.lowest <= self.highest <= 1, "lowest, highest", "in order within 0..1",
+                (self.lowest, self.highest))  # fmt: skip
+        require_share("share", self.share)
+
+
+def require_share(name: str, got: float) -> None:
+    """Refuse a share or probability that is not in 0..1."""
+    require(0 <= got <= 1, name, "in 0..1", got)
+
+
+def require_shares(name: str, got: Sequence[float]) -> None:
+    """Refuse a list that holds anything but shares or probabilities."""
+    require(len(got) > 0 and all(0 <= one <= 1 for one in got), name, "numbers in 0..1", got)
+
+
+def _require_kind(name: str, kind: Any, got: object) -> None:
+    if get_origin(kind) is tuple:
+        rule, fits = _KINDS[get_args(kind)[0]]
+        holds = isinstance(got, tuple | list) and all(fits(one) for one in got)
+        require(holds, name, f"a list, each {rule}", got)
+        return
+    rule, fits = _KINDS[kind]
+    require(fits(got), name, rule, got)
+
+
+_KINDS: dict[type, tuple[str, Callable[[object], bool]]] = {
+    bool: ("true or false", lambda got: isinstance(got, bool)),
+    int: ("a whole number", lambda got: isinstance(got, Integral) and not isinstance(got, bool)),
+    float: ("a number", lambda got: isinstance(got, Real) and not isinstance(got, bool)),
+    str: ("a word", lambda got: isinstance(got, str)),
+}

@@ -1,0 +1,96 @@
+"""A network of one hidden layer, small enough to be trained and copied while one waits."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.seeds import generator
+
+EPOCHS = 50
+LEARNING_RATE = 0.01
+SMALLEST_BATCH = 64
+STEPS_PER_EPOCH = 100
+
+
+@dataclass(frozen=True)
+class SmallNetwork:
+    """Logits are max(0, x V + a) W + b."""
+
+    into_dh: Floats
+    bias_h: Floats
+    out_hk: Floats
+    bias_k: Floats
+
+    def says(self, features: Floats) -> AnyArray:
+        """The most probable class of each row."""
+        hidden = np.maximum(features @ self.into_dh + self.bias_h, 0.0)
+        return np.asarray(np.argmax(hidden @ self.out_hk + self.bias_k, axis=1))
+
+    def perturbed(self, level: float, rng: np.random.Generator) -> "SmallNetwork":
+        """A copy with normal noise of `level` times the root mean square of a layer's weights."""
+
+        def noisy(weight: Floats, bias: Floats) -> tuple[Floats, Floats]:
+            deviation = level * float(np.sqrt(np.mean(weight**2)))
+            noise = deviation * rng.standard_normal(weight.shape)
+            return weight + noise, bias + deviation * rng.standard_normal(bias.shape)
+
+        return SmallNetwork(*noisy(self.into_dh, self.bias_h), *noisy(self.out_hk, self.bias_k))
+
+
+def train_network(
+    features: Floats, truth: AnyArray, n_classes: int, n_hidden: int, seed: int
+) -> SmallNetwork:
+    """A network trained on the truth by Adam, with cross-entropy.
+
+    >>> x = np.repeat([[-1.0], [1.0]], 50, axis=0)
+    >>> net = train_network(x, np.repeat([0, 1], 50), 2, 4, seed=0)
+    >>> net.says(np.array([[-1.0], [1.0]])).tolist()
+    [0, 1]
+    """
+    rng = generator(seed, "network")
+    n_rows, n_features = features.shape
+    weights = [
+        rng.standard_normal((n_features, n_hidden)) * np.sqrt(2 / n_features),
+        np.zeros(n_hidden),
+        rng.standard_normal((n_hidden, n_classes)) / np.sqrt(n_hidden),
+        np.zeros(n_classes),
+    ]
+    adam = _Adam(weights)
+    size = max(SMALLEST_BATCH, n_rows // STEPS_PER_EPOCH)
+    for _ in range(EPOCHS):
+        order = rng.permutation(n_rows)
+        for start in range(0, n_rows, size):
+            batch = order[start : start + size]
+            adam.step(_slopes(weights, features[batch], truth[batch]))
+    return SmallNetwork(*weights)
+
+
+def _slopes(weights: list[Floats], features: Floats, truth: AnyArray) -> list[Floats]:
+    """The gradient of the mean cross-entropy."""
+    into_dh, bias_h, out_hk, bias_k = weights
+    hidden = np.maximum(features @ into_dh + bias_h, 0.0)
+    logits = hidden @ out_hk + bias_k
+    share = np.exp(logits - logits.max(axis=1, keepdims=True))
+    share /= share.sum(axis=1, keepdims=True)
+    share[np.arange(len(truth)), truth] -= 1.0
+    share /= len(truth)
+    back = (share @ out_hk.T) * (hidden > 0)
+    return [features.T @ back, back.sum(axis=0), hidden.T @ share, share.sum(axis=0)]
+
+
+class _Adam:
+    """Adam over a few arrays, which it changes in place."""
+
+    def __init__(self, weights: list[Floats]) -> None:
+        self.weights = weights
+        self.moments = [(np.zeros_like(each), np.zeros_like(each)) for each in weights]
+        self.n_steps = 0
+
+    def step(self, slopes: list[Floats]) -> None:
+        self.n_steps += 1
+        rate = LEARNING_RATE * np.sqrt(1 - 0.999**self.n_steps) / (1 - 0.9**self.n_steps)
+        for weight, moments, slope in zip(self.weights, self.moments, slopes, strict=True):
+            moments[0][:] += 0.1 * (slope - moments[0])
+            moments[1][:] += 0.001 * (slope**2 - moments[1])
+            weight[:] -= rate * moments[0] / (np.sqrt(moments[1]) + 1e-8)
