@@ -63,7 +63,7 @@ def reproduce(
         rows = [vars(line) for line in lines]
         say_json({"experiment": experiment, "cells": rows, "files": places})
         return
-    header = ["method", "measured", "published", "us", "difference", "verdict"]
+    header = ["published as", "measured", "published", "ours", "difference", "verdict"]
     shown = [
         [line.published_name, line.measured, line.published, line.ours, line.difference,
          line.verdict]

@@ -11,11 +11,11 @@ from manyhands.experiments.records import RecordStore
 from manyhands.experiments.specification import Cell
 
 HEADER = (
+    "published as",
     "method",
-    "ours",
     "measured",
     "published",
-    "us",
+    "ours",
     "lowest",
     "runs",
     "difference",

@@ -15,15 +15,14 @@ FILE = "records.jsonl"
 class RecordStore:
     """Records of finished runs in a folder; a line is there whole or not at all.
 
-    A process killed while it writes leaves half a line at the end: it is left out, and taken away
-    before the next one is written.
+    A process killed while it writes leaves half a line at the end, which is taken away.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.path = Path(folder) / FILE
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._records = {record["key"]: record for record in self._read()}
         self._mend()
+        self._records = {record["key"]: record for record in self._read()}
 
     def __contains__(self, key: object) -> bool:
         return key in self._records
@@ -52,14 +51,11 @@ class RecordStore:
     def _read(self) -> Iterator[dict[str, Any]]:
         if not self.path.exists():
             return
-        lines = self.path.read_bytes().splitlines(keepends=True)
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(self.path.read_bytes().splitlines(), 1):
             try:
                 record = json.loads(line)
                 record["key"]
             except (ValueError, KeyError, TypeError):
-                if number == len(lines) and not line.endswith(b"\n"):
-                    return
                 raise DataError(f"{self.path}, line {number}: is not a record") from None
             yield record
 
