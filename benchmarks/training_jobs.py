@@ -27,7 +27,6 @@ from benchmarks.training_steps import (
     contestants,
     our_step,
 )
-from manyhands.estimators import CrowdClassifier
 from manyhands.training import Job, TensorInputs, TrainingSettings, train
 from manyhands.training.optimisers import sparse_tables
 
@@ -97,6 +96,8 @@ def measure_memory(scene: Row, tool: str, method: str) -> list[Row]:
     inputs, annotations = size.inputs(), size.annotations()
     row["baseline_bytes"] = resident_bytes()
     if tool == OUR_CLASSIFIER:
+        from manyhands.estimators import CrowdClassifier  # it takes memory of its own
+
         short: Row = {"epochs": 2, "warm_up": 1, "batch_size": size.batch_size, "progress": False}
         CrowdClassifier(method=method, **short).fit(inputs, annotations)
     else:

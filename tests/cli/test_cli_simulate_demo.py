@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import call, plain_json
+from command_line import assert_refused, call, plain_json
 
 import manyhands as mh
 
@@ -31,18 +31,88 @@ def test_the_same_seed_writes_the_same_files(scenario, tmp_path):
 
 @pytest.mark.parametrize("scenario", list(mh.SCENARIOS))
 def test_files_hold_the_crowd_that_was_asked_for(scenario, tmp_path):
-    assert simulate(tmp_path, scenario, classes=4, share=0.5).code == 0
+    n_classes = 2 if scenario == "sensitivities" else 4
+    asked = {"classes": n_classes, "labels-per-item": 5}
+    has_share = hasattr(mh.SCENARIOS[scenario].settings(), "share")
+    assert simulate(tmp_path, scenario, **asked | ({"share": 0.5} if has_share else {})).code == 0
     ann = mh.read_annotations(tmp_path / "labels.csv")
     truth = mh.io.read_truth(tmp_path / "truth.csv")
     people = pd.read_csv(tmp_path / "annotators.csv")
     settings = json.loads((tmp_path / "scenario.json").read_text())
-    assert (len(ann), ann.n_annotators, ann.n_classes) == (120, 12, 4)
-    assert set(ann.labels_per_item) == {5}
+    assert (len(ann), ann.n_annotators) == (120, 12)
+    assert set(ann.classes) <= set(range(n_classes))  # a network may never say some class
+    assert ann.n_classes == n_classes or scenario.startswith("perturbed")
+    assert set(ann.labels_per_item) == {5} or settings["labels_vary"]
     assert list(truth) == ann.items.tolist()
-    assert set(truth.values()) <= {0, 1, 2, 3}
+    assert set(truth.values()) <= set(range(n_classes))
     assert people["annotator"].tolist() == list(range(12))
     assert settings["scenario"] == scenario
-    assert settings["share"] == 0.5
+    assert settings["n_classes"] == n_classes
+    assert settings.get("share", 0.5) == 0.5
+
+
+@pytest.mark.parametrize("scenario", ["common-noise", "perturbed-networks"])
+def test_a_network_trains_on_the_files(scenario, tmp_path):
+    outcome = simulate(tmp_path, scenario, set="n_test=30")
+    labels, truth = tmp_path / "labels.csv", tmp_path / "truth.csv"
+    features, model = tmp_path / "features.csv", tmp_path / "model"
+    assert f"manyhands train {features} {labels} --truth {truth} --out model" in outcome.out
+    words = ["train", features, labels, "--truth", truth, "--epochs", 2, "--out", model, "--json"]
+    trained = call(*words)
+    assert trained.code == 0, trained.err
+    assert "accuracy" in plain_json(trained.out)["scores"]
+    done = call("predict", model, tmp_path / "test_features.csv", "--out", tmp_path / "said.csv")
+    assert done.code == 0, done.err
+    known = mh.io.read_truth(tmp_path / "test_truth.csv")
+    assert pd.read_csv(tmp_path / "said.csv")["item"].tolist() == list(known)
+    assert len(known) == 30
+
+
+def test_settings_of_a_scenario_are_set_by_name(tmp_path):
+    words = ["--set", "sensitivities=[1, 0.9]", "--set", "specificities=[1, 0.8]"]
+    outcome = call("simulate", "sensitivities", "--out", tmp_path, "--items", 50, *words)
+    assert outcome.code == 0, outcome.err
+    people = pd.read_csv(tmp_path / "annotators.csv")
+    assert people["right_1"].tolist() == [1, 0.9, 1, 0.9, 1]
+    assert json.loads((tmp_path / "scenario.json").read_text())["specificities"] == [1, 0.8]
+
+
+def test_sources_stand_beside_the_labels(tmp_path):
+    assert simulate(tmp_path, "copycats", set="copying=1", share=0.5).code == 0
+    labels, sources = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("labels", "sources"))
+    pairs = ["item", "annotator"]
+    pd.testing.assert_frame_equal(labels[pairs], sources[pairs])
+    copies = pd.read_csv(tmp_path / "annotators.csv")["copies"].to_numpy()
+    copied = sources["source"] == "copied"
+    np.testing.assert_array_equal(copied, copies[sources["annotator"]] >= 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["common-noise", "--share", 0.3], "this scenario has no setting 'share'"),
+        (["common-noise", "--set", "common_shar=1"], "did you mean common_share"),
+        (["common-noise", "--set", "common_share"], "--set must be NAME=VALUE"),
+        (["common-noise", "--set", "common_share=much"], "common_share must be a number"),
+        (["common-noise", "--set", "pattern=odd"], "pattern must be one of"),
+        (["sensitivities", "--classes", 3], "n_classes must be 2"),
+        (["sensitivities", "--set", "sensitivities=0.5"], "sensitivities must be a list"),
+        (["perturbed-networks", "--set", "shares=[1, 1, 1]"], "shares must be numbers with sum 1"),
+        (["copycats", "--set", "n_sources=0"], "n_sources must be in 1.."),
+        (["common-noise", "--set", "seed=-1"], "seed must be a whole number, 0 or more"),
+    ],
+)
+def test_wrong_settings_of_a_scenario_are_told(words, message, tmp_path):
+    outcome = call("simulate", *words, "--out", tmp_path / "crowd")
+    assert_refused(outcome)
+    assert message in outcome.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_names_every_scenario():
+    text = "".join(call("simulate", "--help").out.split())
+    for name in mh.SCENARIOS:
+        assert name in text
 
 
 def test_truth_is_the_truth_of_these_labels(tmp_path):

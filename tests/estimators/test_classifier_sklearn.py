@@ -227,7 +227,7 @@ def test_a_method_may_have_settings_of_its_own(crowd):
         ({"noise": {"omga": 1}}, SettingError, "no setting 'omga'; known: .*omega"),
         ({"noise": "omega"}, SettingError, "noise must be settings by name"),
         ({"noise": {"omega": 2.0}}, SettingError, r"omega must be None or in 0\.\.1; got 2"),
-        ({"start": "end"}, SettingError, "start must be one of own, consensus; got 'end'"),
+        ({"start": "end"}, SettingError, "start must be one of auto, own, consensus; got 'end'"),
         ({"scale": "big"}, SettingError, "scale must be one of"),
         ({"method": "two-stage-majority", "noise": {"omega": 0}}, SettingError, "has none"),
         ({"method": "two-stage-majority", "start": "consensus"}, SettingError, "has none"),
@@ -278,8 +278,8 @@ def test_truth_comes_as_a_list_or_by_item(crowd):
 @pytest.mark.parametrize(
     ("truth", "text"),
     [
-        (None, "the method 'truth' trains on the truth of every item"),
-        ({0: 1}, "the method 'truth' trains on the truth of every item"),
+        (None, "the method 'truth' trains on the truth of every labelled item"),
+        ({0: 1}, "the method 'truth' trains on the truth of every labelled item"),
         ([0, 1], "2 truths for 60 items"),
         ([7] * 60, "no class 7; known: 0, 1, 2"),
         ([float("nan")] * 60, "no class nan"),

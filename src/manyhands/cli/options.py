@@ -98,7 +98,7 @@ class Training:
         int | None, typer.Option(help="Epochs without a better one before training ends.")
     ] = None
     start: Annotated[
-        str | None, typer.Option(help="own, or consensus: annotators start from Dawid-Skene.")
+        str | None, typer.Option(help="own, consensus (from Dawid-Skene), or auto: the likelier.")
     ] = None
     noise: Annotated[
         list[str] | None,

@@ -62,7 +62,8 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         settings of the noise model, such as {"omega": 0.0} for conal.
     start:
         "own" for the noise model's own start, "consensus" to start it from the portraits of a
-        Dawid-Skene consensus; None is the method's default.
+        Dawid-Skene consensus, "auto" for the one that foretells labels kept aside better; None is
+        the method's default.
     scale:
         how features are brought to size: "rms", "standard", "none", or "auto", which chooses by
         the features and leaves those for a network of your own as they are.

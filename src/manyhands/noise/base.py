@@ -7,7 +7,6 @@ from typing import ClassVar, Self
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from manyhands.core.arrays import Floats, Offsets
 from manyhands.core.errors import DataError
@@ -16,7 +15,7 @@ from manyhands.noise.batch import AnnotationBatch
 from manyhands.noise.starts import as_confusions
 from manyhands.simulation.behaviours import honest
 
-_PORTRAITS = 4096  # annotators portrayed at a time
+_MOST_CELLS = 1 << 24  # of a portrait's look-up, K x K x K for each annotator
 
 
 class NoiseModel(nn.Module, ABC):
@@ -127,14 +126,15 @@ class NoiseModel(nn.Module, ABC):
         who = torch.arange(self.n_annotators) if annotator is None else annotator
         certain_kk = torch.eye(self.n_classes, device=device, dtype=like.dtype).log()
         parts = []
-        for some in torch.split(who.to(device), _PORTRAITS):  # a look-up holds K x K cells per row
+        at_once = max(_MOST_CELLS // self.n_classes**3, 1)
+        for some in torch.split(who.to(device), at_once):
             row_n = torch.arange(self.n_classes, device=device).repeat(len(some))
             annotator_n = some.repeat_interleave(self.n_classes)
             parts.append(self(certain_kk, row_n, annotator_n, None).exp())
         return torch.cat(parts).reshape(len(who), self.n_classes, self.n_classes)
 
 
-class AnnotatorTable(nn.Module):
+class AnnotatorTable(nn.Embedding):
     """One block of parameters per annotator, looked up by code.
 
     With `sparse=True` the gradient holds only the annotators of the batch, which an optimiser for
@@ -150,10 +150,10 @@ class AnnotatorTable(nn.Module):
     def __init__(
         self, n_annotators: int, start: Tensor, *, pull: float = 0.0, sparse: bool = False
     ) -> None:
-        super().__init__()
         require(pull >= 0, "pull", ">= 0", pull)
-        self.shape, self.pull, self.sparse = start.shape, pull, sparse
-        self.weight = nn.Parameter(start.reshape(1, -1).repeat(n_annotators, 1))
+        weight = start.reshape(1, -1).repeat(n_annotators, 1)
+        super().__init__(n_annotators, weight.shape[1], sparse=sparse, _weight=weight)
+        self.shape, self.pull = start.shape, pull
         self.start: Tensor | None
         self.register_buffer("start", self.weight.detach().clone() if pull else None)
         self.labels_a: Tensor | None
@@ -168,8 +168,7 @@ class AnnotatorTable(nn.Module):
 
     def forward(self, annotator_n: Tensor) -> Tensor:
         """The blocks of some annotators, shape (n, ...)."""
-        rows = functional.embedding(annotator_n, self.weight, sparse=self.sparse)
-        return rows.reshape(len(annotator_n), *self.shape)
+        return super().forward(annotator_n).reshape(len(annotator_n), *self.shape)
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
         """Minus the log-prior per label, estimated on the annotations given."""

@@ -26,7 +26,7 @@ def annotation_loss(layer: NoiseModel, logits: Tensor, batch: AnnotationBatch) -
     if len(batch) == 0:
         return logits.sum() * 0.0
     if not layer.seen_logits:
-        _warn_of_probabilities(logits)
+        warn_of_probabilities(logits)
         layer.seen_logits = True  # looking waits for the device, so it is done once
     log_class_bk = logits.log_softmax(dim=-1)
     log_label_nl = layer(log_class_bk, batch.row, batch.annotator, batch.features)
@@ -36,7 +36,8 @@ def annotation_loss(layer: NoiseModel, logits: Tensor, batch: AnnotationBatch) -
 
 
 @torch.no_grad()
-def _warn_of_probabilities(logits: Tensor) -> None:
+def warn_of_probabilities(logits: Tensor) -> None:
+    """Warn where what should be logits are probabilities: not below 0, and of sum 1."""
     if logits.shape[-1] < 2 or logits.numel() == 0 or logits.min() < 0:
         return
     if torch.allclose(logits.sum(dim=-1), torch.ones_like(logits[..., 0]), atol=1e-4):

@@ -138,7 +138,7 @@ def _confusions(settings: CommonNoiseSettings) -> tuple[Floats, Floats]:
 
 
 def _omega(
-    settings: CommonNoiseSettings, features: Floats, item: Codes, annotator: Codes
+    settings: CommonNoiseSettings, features: AnyArray, item: Codes, annotator: Codes
 ) -> Floats:
     """How probable it is that each label comes from the shared confusion."""
     if settings.common_share in (0.0, 1.0):
@@ -146,7 +146,7 @@ def _omega(
     rng = generator(settings.seed, "hidden features")
     hidden_ah = rng.standard_normal((settings.n_annotators, settings.n_hidden))
     weight_dh = rng.standard_normal((features.shape[1], settings.n_hidden))
-    hidden_ih = features @ weight_dh
+    hidden_ih = features @ weight_dh.astype(features.dtype, copy=False)
     logit_n = np.empty(len(item))
     for start in range(0, len(item), LABELS_AT_ONCE):
         part = slice(start, start + LABELS_AT_ONCE)

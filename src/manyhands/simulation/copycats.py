@@ -30,6 +30,7 @@ class CopycatSettings(CrowdSettings):
         super().__post_init__()
         require_share("copying", self.copying)
         n_honest = self.n_annotators - self.n_copycats
+        require(n_honest > 0, "share", "such that somebody is left to copy", self.share)
         rule = f"in 1..{n_honest}, the annotators who do not copy"
         require(1 <= self.n_sources <= n_honest, "n_sources", rule, self.n_sources,
                 "lower share or n_sources")  # fmt: skip

@@ -34,11 +34,13 @@ class Items:
             )  # fmt: skip
 
     @property
-    def flat_features(self) -> Floats:
-        """A row of numbers per item; images are laid out in a line."""
+    def flat_features(self) -> AnyArray:
+        """A row of numbers per item; images are laid out in a line, and small types stay small."""
         require(self.features is not None, "items", "items with features", self.features)
         assert self.features is not None
-        return np.asarray(self.features, dtype=np.float64).reshape(len(self.truth), -1)
+        single = self.features.dtype == np.float32 or self.features.dtype.itemsize < 4
+        kind = np.float32 if single else np.float64
+        return np.asarray(self.features, dtype=kind).reshape(len(self.truth), -1)
 
 
 def items_or_drawn(items: Items | None, settings: CrowdSizes) -> Items:

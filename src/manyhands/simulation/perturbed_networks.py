@@ -163,7 +163,7 @@ class _Copies:
         self,
         network: SmallNetwork,
         noise_a: Floats,
-        features: Floats,
+        features: AnyArray,
         truth: AnyArray,
         n_classes: int,
         seed: int,
@@ -190,7 +190,7 @@ class _Copies:
 
 
 def _group_confusions(
-    settings: PerturbedNetworkSettings, network: SmallNetwork, features: Floats, truth: AnyArray
+    settings: PerturbedNetworkSettings, network: SmallNetwork, features: AnyArray, truth: AnyArray
 ) -> Floats:
     """The confusion of each group: of its perturbed copies the one of median accuracy."""
     rng = generator(settings.seed, "abilities")
@@ -216,6 +216,8 @@ def _gaussians(settings: PerturbedNetworkSettings) -> Items:
     )
 
 
-def _standardised(features: Floats) -> Floats:
+def _standardised(features: AnyArray) -> AnyArray:
     deviation = features.std(axis=0)
-    return np.asarray((features - features.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0))
+    standard = np.subtract(features, features.mean(axis=0))
+    np.divide(standard, np.where(deviation > 0, deviation, 1.0), out=standard)
+    return np.asarray(standard)

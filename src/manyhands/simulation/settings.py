@@ -20,7 +20,10 @@ class CrowdSizes:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            _require_kind(field.name, field.type, getattr(self, field.name))
+            got = getattr(self, field.name)
+            _require_kind(field.name, field.type, got)
+            if isinstance(got, list):  # from a file or the command line
+                object.__setattr__(self, field.name, tuple(got))
         for name in ("n_items", "n_annotators", "n_classes", "labels_per_item"):
             require(getattr(self, name) >= 1, name, ">= 1", getattr(self, name))
         require(

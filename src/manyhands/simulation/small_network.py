@@ -7,10 +7,9 @@ import numpy as np
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.seeds import generator
 
-EPOCHS = 50
+N_STEPS = 2000
+STEPS_PER_EPOCH = 100  # at most, of batches of 64 or more
 LEARNING_RATE = 0.01
-SMALLEST_BATCH = 64
-STEPS_PER_EPOCH = 100
 
 
 @dataclass(frozen=True)
@@ -22,9 +21,10 @@ class SmallNetwork:
     out_hk: Floats
     bias_k: Floats
 
-    def says(self, features: Floats) -> AnyArray:
+    def says(self, features: AnyArray) -> AnyArray:
         """The most probable class of each row."""
-        hidden = np.maximum(features @ self.into_dh + self.bias_h, 0.0)
+        into_dh = self.into_dh.astype(features.dtype, copy=False)  # not the features: a copy less
+        hidden = np.maximum(features @ into_dh + self.bias_h, 0.0)
         return np.asarray(np.argmax(hidden @ self.out_hk + self.bias_k, axis=1))
 
     def perturbed(self, level: float, rng: np.random.Generator) -> "SmallNetwork":
@@ -39,7 +39,7 @@ class SmallNetwork:
 
 
 def train_network(
-    features: Floats, truth: AnyArray, n_classes: int, n_hidden: int, seed: int
+    features: AnyArray, truth: AnyArray, n_classes: int, n_hidden: int, seed: int
 ) -> SmallNetwork:
     """A network trained on the truth by Adam, with cross-entropy.
 
@@ -57,16 +57,18 @@ def train_network(
         np.zeros(n_classes),
     ]
     adam = _Adam(weights)
-    size = max(SMALLEST_BATCH, n_rows // STEPS_PER_EPOCH)
-    for _ in range(EPOCHS):
-        order = rng.permutation(n_rows)
-        for start in range(0, n_rows, size):
-            batch = order[start : start + size]
-            adam.step(_slopes(weights, features[batch], truth[batch]))
+    size = max(64, n_rows // STEPS_PER_EPOCH)
+    order, start = rng.permutation(n_rows), 0
+    for _ in range(N_STEPS):
+        if start >= n_rows:
+            order, start = rng.permutation(n_rows), 0
+        batch = order[start : start + size]
+        adam.step(_slopes(weights, features[batch], truth[batch]))
+        start += size
     return SmallNetwork(*weights)
 
 
-def _slopes(weights: list[Floats], features: Floats, truth: AnyArray) -> list[Floats]:
+def _slopes(weights: list[Floats], features: AnyArray, truth: AnyArray) -> list[Floats]:
     """The gradient of the mean cross-entropy."""
     into_dh, bias_h, out_hk, bias_k = weights
     hidden = np.maximum(features @ into_dh + bias_h, 0.0)

@@ -4,9 +4,10 @@ from manyhands.core.registry import Registry
 from manyhands.training.methods import About, EndToEnd, Method, OnTruth, TwoStage
 
 # End to end, the best epoch differs tenfold between crowds, so it is searched for with labels kept
-# aside. Annotators start from a consensus with a unit normal prior around it, and may then learn
-# fast; the network warms up on label shares first, or it may fit the confusions' gauge by chance.
-# All of it was chosen by the likelihood of held-out labels on several crowds, never by truth.
+# aside. So is the start: annotators start from a consensus, or where that foretells less from the
+# model's own start, with a unit normal prior around it, and may then learn fast. The network warms
+# up on label shares first, or it may start with classes interchanged. All of it was chosen by the
+# likelihood of held-out labels on several crowds, never by truth.
 _SEARCHED = {"epochs": 100, "hold_out": 0.15, "patience": 20, "refit": True, "warm_up": 5}
 _FAST = {**_SEARCHED, "noise_learning_rate": 1e-2}
 _PULL = {"pull": 1.0}
@@ -73,7 +74,7 @@ METHODS: Registry[Method] = Registry(
         "crowd-layer-vw": EndToEnd(
             "crowd-layer-vw",
             _PULL,
-            "consensus",
+            "auto",
             defaults=_FAST,
             about=About(
                 source="Rodrigues and Pereira 2018",
@@ -85,7 +86,7 @@ METHODS: Registry[Method] = Registry(
         "crowd-layer-vb": EndToEnd(
             "crowd-layer-vb",
             _PULL,
-            "consensus",
+            "auto",
             defaults=_FAST,
             about=About(
                 source="Rodrigues and Pereira 2018",
@@ -97,7 +98,7 @@ METHODS: Registry[Method] = Registry(
         "crowd-layer-vwb": EndToEnd(
             "crowd-layer-vwb",
             _PULL,
-            "consensus",
+            "auto",
             defaults=_FAST,
             about=About(
                 source="Rodrigues and Pereira 2018",
@@ -109,7 +110,7 @@ METHODS: Registry[Method] = Registry(
         "crowd-layer-mw": EndToEnd(
             "crowd-layer-mw",
             _PULL,
-            "consensus",
+            "auto",
             defaults=_FAST,
             about=About(
                 source="Rodrigues and Pereira 2018",
@@ -121,7 +122,7 @@ METHODS: Registry[Method] = Registry(
         "crowd-layer-over": EndToEnd(
             "crowd-layer-over",
             _PULL,
-            "consensus",
+            "auto",
             defaults=_FAST,
             about=About(
                 source="Chu, Ma and Wang 2021, appendix C",
@@ -133,7 +134,7 @@ METHODS: Registry[Method] = Registry(
         "softmax-crowd-layer": EndToEnd(
             "softmax-crowd-layer",
             _PULL,
-            "consensus",
+            "auto",
             defaults=_FAST,
             about=About(
                 source="softmax-CrowdLayer with sharpness-aware minimisation, LeWiDi",
@@ -145,7 +146,7 @@ METHODS: Registry[Method] = Registry(
         "speelfc": EndToEnd(
             "speelfc",
             _PULL,
-            "consensus",
+            "auto",
             defaults=_FAST,
             about=About(
                 source="Chen et al. 2020 (SpeeLFC)",
@@ -156,7 +157,7 @@ METHODS: Registry[Method] = Registry(
         ),
         "speelfc-d": EndToEnd(
             "speelfc-d",
-            start="consensus",
+            start="auto",
             defaults=_SEARCHED,
             about=About(
                 source="Chen et al. 2020 (SpeeLFC)",
@@ -168,7 +169,7 @@ METHODS: Registry[Method] = Registry(
         "trace-reg": EndToEnd(
             "trace-reg",
             _PULL,
-            "consensus",
+            "auto",
             defaults=_FAST,
             about=About(
                 source="Tanno et al. 2019",
@@ -180,7 +181,7 @@ METHODS: Registry[Method] = Registry(
         "geocrowdnet": EndToEnd(
             "geocrowdnet",
             _PULL,
-            "consensus",
+            "auto",
             defaults=_FAST,
             about=About(
                 source="Ibrahim, Nguyen and Fu 2023, GeoCrowdNet(F)",
@@ -192,7 +193,7 @@ METHODS: Registry[Method] = Registry(
         "conal": EndToEnd(
             "conal",
             _PULL,
-            "consensus",
+            "auto",
             defaults=_FAST,
             about=About(
                 source="Chu, Ma and Wang 2021 (CoNAL)",
@@ -204,7 +205,7 @@ METHODS: Registry[Method] = Registry(
         "conal-groups": EndToEnd(
             "conal-groups",
             _PULL,
-            "consensus",
+            "auto",
             defaults=_FAST,
             about=About(
                 source="named as future work by Chu, Ma and Wang 2021",
@@ -215,7 +216,7 @@ METHODS: Registry[Method] = Registry(
         ),
         "mixture-e2e": EndToEnd(
             "mixture-e2e",
-            start="consensus",
+            start="auto",
             defaults=_SEARCHED,
             about=About(
                 source="likelihood of Mena and Nanculef (Crowd Mixture Model), eq. 4",

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from manyhands.core.errors import DataError, ManyhandsError
 from manyhands.noise import NoiseModel, annotation_loss
-from manyhands.noise.loss import _warn_of_probabilities
+from manyhands.noise.loss import warn_of_probabilities
 from manyhands.training.crowd import CrowdBatch
 
 
@@ -81,7 +81,7 @@ def require_logits(
             f"expected; the labels have {n_classes} classes"
         )
     if warn:
-        _warn_of_probabilities(logits)
+        warn_of_probabilities(logits)
 
 
 def _first_line(error: Exception) -> str:

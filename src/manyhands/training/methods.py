@@ -4,23 +4,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from manyhands.aggregation import AGGREGATORS, Aggregator, aggregate, portray
+from manyhands.aggregation import AGGREGATORS, Aggregator, Consensus, aggregate, portray
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import require_choice
 from manyhands.noise import NOISE, NoiseModel, SpeeLFC
 from manyhands.training.learner import Learner
 from manyhands.training.settings import TrainingSettings
 
-STARTS = ("own", "consensus")
+STARTS = ("auto", "own", "consensus")
 _SEARCH = ("hold_out", "patience", "refit")  # settings of the search for the best epoch
+_FAR = 0.3  # share of items a consensus may put into other classes than were said of them
 _TIED = 1e-9  # probabilities that differ by rounding only
 _FEW = 50  # labels kept aside that are too few to tell one epoch from another
 _LARGE_TABLE = 100_000  # annotators' parameters from which a dense optimiser step is felt
@@ -60,6 +62,10 @@ class Method(ABC):
         """The noise model of the learner: its name in `NOISE`, and its settings."""
         return "speelfc", {}
 
+    def starts(self, annotations: Annotations) -> "list[Method]":
+        """The method with each start that a search tries."""
+        return [self]
+
     @abstractmethod
     def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
         """The network with its noise model and its targets."""
@@ -73,7 +79,7 @@ class Method(ABC):
         chosen = {name: value for name, value in settings.items() if value is not None}
         defaults = dict(self.defaults)
         epochs = chosen.get("epochs", defaults.get("epochs", TrainingSettings.epochs))
-        if "warm_up" in defaults:
+        if "warm_up" in defaults and isinstance(epochs, Integral):
             defaults["warm_up"] = min(defaults["warm_up"], epochs // 4)
         share = chosen.get("hold_out", defaults.get("hold_out", 0.0))
         if share == 0 or ("hold_out" not in chosen and _n_spare(annotations, share) < _FEW):
@@ -121,9 +127,12 @@ class OnTruth(Method):
     def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
         """See `Method.learner`."""
         truth = problem.truth
-        if truth is None or (truth < 0).any():
-            raise DataError("the method 'truth' trains on the truth of every item: give all of it")
-        target_ik = _one_hot(truth, problem.annotations.n_classes)
+        labelled = problem.annotations.labels_per_item > 0
+        if truth is None or (truth[labelled] < 0).any():
+            raise DataError(
+                "the method 'truth' trains on the truth of every labelled item: give all of it"
+            )
+        target_ik = _one_hot(np.maximum(truth, 0), problem.annotations.n_classes)
         return _trained_on(network, problem.annotations, target_ik, None)
 
 
@@ -132,12 +141,14 @@ class EndToEnd(Method):
     """Train the network through a noise model of `NOISE`, which learns the annotators with it.
 
     `settings` go to the noise model. `start="consensus"` starts its annotators from the confusions
-    of a Dawid-Skene consensus rather than from the model's own start.
+    of a Dawid-Skene consensus rather than from the model's own start ("own"). "auto" takes the
+    start under which labels kept aside are more probable; without such labels the consensus,
+    unless it has collapsed.
     """
 
     noise: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    start: Literal["own", "consensus"] = "own"
+    start: Literal["auto", "own", "consensus"] = "own"
     about: About = field(kw_only=True, default=About(source="", equation="", cost="", when=""))
     defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
@@ -148,6 +159,14 @@ class EndToEnd(Method):
     def noise_made(self) -> tuple[str, dict[str, Any]]:
         """See `Method.noise_made`."""
         return self.noise, dict(self.settings)
+
+    def starts(self, annotations: Annotations) -> "list[Method]":
+        """See `Method.starts`; a consensus that has collapsed is not tried."""
+        if self.start != "auto":
+            return [self]
+        own = replace(self, start="own")
+        consensus = aggregate(annotations, "dawid-skene")
+        return [replace(self, start="consensus"), own] if _credible(consensus) else [own]
 
     def with_settings(self, noise: Mapping[str, Any] | None, start: str | None) -> "EndToEnd":
         """The same method with other settings of its noise model, and another start."""
@@ -162,19 +181,28 @@ class EndToEnd(Method):
             # Several processes would have to add up sparse gradients, which they cannot.
             large = ann.n_annotators * ann.n_classes**2 > _LARGE_TABLE
             sparse = large and settings.devices == 1
-        layer = NOISE[self.noise](
-            ann.n_annotators,
-            ann.n_classes,
-            n_features=prod(problem.shape),
-            sparse=sparse,
-            **self.settings,
-        )
+        layer = self._layer(problem, sparse)
         layer.count_labels(ann.labels_per_annotator)
-        if self.start == "consensus":
-            layer.start_from(_consensus_confusion(ann))
         shares_ik = aggregate(ann, "majority").probabilities
         assert shares_ik is not None, "labels are classes here"
+        consensus = aggregate(ann, "dawid-skene") if self.start != "own" else None
+        if consensus is not None and (self.start == "consensus" or _credible(consensus)):
+            assert consensus.confusion is not None, "Dawid-Skene portrays annotators"
+            layer.start_from(consensus.confusion)
         return Learner(network, layer, _tensor(shares_ik))
+
+    def _layer(self, problem: Problem, sparse: bool) -> NoiseModel:
+        ann = problem.annotations
+        try:
+            return NOISE[self.noise](
+                ann.n_annotators,
+                ann.n_classes,
+                n_features=prod(problem.shape),
+                sparse=sparse,
+                **self.settings,
+            )
+        except TypeError as error:
+            raise SettingError(f"noise: a setting is of the wrong kind: {error}") from error
 
 
 def _trained_on(
@@ -186,10 +214,15 @@ def _trained_on(
     return Learner(network, portrait.start_from(confusion_akl), _tensor(target_ik), on_targets=True)
 
 
-def _consensus_confusion(annotations: Annotations) -> Floats:
-    confusion = aggregate(annotations, "dawid-skene").confusion
-    assert confusion is not None, "Dawid-Skene portrays annotators"
-    return confusion
+def _credible(consensus: Consensus) -> bool:
+    """Whether a consensus finds the classes about as often as they were said.
+
+    Where few labels or many spammers let it collapse, it puts nearly all items into one class.
+    """
+    ann = consensus.annotations
+    found_k = np.asarray(consensus.probabilities).mean(axis=0)
+    said_k = np.bincount(ann.label, minlength=ann.n_classes) / ann.n_annotations
+    return bool(np.abs(found_k - said_k).sum() / 2 <= _FAR)
 
 
 def _hardened(posterior_ik: Floats) -> Floats:
