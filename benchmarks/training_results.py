@@ -72,7 +72,7 @@ _ENDS = (
     "crowd-layer-vw,crowd-layer-vb,crowd-layer-vwb,crowd-layer-mw,crowd-layer-over,speelfc,speelfc-d,"
     "trace-reg,geocrowdnet,conal,conal-groups,mixture-e2e"
 )
-LAST_EPOCH = [Question("last-epoch", crowd, _ENDS, LAST) for crowd in CROWDS]
+LAST_EPOCH = [Question("last-epoch", crowd, _ENDS, LAST) for crowd in ("labelme", "music")]
 OMEGA = [
     Question(f"omega-{value}", crowd, "conal", f"--noise omega={value}")
     for crowd in CROWDS
@@ -112,7 +112,7 @@ def _comparisons() -> str:
         [
             EPOCH, _code(LAST_EPOCH[0]),
             _side_by_side(_ENDS.split(","), {
-                f"{crowd}, {what}": rows for crowd in CROWDS
+                f"{crowd}, {what}": rows for crowd in last
                 for what, rows in (("last of 50", last[crowd]), ("searched", main[crowd]))}),
             COMMON, _code(OMEGA[0]),
             _side_by_side(["conal"], {
@@ -207,13 +207,19 @@ fixed one suits both.
 COMMON = """
 ## What CoNAL's common matrix adds
 
-CoNAL with omega fixed at 0 has no common matrix, at 1 nothing else.
+CoNAL with omega fixed at 0 has no common matrix, at 1 nothing else. Learning omega is worth 1.4
+points on music (the standard error of that difference is 0.6) and nothing on the other two
+crowds; one matrix for all is worse everywhere.
 """
 CLAIM = """
 ## SpeeLFC against the crowd layer
 
 SpeeLFC's paper reports it above the crowd layer. *As published*: both models' own starts, one
-learning rate, no prior, no warm-up, the last of 50 epochs; *defaults*: ours.
+learning rate, no prior, no warm-up, the last of 50 epochs; *defaults*: ours. The outcome: as
+published SpeeLFC is 1.6 points above the full crowd layer on music, 1.8 below it on LabelMe, where
+it is the steadier one, and equal on sentence polarity; with the defaults the two differ by 0.3 at
+most. The claim holds on one crowd of three, and the start and the epoch matter more than
+which of the two models is used.
 """
 SAFE = """
 ## Safe by default
@@ -226,6 +232,9 @@ warm-up.
 """
 SHARP = """
 ## Sharpness-aware minimisation
+
+A radius of 0.05, everything else as by default. It helps a little on LabelMe at twice the time, so it
+is off by default.
 """
 
 

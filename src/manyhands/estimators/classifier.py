@@ -163,10 +163,12 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaling = fit_scaling(inputs, self._scale())
         inputs = inputs if scaling is None else scaling.apply(inputs)
         problem = Problem(annotations=ann, shape=inputs.shape, truth=truth_codes(truth, ann))
-        learner, outcome = Fitting(self, method, inputs, settings, resume).run(problem)
+        fitting = Fitting(self, method, inputs, settings, resume)
+        learner, outcome = fitting.run(problem)
         # Nothing is set before training is done: where it fails, an older fit stays whole.
         self.network_, self.noise_, self.scaling_ = learner.network, learner.noise, scaling
         self.noise_made_ = method.noise_made
+        self.start_ = getattr(fitting.method, "start", None)
         self.settings_, self.shape_ = settings, inputs.shape
         self.history_, self.epoch_ = outcome.history, outcome.epoch
         self.search_history_ = outcome.search

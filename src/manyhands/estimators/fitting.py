@@ -55,6 +55,7 @@ class Fitting:
         if held is None or not settings.refit:
             return self._train(part, self.method, held=held, folder=folder)
         method, found = self._searched(part, held, folder)
+        self.method = method
         learner, outcome = self._train(problem, method, folder=folder, stop_after=found.epoch)
         return learner, replace(outcome, search=found.history)
 
