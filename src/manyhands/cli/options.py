@@ -98,7 +98,8 @@ class Training:
         int | None, typer.Option(help="Epochs without a better one before training ends.")
     ] = None
     start: Annotated[
-        str | None, typer.Option(help="own, consensus (from Dawid-Skene), or auto: the likelier.")
+        str | None,
+        typer.Option(help="own, consensus (from Dawid-Skene), or auto: it, unless collapsed."),
     ] = None
     noise: Annotated[
         list[str] | None,

@@ -62,8 +62,8 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         settings of the noise model, such as {"omega": 0.0} for conal.
     start:
         "own" for the noise model's own start, "consensus" to start it from the portraits of a
-        Dawid-Skene consensus, "auto" for the one that foretells labels kept aside better; None is
-        the method's default.
+        Dawid-Skene consensus, "auto" for the consensus unless it has collapsed; None is the
+        method's default.
     scale:
         how features are brought to size: "rms", "standard", "none", or "auto", which chooses by
         the features and leaves those for a network of your own as they are.
@@ -163,12 +163,10 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaling = fit_scaling(inputs, self._scale())
         inputs = inputs if scaling is None else scaling.apply(inputs)
         problem = Problem(annotations=ann, shape=inputs.shape, truth=truth_codes(truth, ann))
-        fitting = Fitting(self, method, inputs, settings, resume)
-        learner, outcome = fitting.run(problem)
+        learner, outcome = Fitting(self, method, inputs, settings, resume).run(problem)
         # Nothing is set before training is done: where it fails, an older fit stays whole.
         self.network_, self.noise_, self.scaling_ = learner.network, learner.noise, scaling
         self.noise_made_ = method.noise_made
-        self.start_ = getattr(fitting.method, "start", None)
         self.settings_, self.shape_ = settings, inputs.shape
         self.history_, self.epoch_ = outcome.history, outcome.epoch
         self.search_history_ = outcome.search

@@ -40,7 +40,6 @@ def save_classifier(model: CrowdClassifier, folder: str | Path) -> None:
         "manyhands": manyhands.__version__,
         "method": model.method if isinstance(model.method, str) else repr(model.method),
         "start": model.start,
-        "started": model.start_,
         "scale": model.scale,
         "network": _network_name(model),
         "network_class": type(model.network_).__name__,
@@ -107,7 +106,7 @@ def _restored(
     model.classes_ = model.crowd_.classes
     model.settings_, model.shape_ = TrainingSettings(**training), shape
     model.epoch_, model.history_ = header["epoch"], header["history"]
-    model.search_history_, model.start_ = header["search"], header["started"]
+    model.search_history_ = header["search"]
     scaling = _under("scaling.", tensors)
     model.scaling_ = Scaling(scaling["shift"], scaling["factor"]) if scaling else None
     model.n_features_in_ = int(np.prod(shape))

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from manyhands.annotations import Annotations
 from manyhands.core.seeds import seed_for
 from manyhands.estimators.identity import identity_of
 from manyhands.estimators.new_network import new_network
@@ -53,26 +52,13 @@ class Fitting:
         labels, held = split_labels(problem.annotations, settings.hold_out, settings.seed)
         part = replace(problem, annotations=labels)
         if held is None or not settings.refit:
-            return self._train(part, self.method, held=held, folder=folder)
-        method, found = self._searched(part, held, folder)
-        self.method = method
-        learner, outcome = self._train(problem, method, folder=folder, stop_after=found.epoch)
+            return self._train(part, held=held, folder=folder)
+        _, found = self._train(part, held=held, folder=folder and folder / SEARCH)
+        learner, outcome = self._train(problem, folder=folder, stop_after=found.epoch)
         return learner, replace(outcome, search=found.history)
 
-    def _searched(
-        self, part: Problem, held: Annotations, folder: Path | None
-    ) -> tuple[Method, Outcome]:
-        """The method with the start, and the run, under which labels kept aside are likeliest."""
-        tried = []
-        for method in self.method.starts(part.annotations):
-            place = folder and folder / f"{SEARCH}-{getattr(method, 'start', '')}".rstrip("-")
-            _, found = self._train(part, method, held=held, folder=place)
-            tried.append((found.history[found.epoch - 1]["held_out"], method, found))
-        _, method, found = max(tried, key=lambda each: each[0])
-        return method, found
-
-    def _train(self, problem: Problem, method: Method, **how: Any) -> tuple[Learner, Outcome]:
-        learner = self._learner(problem, method)
+    def _train(self, problem: Problem, **how: Any) -> tuple[Learner, Outcome]:
+        learner = self._learner(problem)
         identity = identity_of(self.model, learner, self.inputs, problem, self.settings)
         outcome = train(
             Job(
@@ -80,11 +66,7 @@ class Fitting:
                 self.inputs,
                 problem.annotations,
                 self.settings,
-                identity=identity
-                | {
-                    "epochs to train": how.get("stop_after"),
-                    "start tried": getattr(method, "start", None),
-                },
+                identity=identity | {"epochs to train": how.get("stop_after")},
                 resume=self.resume,
                 progress=self.model.progress,
                 **how,
@@ -92,7 +74,7 @@ class Fitting:
         )
         return learner, outcome
 
-    def _learner(self, problem: Problem, method: Method) -> Learner:
+    def _learner(self, problem: Problem) -> Learner:
         """A new learner; the same seed makes the same one."""
         inputs, settings, n_classes = self.inputs, self.settings, problem.annotations.n_classes
         with torch.random.fork_rng(devices=[]):
@@ -102,6 +84,6 @@ class Fitting:
             with fitting_threads(network, inputs.shape, len(some), settings):
                 require_logits(network, some, n_classes, warn=not self._warned)
                 self._warned = True
-                learner = method.learner(network, problem, settings)
+                learner = self.method.learner(network, problem, settings)
             learner.noise.seen_logits = True  # they were just looked at, whatever the method
             return learner

@@ -4,10 +4,10 @@ from manyhands.core.registry import Registry
 from manyhands.training.methods import About, EndToEnd, Method, OnTruth, TwoStage
 
 # End to end, the best epoch differs tenfold between crowds, so it is searched for with labels kept
-# aside. So is the start: annotators start from a consensus, or where that foretells less from the
-# model's own start, with a unit normal prior around it, and may then learn fast. The network warms
-# up on label shares first, or it may start with classes interchanged. All of it was chosen by the
-# likelihood of held-out labels on several crowds, never by truth.
+# aside. Annotators start from a consensus, where it has not collapsed, with a unit normal prior
+# around it, and may then learn fast. The network warms up on label shares first, or it may start
+# with classes interchanged. All of it was chosen by the likelihood of held-out labels on several
+# crowds, never by truth.
 _SEARCHED = {"epochs": 100, "hold_out": 0.15, "patience": 20, "refit": True, "warm_up": 5}
 _FAST = {**_SEARCHED, "noise_learning_rate": 1e-2}
 _PULL = {"pull": 1.0}

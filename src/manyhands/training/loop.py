@@ -135,7 +135,11 @@ class _Run:
         made = make_optimisers(self.learner, self.settings)
         if not made:
             raise DataError("the network has no parameters to train")
-        self.wrapped, *self.optimisers = fabric.setup(self.learner, *made)
+        self.wrapped: Any = self.learner
+        self.optimisers: list[Any] = made
+        if self.settings.devices > 1 or self.settings.precision != "32":
+            # One device in full precision has no use for the wrappers, which a small step feels.
+            self.wrapped, *self.optimisers = fabric.setup(self.learner, *made)
         self.step = Stepper(self.learner, self.optimisers, self.settings)
         self.crowd = Crowd(job.inputs, job.annotations, fabric.device)
         self.held = None if job.held is None else Crowd(job.inputs, job.held, fabric.device)

@@ -22,7 +22,7 @@ from manyhands.training.settings import TrainingSettings
 
 STARTS = ("auto", "own", "consensus")
 _SEARCH = ("hold_out", "patience", "refit")  # settings of the search for the best epoch
-_FAR = 0.3  # share of items a consensus may put into other classes than were said of them
+_FAR = 0.2  # share of items a consensus may put into other classes than were said of them
 _TIED = 1e-9  # probabilities that differ by rounding only
 _FEW = 50  # labels kept aside that are too few to tell one epoch from another
 _LARGE_TABLE = 100_000  # annotators' parameters from which a dense optimiser step is felt
@@ -61,10 +61,6 @@ class Method(ABC):
     def noise_made(self) -> tuple[str, dict[str, Any]]:
         """The noise model of the learner: its name in `NOISE`, and its settings."""
         return "speelfc", {}
-
-    def starts(self, annotations: Annotations) -> "list[Method]":
-        """The method with each start that a search tries."""
-        return [self]
 
     @abstractmethod
     def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
@@ -142,8 +138,7 @@ class EndToEnd(Method):
 
     `settings` go to the noise model. `start="consensus"` starts its annotators from the confusions
     of a Dawid-Skene consensus rather than from the model's own start ("own"). "auto" takes the
-    start under which labels kept aside are more probable; without such labels the consensus,
-    unless it has collapsed.
+    consensus unless it has collapsed.
     """
 
     noise: str
@@ -159,14 +154,6 @@ class EndToEnd(Method):
     def noise_made(self) -> tuple[str, dict[str, Any]]:
         """See `Method.noise_made`."""
         return self.noise, dict(self.settings)
-
-    def starts(self, annotations: Annotations) -> "list[Method]":
-        """See `Method.starts`; a consensus that has collapsed is not tried."""
-        if self.start != "auto":
-            return [self]
-        own = replace(self, start="own")
-        consensus = aggregate(annotations, "dawid-skene")
-        return [replace(self, start="consensus"), own] if _credible(consensus) else [own]
 
     def with_settings(self, noise: Mapping[str, Any] | None, start: str | None) -> "EndToEnd":
         """The same method with other settings of its noise model, and another start."""
