@@ -259,12 +259,12 @@ def _others() -> Iterator[list[float | None]]:
 
 
 def _busy_s() -> float | None:
-    """Seconds that all cores together have worked since the machine was started."""
+    """Seconds that all cores together have worked, here or for another guest of the same host."""
     path = Path("/proc/stat")
     if not path.exists():
         return None
-    user, nice, system, _, _, irq, soft_irq, *_ = map(int, path.read_text().split()[1:9])
-    return (user + nice + system + irq + soft_irq) / os.sysconf("SC_CLK_TCK")
+    user, nice, system, _, _, irq, soft_irq, stolen = map(int, path.read_text().split()[1:9])
+    return (user + nice + system + irq + soft_irq + stolen) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
