@@ -25,6 +25,7 @@ Two-stage methods take any aggregator, with settings of its own:
 
 ```{eval-rst}
 .. autoclass:: manyhands.CrowdClassifier
+   :exclude-members: set_fit_request, set_score_request
 .. autoclass:: manyhands.training.TrainingSettings
    :no-members:
 .. autoclass:: manyhands.training.EndToEnd

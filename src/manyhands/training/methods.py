@@ -25,7 +25,7 @@ _SEARCH = ("hold_out", "patience", "refit")  # settings of the search for the be
 _FAR = 0.2  # share of items a consensus may put into other classes than were said of them
 _TIED = 1e-9  # probabilities that differ by rounding only
 _FEW = 50  # labels kept aside that are too few to tell one epoch from another
-_LARGE_TABLE = 100_000  # annotators' parameters from which a dense optimiser step is felt
+_LARGE_TABLE = 300_000  # annotators' parameters from which a dense optimiser step is felt
 
 
 @dataclass(frozen=True, kw_only=True)
