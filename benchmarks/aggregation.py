@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.command import sections_of, shown_command, tell
 from benchmarks.crowds import CrowdSize
 from benchmarks.machine import machine_facts
 from benchmarks.measure import OK, SKIPPED, run_job
@@ -58,7 +59,9 @@ def main(arguments: list[str] | None = None) -> int:
     rows = []
     out.parent.mkdir(parents=True, exist_ok=True)
     with unfinished.open("w") as lines:
-        for row in measure_all(_plan(options), _shown_command(out, arguments)):
+        for row in measure_all(
+            _plan(options), shown_command("benchmarks.aggregation", out, arguments)
+        ):
             rows.append(row)
             lines.write(json.dumps(row) + "\n")
             lines.flush()
@@ -87,7 +90,7 @@ def measure_all(plan: Plan, command: str) -> Iterator[Row]:
     if "reading" in plan.sections:
         yield from _reading(plan)
     if "start-up" in plan.sections:
-        _say("start-up and compilation")
+        tell("start-up and compilation")
         yield from ({"kind": "startup", **row} for row in measure_startup())
         yield {"kind": "compilation", **measure_compilation()}
 
@@ -124,7 +127,7 @@ def _told(row: Row, limit_s: float, **settings: Any) -> Row:
     if "tool" in row:
         request["tool"] = row["tool"]
     done = {**row, **run_job(row["kind"], request, limit_s=limit_s)}
-    _say(
+    tell(
         f"{row['kind']} {row['method']} {row.get('tool', OURS)}, {count(row['n_labels'])} labels, "
         f"{row['n_classes']} classes, {count(row['n_annotators'])} annotators: {done['status']} "
         f"{done.get('why', '')} in {time.perf_counter() - begin:.1f} s"
@@ -137,7 +140,7 @@ def _reading(plan: Plan) -> Iterator[Row]:
         with tempfile.TemporaryDirectory() as folder:
             request = {"n_rows": plan.read_rows, "ids": ids, "repeats": READ_REPEATS}
             done = run_job("reading", {"folder": folder, **request}, limit_s=_OUR_LIMIT_S)
-        _say(f"reading, names are {ids}: {done['status']} {done.get('why', '')}")
+        tell(f"reading, names are {ids}: {done['status']} {done.get('why', '')}")
         yield {"kind": "reading", **request, **done}
 
 
@@ -145,7 +148,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.aggregation", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks.md"), help="the page")
     parser.add_argument("--quick", action="store_true", help="two small crowds, limit 10 s")
-    parser.add_argument("--only", type=_sections, default=SECTIONS, help=", ".join(SECTIONS))
+    parser.add_argument(
+        "--only", type=sections_of(SECTIONS), default=SECTIONS, help=", ".join(SECTIONS)
+    )
     parser.add_argument("--sizes", type=_sizes, help="numbers of labels, such as 20000,200000")
     parser.add_argument("--skip-large", action="store_true", help="leave out 100 million labels")
     parser.add_argument("--remake", type=Path, metavar="JSONL", help="only write the page again")
@@ -162,27 +167,8 @@ def _plan(options: argparse.Namespace) -> Plan:
     return Plan(sections, sizes, sizes[:2])
 
 
-def _sections(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    unknown = [name for name in names if name not in SECTIONS]
-    if unknown:
-        raise argparse.ArgumentTypeError(f"no {unknown[0]!r}; known: {', '.join(SECTIONS)}")
-    return names
-
-
 def _sizes(text: str) -> tuple[int, ...]:
     return tuple(sorted(int(size) for size in text.split(",")))
-
-
-def _shown_command(out: Path, arguments: list[str] | None) -> str:
-    """The command as given, without the folders of this machine."""
-    given = sys.argv[1:] if arguments is None else arguments
-    shown = [out.name if Path(part).is_absolute() and Path(part) == out else part for part in given]
-    return " ".join(["python -m benchmarks.aggregation", *shown])
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

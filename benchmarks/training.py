@@ -11,6 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from benchmarks.command import sections_of, shown_command, tell
 from benchmarks.machine import machine_facts
 from benchmarks.measure import FAILED, SKIPPED
 from benchmarks.training_jobs import do_job
@@ -124,7 +125,7 @@ def main(arguments: list[str] | None = None) -> int:
     out.parent.mkdir(parents=True, exist_ok=True)
     rows = []
     with unfinished.open("w") as lines:
-        for row in measure_all(plan, _shown_command(out, arguments)):
+        for row in measure_all(plan, shown_command("benchmarks.training", out, arguments)):
             rows.append(row)
             lines.write(json.dumps(row) + "\n")
             lines.flush()
@@ -142,7 +143,7 @@ def measure_all(plan: Plan, command: str) -> Iterator[Row]:
         rows = _skipped(kind, request) or in_fresh_process(kind, request)
         yield from rows
         took = time.perf_counter() - begin
-        _say(f"{kind} {json.dumps(request)}: {rows[0]['status']} in {took:.1f} s")
+        tell(f"{kind} {json.dumps(request)}: {rows[0]['status']} in {took:.1f} s")
 
 
 def in_fresh_process(kind: str, request: Row) -> list[Row]:
@@ -177,28 +178,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.training", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/training-speed.md"), help="page")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
-    parser.add_argument("--only", type=_sections, default=SECTIONS, help=", ".join(SECTIONS))
+    parser.add_argument(
+        "--only", type=sections_of(SECTIONS), default=SECTIONS, help=", ".join(SECTIONS)
+    )
     parser.add_argument("--remake", type=Path, metavar="JSONL", help="only write the page again")
     return parser
-
-
-def _sections(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    unknown = [name for name in names if name not in SECTIONS]
-    if unknown:
-        raise argparse.ArgumentTypeError(f"no {unknown[0]!r}; known: {', '.join(SECTIONS)}")
-    return names
-
-
-def _shown_command(out: Path, arguments: list[str] | None) -> str:
-    """The command as given, without the folders of this machine."""
-    given = sys.argv[1:] if arguments is None else arguments
-    shown = [out.name if Path(part).is_absolute() and Path(part) == out else part for part in given]
-    return " ".join(["python -m benchmarks.training", *shown])
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -19,3 +19,12 @@ class UnknownNameError(ManyhandsError, KeyError):
     def __str__(self) -> str:
         # KeyError shows its argument quoted; this text is a sentence.
         return str(self.args[0])
+
+
+def first_line(error: Exception) -> str:
+    r"""The first line of what an error says; its kind where it says nothing.
+
+    >>> first_line(ValueError("no\nnever")), first_line(RuntimeError())
+    ('no', 'RuntimeError')
+    """
+    return (str(error).splitlines() or [type(error).__name__])[0]

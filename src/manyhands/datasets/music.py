@@ -8,7 +8,7 @@ import pyarrow.csv as pacsv
 
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, first_line
 from manyhands.datasets.corpus import Corpus, Reader, Split
 
 
@@ -37,7 +37,7 @@ def _table(path: Path, needed: list[str]) -> pa.Table:
     try:
         table = pacsv.read_csv(path)
     except pa.ArrowInvalid as error:
-        raise DataError(f"{path}: not a sound table ({str(error).splitlines()[0]})") from None
+        raise DataError(f"{path}: not a sound table ({first_line(error)})") from None
     lost = [name for name in needed if name not in table.column_names]
     if lost:
         raise DataError(

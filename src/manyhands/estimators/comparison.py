@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -91,34 +91,28 @@ def _run(
 ) -> tuple[str, dict[str, float]]:
     began = time.perf_counter()
     if trial.has_truth and name in METHODS:
-        scores = scores_of(trial, _fitted(trial, name, trial.annotations, seed, settings))
+        scores = scores_of(trial, fit_to_trial(trial, name, seed, settings))
     elif trial.has_truth:
         posterior_ik = AGGREGATORS[name]().fit(trial.annotations).probabilities
         scores = {"inferred": _accuracy(trial.truth, posterior_ik)}
     elif name in METHODS:
         kept, held = one_label_aside(trial.annotations, seed)
-        model = _fitted(trial, name, kept, seed, settings)
+        model = fit_to_trial(replace(trial, annotations=kept), name, seed, settings)
         scores = {"held_out": model.log_likelihood(trial.features, held)}
     else:
         scores = {"held_out": held_out_score(AGGREGATORS[name](), trial.annotations, seed=seed)}
     return name, scores | {"seconds": time.perf_counter() - began}
 
 
-def _fitted(
-    trial: Trial, name: str, annotations: Annotations, seed: int, settings: dict[str, Any]
-) -> CrowdClassifier:
+def fit_to_trial(trial: Trial, name: str, seed: int, settings: dict[str, Any]) -> CrowdClassifier:
+    """A classifier trained on the labelled items of a trial, by the name of its method."""
     if not isinstance(METHODS[name], EndToEnd):  # there is no noise model to set
         settings = {key: each for key, each in settings.items() if key not in ("noise", "start")}
     model = CrowdClassifier(method=name, seed=seed, progress=False, **settings)
     truth = None
     if METHODS[name].needs_truth and trial.truth is not None:
-        truth = annotations.classes[trial.truth]
-    return model.fit(trial.features, annotations, truth=truth)
-
-
-def fit_to_trial(trial: Trial, name: str, seed: int, settings: dict[str, Any]) -> CrowdClassifier:
-    """A classifier trained on the labelled items of a trial, by the name of its method."""
-    return _fitted(trial, name, trial.annotations, seed, settings)
+        truth = trial.annotations.classes[trial.truth]
+    return model.fit(trial.features, trial.annotations, truth=truth)
 
 
 def scores_of(trial: Trial, model: CrowdClassifier) -> dict[str, float]:
@@ -153,7 +147,7 @@ def _log_loss(truth: AnyArray | None, probabilities_ik: AnyArray) -> float:
 def _ranked(scored: Mapping[str, list[dict[str, float]]], by_truth: bool) -> Comparison:
     key = "accuracy" if by_truth else "held_out"
     rows = [_row(name, runs, key, by_truth) for name, runs in scored.items()]
-    rows.sort(key=lambda row: (np.isnan(row[key]), -row[key] if row[key] == row[key] else 0.0))
+    rows.sort(key=lambda row: (np.isnan(row[key]), -row[key]))
     columns = {
         name: np.array([row[name] for row in rows], dtype=object if name == "method" else None)
         for name in rows[0]

@@ -12,13 +12,13 @@ from torch import Tensor
 import manyhands
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, first_line
 from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.estimators.new_network import Network, new_network
 from manyhands.estimators.scaling import Scaling
 from manyhands.networks import default_network
 from manyhands.noise import NOISE
-from manyhands.training import TrainingSettings, read_bundle, write_bundle
+from manyhands.training import TrainingSettings, read_bundle, under, write_bundle
 
 NAME = "model"
 
@@ -73,7 +73,7 @@ def load(folder: str | Path, *, network: Network | None = None) -> CrowdClassifi
         with torch.random.fork_rng(devices=[]):  # a new network draws weights
             return _restored(tensors, header, network)
     except (KeyError, TypeError, RuntimeError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
+        said = first_line(error)
         raise DataError(f"{folder}: the model does not fit its description: {said}") from error
 
 
@@ -82,7 +82,7 @@ def _restored(
 ) -> CrowdClassifier:
     shape, classes = tuple(header["shape"]), header["classes"]
     training = header["training"]
-    given = {**header["noise_settings"], **_under("setting.", tensors)}
+    given = {**header["noise_settings"], **under("setting.", tensors)}
     wanted = _network(header) if network is None else network
     model = CrowdClassifier(
         wanted,
@@ -93,13 +93,13 @@ def _restored(
         **training,
     )
     model.network_ = new_network(wanted, shape, len(classes))
-    model.network_.load_state_dict(_under("network.", tensors))
+    model.network_.load_state_dict(under("network.", tensors))
     model.network_.eval()
     model.noise_made_ = (header["noise"], given)
     model.noise_ = NOISE[header["noise"]](
         len(header["annotators"]), len(classes), n_features=int(np.prod(shape)), **given
     )
-    model.noise_.load_state_dict(_under("noise.", tensors))
+    model.noise_.load_state_dict(under("noise.", tensors))
     model.crowd_ = Annotations.from_arrays(
         [], [], [], kind="classes", annotators=header["annotators"], classes=classes
     )
@@ -107,7 +107,7 @@ def _restored(
     model.settings_, model.shape_ = TrainingSettings(**training), shape
     model.epoch_, model.history_ = header["epoch"], header["history"]
     model.search_history_ = header["search"]
-    scaling = _under("scaling.", tensors)
+    scaling = under("scaling.", tensors)
     model.scaling_ = Scaling(scaling["shift"], scaling["factor"]) if scaling else None
     model.n_features_in_ = int(np.prod(shape))
     if header["features"] is not None:
@@ -141,9 +141,3 @@ def _untimed(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def _listed(names: AnyArray | None) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
-
-
-def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {
-        name.removeprefix(prefix): each for name, each in tensors.items() if name.startswith(prefix)
-    }

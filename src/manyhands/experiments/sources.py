@@ -1,7 +1,6 @@
 """Where an experiment's crowd comes from: a public corpus, or a simulated one."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +14,6 @@ class Source:
 
     dataset: str
     features: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def missing(self, data: str | None) -> str:
         """Why it cannot be used here; empty when it can."""
@@ -32,7 +30,7 @@ class Source:
 
     def identity(self) -> dict[str, Any]:
         """What tells it from others."""
-        return {"dataset": self.dataset, "features": self.features, **self.settings}
+        return {"dataset": self.dataset, "features": self.features}
 
 
 @lru_cache(maxsize=2)

@@ -14,6 +14,7 @@ import torch
 import manyhands
 from manyhands.aggregation import portray
 from manyhands.core.arrays import Floats
+from manyhands.core.errors import first_line
 from manyhands.estimators import Trial, fit_to_trial, scores_of
 from manyhands.evaluation import accuracy, f1, global_js, individual_js
 from manyhands.experiments.records import content_key
@@ -56,7 +57,7 @@ def run_task(task: Task, data: str) -> dict[str, Any]:
         scores = _scores(task.source.load(data), task)
         record |= {"scores": {name: _rounded(value) for name, value in scores.items()}}
     except Exception as error:  # a failed run is shown, not dropped
-        record |= {"error": f"{type(error).__name__}: {str(error).splitlines()[0]}"}
+        record |= {"error": f"{type(error).__name__}: {first_line(error)}"}
     return record | {
         "seconds": round(time.perf_counter() - began, 3),
         "peak_mib": round(_peak_mib(), 1),

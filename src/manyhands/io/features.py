@@ -12,7 +12,7 @@ from manyhands.annotations.columns import find_column
 from manyhands.annotations.rows import place
 from manyhands.annotations.vocabulary import tidy_names
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, first_line
 from manyhands.io.tables import SUFFIXES, Table, existing, format_of
 
 FEATURE_SUFFIXES = SUFFIXES | {".npy": "npy", ".npz": "npz"}
@@ -134,5 +134,4 @@ def _load(path: Path) -> Any:
     try:
         return np.load(path, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        said = str(error).splitlines()[0]
-        raise DataError(f"{path}: not a numpy file, or cut short ({said})") from None
+        raise DataError(f"{path}: not a numpy file, or cut short ({first_line(error)})") from None

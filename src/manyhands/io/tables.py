@@ -12,7 +12,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, first_line
 from manyhands.io.csv_text import not_text, read_columns, read_header, with_mark
 from manyhands.io.whole import require_place, whole_file
 
@@ -148,9 +148,7 @@ def _read_parquet(path: Path) -> pa.Table:
     try:
         return pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(
-            f"{path}: not a Parquet file, or cut short ({str(error).splitlines()[0]})"
-        ) from None
+        raise DataError(f"{path}: not a Parquet file, or cut short ({first_line(error)})") from None
 
 
 def _read_json_lines(path: Path, encoding: str) -> tuple[pa.Table, int | None]:

@@ -47,7 +47,7 @@ class SpeeLFC(NoiseModel):
         return log_mixture(log_class_bk[row_n], log_confusion_nkl)
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """Pull x the mean squared distance of the annotators' logits from their start."""
+        """What the pull towards the start adds, on the annotations given."""
         return self.table.penalty(annotator_n)
 
     def _start_at(self, confusion_akl: Tensor) -> None:

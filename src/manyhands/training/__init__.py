@@ -1,6 +1,6 @@
 """Training a network from disagreeing labels: one epoch loop, and the methods that drive it."""
 
-from manyhands.training.bundle import read_bundle, read_header, write_bundle
+from manyhands.training.bundle import read_bundle, read_header, under, write_bundle
 from manyhands.training.catalog import METHODS
 from manyhands.training.crowd import Crowd, CrowdBatch
 from manyhands.training.hold_out import split_labels
@@ -35,5 +35,6 @@ __all__ = [
     "require_logits",
     "split_labels",
     "train",
+    "under",
     "write_bundle",
 ]

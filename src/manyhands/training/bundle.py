@@ -100,3 +100,10 @@ def apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         seen.add(each.untyped_storage().data_ptr())
         apart[key] = each.detach().clone().contiguous() if shared else each.contiguous()
     return apart
+
+
+def under(prefix: str, entries: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries whose names begin so, by the rest of their names."""
+    return {
+        key.removeprefix(prefix): each for key, each in entries.items() if key.startswith(prefix)
+    }

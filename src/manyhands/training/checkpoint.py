@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from manyhands.core.errors import DataError
-from manyhands.training.bundle import read_bundle, write_bundle
+from manyhands.training.bundle import read_bundle, under, write_bundle
 
 NAME = "checkpoint"
 _LONGEST = 80  # of a value in an error
@@ -98,11 +98,11 @@ def _restored(
     learner: torch.nn.Module,
     optimisers: Sequence[Any],
 ) -> TrainingState:
-    learner.load_state_dict(_under("learner.", tensors))
-    entries = _under("optimiser.", tensors) | _under("optimiser.", header["numbers"])
+    learner.load_state_dict(under("learner.", tensors))
+    entries = under("optimiser.", tensors) | under("optimiser.", header["numbers"])
     for place, optimiser in enumerate(optimisers):
         state: dict[int, dict[str, Any]] = {}
-        for name, value in _under(f"{place}.", entries).items():
+        for name, value in under(f"{place}.", entries).items():
             row, _, key = name.partition(".")
             state.setdefault(int(row), {})[key] = value
         groups = optimiser.state_dict()["param_groups"]
@@ -111,15 +111,9 @@ def _restored(
         epoch=header["epoch"],
         history=header["history"],
         best_epoch=header["best_epoch"],
-        best=_under("best.", tensors) or None,
+        best=under("best.", tensors) or None,
         finished=header["finished"],
     )
-
-
-def _under(prefix: str, entries: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key.removeprefix(prefix): each for key, each in entries.items() if key.startswith(prefix)
-    }
 
 
 def _short(value: Any) -> str:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from manyhands.core.errors import DataError, ManyhandsError
+from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.noise import NoiseModel, annotation_loss
 from manyhands.noise.loss import warn_of_probabilities
 from manyhands.training.crowd import CrowdBatch
@@ -70,7 +70,7 @@ def require_logits(
         raise
     except (IndexError, RuntimeError, TypeError, ValueError) as error:
         raise DataError(
-            f"the network cannot take inputs of shape {tuple(inputs.shape)}: {_first_line(error)}"
+            f"the network cannot take inputs of shape {tuple(inputs.shape)}: {first_line(error)}"
         ) from error
     finally:
         network.train(was_training)
@@ -82,7 +82,3 @@ def require_logits(
         )
     if warn:
         warn_of_probabilities(logits)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

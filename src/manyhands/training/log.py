@@ -4,7 +4,6 @@ import importlib.util
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO
 
 from manyhands.io import whole_file
@@ -32,15 +31,8 @@ class EpochLog:
         self._stream = (home / FILE).open("a", encoding="utf-8")
         self._board = _tensorboard(home)
 
-    def __enter__(self) -> "EpochLog":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Everything is on disk."""
         for each in (self._stream, self._board):
             if each is not None:
                 each.close()

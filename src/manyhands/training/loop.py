@@ -5,6 +5,7 @@ import logging
 import math
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
@@ -153,8 +154,8 @@ class _Run:
             self.state = self.place.restore(self.learner, self.optimisers)
         first = self.fabric.is_global_zero
         with (
-            EpochLog(self.job.folder if first else None, self.state.history) as log,
-            EpochBar(self.last, self.job.progress and first) as bar,
+            closing(EpochLog(self.job.folder if first else None, self.state.history)) as log,
+            closing(EpochBar(self.last, self.job.progress and first)) as bar,
         ):
             while not self.state.finished:
                 entry = self._epoch(self.state.epoch)

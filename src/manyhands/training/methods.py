@@ -44,10 +44,10 @@ class Problem:
 class About:
     """A method in words: where it comes from, what it says, what it costs, when to use it."""
 
-    source: str
-    equation: str
-    cost: str
-    when: str
+    source: str = ""
+    equation: str = ""
+    cost: str = ""
+    when: str = ""
 
 
 class Method(ABC):
@@ -89,13 +89,13 @@ class TwoStage(Method):
 
     `aggregator` is any of `AGGREGATORS`, by name or with settings of its own. With `hard` the
     network sees the most probable class, or all of them in equal shares where several tie,
-    otherwise the whole posterior. The annotators' portraits
-    are their confusions against the consensus.
+    otherwise the whole posterior. The annotators' portraits are their confusions against the
+    consensus.
     """
 
     aggregator: str | Aggregator[Any]
     hard: bool = False
-    about: About = field(kw_only=True, default=About(source="", equation="", cost="", when=""))
+    about: About = field(kw_only=True, default=About())
     defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
     def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
@@ -144,7 +144,7 @@ class EndToEnd(Method):
     noise: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     start: Literal["auto", "own", "consensus"] = "own"
-    about: About = field(kw_only=True, default=About(source="", equation="", cost="", when=""))
+    about: About = field(kw_only=True, default=About())
     defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -165,7 +165,7 @@ class EndToEnd(Method):
         ann = problem.annotations
         sparse = settings.sparse
         if sparse is None:
-            # Several processes would have to add up sparse gradients, which they cannot.
+            # Between processes not every backend of torch adds up sparse gradients.
             large = ann.n_annotators * ann.n_classes**2 > _LARGE_TABLE
             sparse = large and settings.devices == 1
         layer = self._layer(problem, sparse)

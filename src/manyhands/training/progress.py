@@ -1,7 +1,6 @@
 """A bar for the epochs, on standard error and on a terminal only."""
 
 import sys
-from types import TracebackType
 from typing import Any
 
 
@@ -23,18 +22,10 @@ class EpochBar:
                 transient=True,
             )
             self._row = self._bar.add_task("", total=epochs)
-
-    def __enter__(self) -> "EpochBar":
-        if self._bar is not None:
             self._bar.start()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """The terminal is as it was."""
         if self._bar is not None:
             self._bar.stop()
 
