@@ -12,7 +12,7 @@ from manyhands.annotations.columns import find_column
 from manyhands.annotations.rows import place
 from manyhands.annotations.vocabulary import tidy_names
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError, first_line
+from manyhands.core.errors import DataError
 from manyhands.io.tables import SUFFIXES, Table, existing, format_of
 
 FEATURE_SUFFIXES = SUFFIXES | {".npy": "npy", ".npz": "npz"}
@@ -133,5 +133,5 @@ def _numbered(path: Path, values: AnyArray) -> Features:
 def _load(path: Path) -> Any:
     try:
         return np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise DataError(f"{path}: not a numpy file, or cut short ({first_line(error)})") from None
+    except (ValueError, OSError, EOFError):  # what numpy says invites to open pickles
+        raise DataError(f"{path}: not a numpy file of numbers, or cut short") from None
