@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from image_files import write_cifar10
 
 from manyhands.core.errors import DataError
 from manyhands.datasets import DATASETS
@@ -46,7 +47,12 @@ def write_sentiment(home):
     np.savez(home / "minilm_emb.npz", train=np.ones((3, 4)), test=np.zeros((2, 4)))
 
 
-WRITERS = {"labelme": write_labelme, "music": write_music, "sentiment": write_sentiment}
+WRITERS = {
+    "cifar10": write_cifar10,
+    "labelme": write_labelme,
+    "music": write_music,
+    "sentiment": write_sentiment,
+}
 
 
 @pytest.fixture(params=sorted(DATASETS))
@@ -60,9 +66,9 @@ def test_rows_belong_to_items_in_every_corpus(corpus_folder):
     for features in DATASETS[name].feature_sets:
         corpus = DATASETS[name].read(folder, features)
         assert len(corpus.features) == corpus.annotations.n_items == len(corpus.truth)
-        assert corpus.features.dtype == np.float32
+        assert corpus.features.dtype == (np.uint8 if features == "images" else np.float32)
         assert len(corpus.test.features) == len(corpus.test.truth)
-        assert corpus.test.features.shape[1] == corpus.features.shape[1]
+        assert corpus.test.features.shape[1:] == corpus.features.shape[1:]
 
 
 def test_files_of_features_that_are_not_asked_for_may_be_absent(tmp_path):
@@ -86,6 +92,8 @@ def test_unknown_features_list_the_known(corpus_folder):
     name, folder = corpus_folder
     with pytest.raises(DataError, match=f"known: {next(iter(DATASETS[name].feature_sets))}"):
         DATASETS[name].read(folder, "nonsense")
+    with pytest.raises(DataError, match="has no features 'nonsense'"):
+        DATASETS[name].missing(folder, "nonsense")
 
 
 def test_labelme_holds_labels_and_splits(tmp_path):

@@ -1,11 +1,16 @@
 """Arrays as public corpora store them, with errors that name the file."""
 
+import zlib
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
+
+# what numpy raises on a file that is cut short or holds something else
+_UNSOUND = (ValueError, TypeError, EOFError, OSError, BadZipFile, zlib.error)
 
 
 def read_codes(path: Path) -> AnyArray:
@@ -18,24 +23,40 @@ def read_codes(path: Path) -> AnyArray:
 
 def read_array(path: Path) -> AnyArray:
     """The rows of a .npy file, flattened to vectors."""
-    try:
-        rows = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, OSError):
-        raise DataError(f"{path}: not a .npy array, or cut short") from None
-    return as_rows(rows)
+    return as_rows(stored_array(path))
 
 
 def read_archive(path: Path, name: str) -> AnyArray:
     """One array of an .npz file, flattened to vectors."""
+    return as_rows(stored_member(path, name))
+
+
+def stored_array(path: Path) -> AnyArray:
+    """The array of a .npy file, as it is stored."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if name not in archive:
-                raise DataError(f"{path}: holds no array {name!r}; it has {', '.join(archive)}")
-            return as_rows(archive[name])
-    except (ValueError, EOFError, OSError) as error:
-        if isinstance(error, DataError):
-            raise
+        with path.open("rb") as file:
+            array = np.load(file, allow_pickle=False)
+    except _UNSOUND:
+        array = None
+    if not isinstance(array, np.ndarray) or array.ndim == 0:
+        raise DataError(f"{path}: not a .npy array, or cut short")
+    return array
+
+
+def stored_member(path: Path, name: str) -> AnyArray:
+    """One array of an .npz file, as it is stored."""
+    try:
+        # opened here: numpy leaves a broken archive open
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            known = list(archive)
+            array = archive[name] if name in known else None
+    except _UNSOUND:
         raise DataError(f"{path}: not an .npz archive, or cut short") from None
+    if array is None:
+        raise DataError(f"{path}: holds no array {name!r}; it has {', '.join(known)}")
+    if not isinstance(array, np.ndarray) or array.ndim == 0:
+        raise DataError(f"{path}: {name!r} is no array of rows")
+    return array
 
 
 def as_rows(array: AnyArray) -> AnyArray:

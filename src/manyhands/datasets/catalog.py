@@ -1,11 +1,20 @@
-"""The table of public corpora."""
+"""The tables of public corpora, and of items for simulated crowds."""
 
 from manyhands.core.registry import Registry
+from manyhands.datasets.cifar10 import CIFAR10, CIFAR10_CATS_DOGS, CIFAR10H
 from manyhands.datasets.corpus import Reader
+from manyhands.datasets.dogs_cats import DOGS_CATS
+from manyhands.datasets.item_set import ItemSet
 from manyhands.datasets.labelme import LABELME
 from manyhands.datasets.music import MUSIC
 from manyhands.datasets.sentiment import SENTIMENT
 
 DATASETS: Registry[Reader] = Registry(
-    "dataset", {"labelme": LABELME, "music": MUSIC, "sentiment": SENTIMENT}
+    "dataset",
+    {"cifar10": CIFAR10H, "labelme": LABELME, "music": MUSIC, "sentiment": SENTIMENT},
+)
+
+ITEM_SETS: Registry[ItemSet] = Registry(
+    "item set",
+    {"cifar10": CIFAR10, "cifar10-cats-dogs": CIFAR10_CATS_DOGS, "dogs-cats": DOGS_CATS},
 )

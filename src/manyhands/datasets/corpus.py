@@ -5,16 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manyhands.annotations import Annotations
-from manyhands.core.arrays import AnyArray
+from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
+from manyhands.datasets.files import missing_files, require_files
 
 
 @dataclass(frozen=True)
 class Split:
-    """Items with features whose truth is known; nobody of the crowd labelled them."""
+    """Items with features whose truth is known; nobody of the crowd labelled them.
+
+    `shares` (i, k) tells how other people labelled them, where that is known.
+    """
 
     features: AnyArray
     truth: AnyArray
+    shares: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -36,11 +41,21 @@ class Corpus:
                     f"{self.name}: {len(part)} rows of {what} for {self.annotations.n_items} items"
                 )
         for name, split in (("test", self.test), ("valid", self.valid)):
-            if split is not None and len(split.features) != len(split.truth):
-                raise DataError(
-                    f"{self.name}: {len(split.features)} rows of {name} features for "
-                    f"{len(split.truth)} truths"
-                )
+            if split is not None:
+                self._check_split(name, split)
+
+    def _check_split(self, name: str, split: Split) -> None:
+        if len(split.features) != len(split.truth):
+            raise DataError(
+                f"{self.name}: {len(split.features)} rows of {name} features for "
+                f"{len(split.truth)} truths"
+            )
+        expected = (len(split.truth), self.annotations.n_classes)
+        if split.shares is not None and split.shares.shape != expected:
+            raise DataError(
+                f"{self.name}: {name} shares of shape {split.shares.shape} for "
+                f"{expected[0]} truths and {expected[1]} classes"
+            )
 
 
 @dataclass(frozen=True)
@@ -57,21 +72,24 @@ class Reader:
     feature_sets: Mapping[str, Sequence[str]]
     load: Callable[[Path, str], Corpus]
 
+    def needed(self, features: str | None = None) -> list[str]:
+        """The files that one set of features needs."""
+        chosen = self._chosen(features)
+        return [*self.files, *self.feature_sets[chosen]]
+
     def missing(self, data: str | Path, features: str | None = None) -> list[str]:
         """The files that are not there, for one set of features."""
-        home = Path(data) / self.folder
-        needed = [*self.files, *self.feature_sets[features or next(iter(self.feature_sets))]]
-        return [str(home / name) for name in needed if not (home / name).is_file()]
+        return missing_files(Path(data) / self.folder, self.needed(features))
 
     def read(self, data: str | Path, features: str | None = None) -> Corpus:
         """The corpus in a folder of corpora, with one of its feature sets."""
+        home = Path(data) / self.folder
+        require_files(home, self.needed(features), self.folder)
+        return self.load(home, self._chosen(features))
+
+    def _chosen(self, features: str | None) -> str:
         chosen = features or next(iter(self.feature_sets))
         if chosen not in self.feature_sets:
             known = ", ".join(self.feature_sets)
             raise DataError(f"{self.folder} has no features {chosen!r}; known: {known}")
-        missing = self.missing(data, chosen)
-        if missing:
-            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            needed = ", ".join([*self.files, *self.feature_sets[chosen]])
-            raise DataError(f"{missing[0]}: no such file{more}; {self.folder} needs {needed}")
-        return self.load(Path(data) / self.folder, chosen)
+        return chosen

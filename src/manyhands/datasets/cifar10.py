@@ -1,0 +1,163 @@
+"""CIFAR-10: small photographs of ten classes, labelled by people (CIFAR-10H) or by nobody yet."""
+
+import json
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.errors import DataError, first_line
+from manyhands.datasets.arrays import stored_array, stored_member
+from manyhands.datasets.corpus import Corpus, Reader, Split
+from manyhands.datasets.item_set import ItemSet
+from manyhands.simulation.items import Items
+
+CLASSES = (
+    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
+)  # fmt: skip
+
+_SHAPE = (32, 32, 3)
+_TRAIN = "train_15000.npz"
+_TEST = "test_10000_from_jpeg.npz"
+_LABELS = "answers_idx9500-9999_by_worker.json"
+_COUNTS = "cifar10h-counts.npy"
+
+
+def load_cifar10h(home: Path, features: str) -> Corpus:
+    """500 test images of CIFAR-10 labelled by 2571 people to train on, the other 9500 for testing.
+
+    Images are bytes, shape (3, 32, 32). An item's name is its row in the published test set. The
+    test split has `shares`: how all people of CIFAR-10H, about 51 an image, labelled it.
+    """
+    image, code = read_images(home / _TEST)
+    labels = _read_labels(home / _LABELS, len(image))
+    shares = _read_shares(home / _COUNTS, len(image))
+    item = np.array(sorted(labels))
+    rest = np.setdiff1d(np.arange(len(image)), item)
+    name = np.array(CLASSES, dtype=object)
+    truth = name[code]
+    said = chain.from_iterable(labels[index].values() for index in item.tolist())
+    annotations = Annotations.from_arrays(
+        np.repeat(item, [len(labels[index]) for index in item.tolist()]),
+        list(chain.from_iterable(labels[index] for index in item.tolist())),
+        name[list(said)],
+        items=item,
+        classes=CLASSES,
+    )
+    test = Split(image[rest], truth[rest], shares[rest])
+    return Corpus("cifar10", image[item], annotations, truth[item], test)
+
+
+def load_cifar10(home: Path, seed: int) -> Items:
+    """15000 images of the training set and the 10000 of the test set, in their published order."""
+    image, code = read_images(home / _TRAIN)
+    test_image, test_code = read_images(home / _TEST)
+    return Items(code, image, Items(test_code, test_image))
+
+
+def load_cats_and_dogs(home: Path, seed: int) -> Items:
+    """The images of cats, class 0, and of dogs, class 1."""
+    train, test = (_cats_and_dogs(home / name) for name in (_TRAIN, _TEST))
+    return Items(train.truth, train.features, test)
+
+
+def read_images(path: Path) -> tuple[AnyArray, AnyArray]:
+    """Images as bytes, channels first (n, 3, 32, 32), and their class codes (n,)."""
+    image, code = stored_member(path, "x"), stored_member(path, "y")
+    if image.dtype != np.uint8 or image.shape[1:] != _SHAPE or not len(image):
+        raise DataError(
+            f"{path}: array 'x' must hold images as bytes, shape (n, 32, 32, 3); "
+            f"got {image.dtype} of shape {image.shape}"
+        )
+    if code.dtype.kind not in "iu" or code.shape != image.shape[:1]:
+        raise DataError(
+            f"{path}: array 'y' must hold a class code per image ({len(image)}); "
+            f"got {code.dtype} of shape {code.shape}"
+        )
+    if code.min() < 0 or code.max() >= len(CLASSES):
+        raise DataError(
+            f"{path}: class codes must be 0..{len(CLASSES) - 1}; got {code.min()}..{code.max()}"
+        )
+    return np.ascontiguousarray(np.moveaxis(image, 3, 1)), code.astype(np.int64)
+
+
+def _cats_and_dogs(path: Path) -> Items:
+    image, code = read_images(path)
+    cat, dog = CLASSES.index("cat"), CLASSES.index("dog")
+    kept = np.flatnonzero((code == cat) | (code == dog))
+    if not len(kept):
+        raise DataError(f"{path}: holds no cat (class {cat}) and no dog (class {dog})")
+    return Items((code[kept] == dog).astype(np.int64), image[kept])
+
+
+def _read_labels(path: Path, n_images: int) -> dict[int, dict[str, int]]:
+    """What every annotator said, by the row of the image."""
+    try:
+        by_image = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not JSON, or cut short ({first_line(error)})") from None
+    if not isinstance(by_image, dict) or not by_image:
+        raise DataError(f"{path}: expected an object of test index: {{annotator: label}}")
+    for index, labels in by_image.items():
+        _require_image(path, index, n_images)
+        _require_labels(path, index, labels)
+    return {int(index): labels for index, labels in by_image.items()}
+
+
+def _require_image(path: Path, index: str, n_images: int) -> None:
+    if not index.isdecimal() or str(int(index)) != index or int(index) >= n_images:
+        raise DataError(
+            f"{path}: image {index!r} is no row of the test images; rows are 0..{n_images - 1}"
+        )
+
+
+def _require_labels(path: Path, index: str, labels: Any) -> None:
+    if not isinstance(labels, dict):
+        raise DataError(f"{path}: image {index}: expected {{annotator: label}}; got {labels!r}")
+    for annotator, label in labels.items():
+        if type(label) is not int or not 0 <= label < len(CLASSES):
+            raise DataError(
+                f"{path}: image {index}, annotator {annotator!r}: a label must be a class code "
+                f"0..{len(CLASSES) - 1}; got {label!r}"
+            )
+
+
+def _read_shares(path: Path, n_images: int) -> Floats:
+    """The share of people who gave each label, (i, k), from how many did."""
+    count_ik = stored_array(path)
+    if count_ik.dtype.kind not in "iuf" or count_ik.shape != (n_images, len(CLASSES)):
+        raise DataError(
+            f"{path}: expected counts of shape {(n_images, len(CLASSES))}; "
+            f"got {count_ik.dtype} of shape {count_ik.shape}"
+        )
+    total_i = count_ik.sum(axis=1, dtype=np.float64)
+    sound_i = (count_ik >= 0).all(axis=1) & (total_i > 0) & np.isfinite(total_i)
+    if not sound_i.all():
+        raise DataError(
+            f"{path}: row {int(np.argmin(sound_i))} must hold counts of 0 or more, some above 0"
+        )
+    return np.asarray(count_ik / total_i[:, None], dtype=np.float64)
+
+
+CIFAR10H = Reader(
+    "cifar10",
+    "10 classes of images, 500 images, 2571 annotators",
+    [_TEST, _LABELS, _COUNTS],
+    {"images": []},
+    load_cifar10h,
+)
+CIFAR10 = ItemSet(
+    "cifar10",
+    "10 classes, 15000 images of 32 x 32 and 10000 for testing",
+    [_TRAIN, _TEST],
+    load_cifar10,
+)
+CIFAR10_CATS_DOGS = ItemSet(
+    "cifar10",
+    "the cats and dogs of CIFAR-10, images of 32 x 32",
+    [_TRAIN, _TEST],
+    load_cats_and_dogs,
+)
