@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from benchmarks import selection
 
 import manyhands as mh
 
@@ -102,6 +103,22 @@ def check_lightning(module, trainer, loader):
     inputs, batch = module.transfer_batch_to_device(next(iter(loader)), torch.device("meta"), 0)
     assert inputs.is_meta
     assert batch.label.is_meta
+
+
+def test_the_page_on_selection_runs(capsys):
+    names = {}
+    for language, text in blocks("docs/selection.md"):
+        assert language == "python"
+        exec(compile(text, "selection.md", "exec"), names)
+    assert names["model"].predict(names["X"]).shape == (300,)
+    assert "Majority voting is" in capsys.readouterr().out
+    page = (HOME / "docs/selection.md").read_text()
+    assert all(f"| `{name}` |" in page for name in mh.evaluation.JUDGES)
+
+
+def test_the_table_on_selection_is_made_from_its_records():
+    page = selection.PAGE.read_text()
+    assert selection.table() in page, "python -m benchmarks.selection makes it anew"
 
 
 def test_every_noise_model_stands_in_the_documentation():

@@ -18,10 +18,12 @@ from manyhands.evaluation import (
     global_js,
     identity_similarity,
     individual_js,
+    label_counts,
     log_loss,
     mean_absolute_error,
     reliability,
     root_mean_squared_error,
+    shares_of_counts,
     soft_cross_entropy,
     summarise_runs,
     tempered,
@@ -137,7 +139,20 @@ def test_divergences_are_symmetric_and_know_equality():
     assert individual_js(first, second) == pytest.approx(individual_js(second, first))
     distances = jensenshannon(first, second, axis=-1, base=2) ** 2
     assert individual_js(first, second) == pytest.approx(distances.mean())
-    assert global_js(first, second) < individual_js(first, second)
+
+
+def test_the_crowds_confusion_is_that_of_its_labels():
+    rng = np.random.default_rng(6)
+    annotator, truth, label = rng.integers(0, 3, (3, 400))
+    counts = label_counts(annotator, truth, label, 3, 3)
+    assert counts.sum() == 400
+    true = shares_of_counts(counts)
+    one = shares_of_counts(counts.sum(axis=0))
+    assert global_js(np.stack([one] * 3), counts) == pytest.approx(0.0, abs=1e-12)
+    assert global_js(true, counts) < individual_js(np.stack([one] * 3), true)
+    spammers = np.full((3, 3, 3), 1 / 3)
+    wanted = (jensenshannon(spammers[0], one, axis=-1, base=2) ** 2).mean()
+    assert global_js(spammers, counts) == pytest.approx(wanted)
 
 
 def test_an_expert_is_like_the_identity_and_a_spammer_has_entropy():

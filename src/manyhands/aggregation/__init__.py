@@ -12,11 +12,13 @@ from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.numbers import Mean, Median
 from manyhands.aggregation.one_coin import OneCoin
 from manyhands.aggregation.portraits import portray
+from manyhands.aggregation.selection import Choice, choose, contenders, select
 from manyhands.aggregation.worker_clustering import WorkerClustering
 
 __all__ = [
     "AGGREGATORS",
     "Aggregator",
+    "Choice",
     "Comparison",
     "Consensus",
     "DawidSkene",
@@ -28,10 +30,13 @@ __all__ = [
     "OneCoin",
     "WorkerClustering",
     "aggregate",
+    "choose",
     "compare",
+    "contenders",
     "held_out_score",
     "name_of",
     "one_label_aside",
     "portray",
     "require_comparable",
+    "select",
 ]

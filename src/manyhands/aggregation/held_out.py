@@ -10,6 +10,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.core.seeds import generator
+from manyhands.evaluation import HeldLabels
 from manyhands.simulation.behaviours import honest
 
 _FEWEST = 3  # labels an item needs before one of them is taken away
@@ -28,11 +29,37 @@ def held_out_score(method: Aggregator[Any], annotations: Annotations, *, seed: i
     item, annotator, label = held.item, held.annotator, held.label
     if consensus.probabilities is None:
         return float(_log_p_numbers(consensus, item, annotator, label).mean())
-    confusion_akl = consensus.confusion
-    if confusion_akl is None:
-        confusion_akl = honest(consensus.annotator_quality, kept.n_classes)
-    p_n = (consensus.probabilities[item] * confusion_akl[annotator, :, label]).sum(axis=1)
-    return float(np.log(np.maximum(p_n, np.finfo(np.float64).tiny)).mean())
+    p_n = (consensus.probabilities[item] * _confusion(consensus)[annotator, :, label]).sum(axis=1)
+    return float(_log(p_n).mean())
+
+
+def foretold_labels(method: Aggregator[Any], kept: Annotations, held: Annotations) -> HeldLabels:
+    """Labels of classes beside what a method says of them that was fitted to the others."""
+    consensus = method.fit(kept)
+    assert consensus.probabilities is not None, "labels are classes here"
+    item, row = np.unique(held.item, return_inverse=True)
+    class_nk, confusion_akl = consensus.probabilities[held.item], _confusion(consensus)
+    # Label by label: a matrix for every annotation would take K times the memory.
+    p_nl = np.stack(
+        [
+            (class_nk * confusion_akl[held.annotator, :, label]).sum(axis=1)
+            for label in range(kept.n_classes)
+        ],
+        axis=1,
+    )
+    log_class_ik = _log(consensus.probabilities[item])
+    return HeldLabels(item, row.astype(np.int32), held.label, log_class_ik, _log(p_nl))
+
+
+def _confusion(consensus: Consensus) -> Floats:
+    """Everybody's portrait; a coin of their quality where the method draws none."""
+    if consensus.confusion is not None:
+        return consensus.confusion
+    return honest(consensus.annotator_quality, consensus.annotations.n_classes)
+
+
+def _log(probability: Floats) -> Floats:
+    return np.asarray(np.log(np.maximum(probability, np.finfo(np.float64).tiny)))
 
 
 def one_label_aside(annotations: Annotations, seed: int) -> tuple[Annotations, Annotations]:

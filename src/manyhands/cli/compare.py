@@ -26,6 +26,7 @@ from manyhands.cli.output import (
     working,
 )
 from manyhands.cli.reading import annotations_from, features_from, truth_from
+from manyhands.cli.selection import select_aggregator, select_method, tell_choice
 from manyhands.core.errors import SettingError
 
 _RULE = "last epoch of every run; nothing was chosen with clean labels"
@@ -51,7 +52,17 @@ def compare(
         str | None, typer.Option(help="Which features of the corpus. [default: its first]")
     ] = None,
     truth: Truth = None,
-    runs: Annotated[int, typer.Option(min=1, help="Seeds per method where networks train.")] = 1,
+    select: Annotated[
+        bool,
+        typer.Option(
+            "--select",
+            help="Choose without truth: name a winner by labels kept aside, as --judge says "
+            "[default: ranks], and say whether majority voting is enough.",
+        ),
+    ] = False,
+    runs: Annotated[
+        int, typer.Option(min=1, help="Seeds per method where networks train or --select chooses.")
+    ] = 1,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Runs at a time. [default: one per core]")
     ] = None,
@@ -70,6 +81,18 @@ def compare(
     alone on items without labels (the corpus's test items), `inferred` of network and labels
     together on the labelled items; the deviation is over seeds.
 
+    With --select the winner is named without any truth. Labels are kept aside before fitting, and
+    methods are ranked by five criteria on them: likelihood (log-probability of the labels),
+    majority (the class found is what most of them say), confidence (the same, sure majorities
+    count more), log-odds (the same, what the model is sure of counts more), annotator (the label
+    predicted of this person is the one given). Majority voting is enough unless the winner is
+    better than it by more than two standard errors. --truth decides nothing then: accuracy is the
+    last column.
+
+    Example: manyhands compare labels.csv --select
+
+    Example: manyhands compare labels.csv --features features.csv --select --judge likelihood
+
     Example: manyhands compare labels.csv --truth truth.csv --methods majority,dawid-skene
 
     Example: manyhands compare --dataset labelme --data DIR --methods conal,speelfc --runs 10
@@ -78,6 +101,10 @@ def compare(
     if (labels is None) == (dataset is None):
         raise SettingError("give a file of labels, or --dataset with --data, one of the two")
     require_targets(out, read=[labels, truth, features])
+    if select and dataset is None and features is None:
+        told = (str(labels), names, truth, duplicates)
+        tell_choice(select_aggregator(*told, runs, seed, training.judge, reading), out, json)
+        return
     if dataset is None and features is None:
         table = _aggregators(str(labels), names, truth, duplicates, seed, reading)
         rule = ""
@@ -87,6 +114,9 @@ def compare(
             if dataset is not None
             else _files(str(labels), str(features), truth, duplicates, reading)
         )
+        if select:
+            tell_choice(select_method(trial, names, runs, seed, jobs, training), out, json)
+            return
         with counting("training", mh.estimators.n_runs(trial, names, runs)) as done:
             table = mh.estimators.compare_training(
                 trial, names, runs=runs, seed=seed, settings=training.settings(),

@@ -87,6 +87,13 @@ class Training:
             help="Share of labels kept aside; the epoch that foretells them best is kept."
         ),
     ] = None
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            help="What says which is best by the labels kept aside: likelihood, majority, "
+            "confidence, log-odds, annotator, or ranks for all of them together."
+        ),
+    ] = None
     refit: Annotated[
         bool | None,
         typer.Option(help="Once the best epoch is known, train anew on all labels."),

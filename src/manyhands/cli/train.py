@@ -109,7 +109,13 @@ def _tell(
         f"annotators, {last['epoch']} epochs, loss {last['loss']:.4f}"
     )
     if model.search_history_ or "held_out" in last:
-        say(f"epoch {model.epoch_} is the one under which labels kept aside are most probable")
+        judge = model.settings_.judge
+        why = (
+            "under which labels kept aside are most probable"
+            if judge == "likelihood"
+            else (f"that {judge} on labels kept aside finds best")
+        )
+        say(f"epoch {model.epoch_} is the one {why}")
     for name, score in scores.items():
         say(f"{name} {score:.4f}")
     say(f"model in {out}: manyhands predict {out} FEATURES --out predictions.csv")

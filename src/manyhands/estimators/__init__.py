@@ -9,16 +9,21 @@ from manyhands.estimators.comparison import (
     scores_of,
 )
 from manyhands.estimators.files import load
+from manyhands.estimators.selection import Selection, all_candidates, select, select_on_trial
 from manyhands.estimators.trials import trial_of_corpus, trial_of_files
 
 __all__ = [
     "CrowdClassifier",
+    "Selection",
     "Trial",
+    "all_candidates",
     "compare_training",
     "fit_to_trial",
     "load",
     "n_runs",
     "scores_of",
+    "select",
+    "select_on_trial",
     "trial_of_corpus",
     "trial_of_files",
 ]

@@ -1,7 +1,6 @@
 """A classifier trained straight from the disagreeing labels of a crowd."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,13 @@ from manyhands.estimators.alignment import (
     require_learnable,
     truth_codes,
 )
-from manyhands.estimators.features import as_inputs, feature_names, require_like
+from manyhands.estimators.features import as_inputs, feature_names
 from manyhands.estimators.fitting import Fitting
 from manyhands.estimators.new_network import Network, takes_codes
 from manyhands.estimators.posterior import NetworkPosterior, joint_posterior
 from manyhands.estimators.scaling import fit_scaling
+from manyhands.estimators.sight import Sight, Watch
+from manyhands.evaluation import HeldLabels
 from manyhands.training import (
     METHODS,
     Crowd,
@@ -36,11 +37,9 @@ from manyhands.training import (
     Method,
     Problem,
     TrainingSettings,
-    fitting_threads,
+    held_labels,
     mean_log_label,
 )
-
-_AT_ONCE = 1024  # items predicted at a time
 
 
 class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -101,6 +100,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sam: float | None = None,
         hold_out: float | None = None,
         patience: int | None = None,
+        judge: str | None = None,
         refit: bool | None = None,
         sparse: bool | None = None,
         device: str = "auto",
@@ -128,6 +128,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.sam = sam
         self.hold_out = hold_out
         self.patience = patience
+        self.judge = judge
         self.refit = refit
         self.sparse = sparse
         self.device = device
@@ -146,12 +147,15 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X_items: Iterable[Any] | None = None,
         truth: Iterable[Any] | Mapping[Any, Any] | None = None,
         resume: bool = False,
+        watch: Watch | None = None,
     ) -> "CrowdClassifier":
         """Train on features and the labels people gave; `self`.
 
         `X_items` names the item of every row of X where rows are not in the order of the items.
         `truth` is only for the method "truth": the class of every item. `resume` goes on from the
-        checkpoint there is.
+        checkpoint there is. `watch` is called after every epoch, of the search too, with a function
+        `predict_proba(X)` of the model as it is then; the numbers by name that it gives stand in
+        the history. Choosing an epoch by a truth that was watched is choosing with truth.
         """
         if resume and self.checkpoint is None:
             raise SettingError("checkpoint must be a folder to resume from; got None")
@@ -163,7 +167,9 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaling = fit_scaling(inputs, self._scale())
         inputs = inputs if scaling is None else scaling.apply(inputs)
         problem = Problem(annotations=ann, shape=inputs.shape, truth=truth_codes(truth, ann))
-        learner, outcome = Fitting(self, method, inputs, settings, resume).run(problem)
+        sight = Sight(inputs.shape, feature_names(X), scaling, takes_codes(self.network))
+        look = None if watch is None else sight.watching(watch, settings)
+        learner, outcome = Fitting(self, method, inputs, settings, resume, look).run(problem)
         # Nothing is set before training is done: where it fails, an older fit stays whole.
         self.network_, self.noise_, self.scaling_ = learner.network, learner.noise, scaling
         self.noise_made_ = method.noise_made
@@ -174,9 +180,8 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = ann.classes
         self.n_features_in_ = int(np.prod(inputs.shape))
         self.__dict__.pop("feature_names_in_", None)
-        names = feature_names(X)
-        if names is not None:
-            self.feature_names_in_ = names
+        if sight.names is not None:
+            self.feature_names_in_ = sight.names
         self.annotator_columns_ = self._infer(inputs, ann).annotator_columns()
         return self
 
@@ -187,14 +192,8 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:
         """Class probabilities of every row, in the order of `classes_`; labels play no part."""
-        inputs = self._checked_inputs(X).to(self._home())
-        self.network_.eval()
-        with torch.no_grad(), self._threads():
-            parts = [
-                self.network_(inputs.rows(index)).double().softmax(dim=-1).cpu()
-                for index in torch.split(torch.arange(len(inputs), device=self._home()), _AT_ONCE)
-            ]
-        return np.asarray(torch.cat(parts).numpy(), dtype=np.float64)
+        sight = self._sight()
+        return sight.probabilities(X, self.network_, self._home(), self.settings_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose class is found.
@@ -230,13 +229,25 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         On labels that were not trained on it ranks models without any truth. Labels of annotators
         who are not known do not count.
         """
-        inputs, ann = self._seen(X, y, X_items)
-        known = ann.only(ann.annotator < self.noise_.n_annotators)
-        if known.n_annotations == 0:
-            raise DataError("not one label is of an annotator seen in training")
-        learner = Learner(self.network_, self.noise_, torch.zeros(0))
-        with self._threads():
-            return mean_log_label(learner, Crowd(inputs, known, self._home()))
+        learner, crowd = self._before(X, y, X_items)
+        with self._sight().threads(self.network_, self.settings_):
+            return mean_log_label(learner, crowd)
+
+    def foretell(
+        self,
+        X: Any,
+        y: Annotations,
+        *,
+        X_items: Iterable[Any] | None = None,
+    ) -> HeldLabels:
+        """Labels beside what network and noise model say of them, for the criteria of evaluation.
+
+        On labels that were not trained on, `crowd_scores` of it ranks models without any truth.
+        Labels of annotators who are not known are left out.
+        """
+        learner, crowd = self._before(X, y, X_items)
+        with self._sight().threads(self.network_, self.settings_):
+            return held_labels(learner, crowd)
 
     def infer(
         self,
@@ -298,23 +309,32 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         own = takes_codes(self.network)
         return "none" if self.scale == "auto" and own else self.scale
 
-    def _checked_inputs(self, features: Any) -> Inputs:
+    def _sight(self) -> Sight:
         check_is_fitted(self, "network_")
-        inputs = as_inputs(features, keep_codes=takes_codes(self.network))
         names = getattr(self, "feature_names_in_", None)
-        require_like(inputs.shape, feature_names(features), self.shape_, names)
-        return inputs if self.scaling_ is None else self.scaling_.apply(inputs)
+        return Sight(self.shape_, names, self.scaling_, takes_codes(self.network))
 
     def _seen(
         self, features: Any, labels: Annotations, items: Iterable[Any] | None
     ) -> tuple[Inputs, Annotations]:
-        inputs = self._checked_inputs(features)
+        inputs = self._sight().inputs(features)
         ann = aligned(require_annotations(labels), len(inputs), items)
         return inputs, in_codes_of(self.crowd_, ann)
 
+    def _before(
+        self, features: Any, labels: Annotations, items: Iterable[Any] | None
+    ) -> tuple[Learner, Crowd]:
+        """The model, and the labels of the annotators it knows."""
+        inputs, ann = self._seen(features, labels, items)
+        known = ann.only(ann.annotator < self.noise_.n_annotators)
+        if known.n_annotations == 0:
+            raise DataError("not one label is of an annotator seen in training")
+        learner = Learner(self.network_, self.noise_, torch.zeros(0))
+        return learner, Crowd(inputs, known, self._home())
+
     def _infer(self, inputs: Inputs, ann: Annotations) -> Consensus:
         crowd = Crowd(inputs, ann, self._home())
-        with self._threads():
+        with self._sight().threads(self.network_, self.settings_):
             confusion_akl = self.confusion_
             n_new = ann.n_annotators - len(confusion_akl)
             if n_new:
@@ -322,9 +342,6 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 confusion_akl = np.concatenate([confusion_akl, np.repeat(stranger_akl, n_new, 0)])
             posterior_ik = joint_posterior(self.network_, self.noise_, crowd, confusion_akl)
         return NetworkPosterior().consensus(ann, posterior_ik, confusion_akl)
-
-    def _threads(self) -> AbstractContextManager[None]:
-        return fitting_threads(self.network_, self.shape_, _AT_ONCE, self.settings_)
 
     def _home(self) -> torch.device:
         return next(self.noise_.parameters()).device  # a network may have none

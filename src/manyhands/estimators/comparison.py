@@ -14,7 +14,7 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.settings import require
 from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.evaluation import accuracy, log_loss, summarise_runs
-from manyhands.training import METHODS, EndToEnd
+from manyhands.training import METHODS, EndToEnd, Method
 
 UNKNOWN, UNSAID = -1, -2
 BY_TRUTH = "accuracy against the truth"
@@ -104,15 +104,22 @@ def _run(
     return name, scores | {"seconds": time.perf_counter() - began}
 
 
-def fit_to_trial(trial: Trial, name: str, seed: int, settings: dict[str, Any]) -> CrowdClassifier:
-    """A classifier trained on the labelled items of a trial, by the name of its method."""
-    if not isinstance(METHODS[name], EndToEnd):  # there is no noise model to set
-        settings = {key: each for key, each in settings.items() if key not in ("noise", "start")}
-    model = CrowdClassifier(method=name, seed=seed, progress=False, **settings)
+def fit_to_trial(
+    trial: Trial, method: str | Method, seed: int, settings: dict[str, Any], **fit: Any
+) -> CrowdClassifier:
+    """A classifier trained on the labelled items of a trial; `fit` goes to its `fit`."""
+    way = METHODS[method] if isinstance(method, str) else method
+    model = CrowdClassifier(method=method, seed=seed, progress=False, **settings_for(way, settings))
     truth = None
-    if METHODS[name].needs_truth and trial.truth is not None:
+    if way.needs_truth and trial.truth is not None:
         truth = trial.annotations.classes[trial.truth]
-    return model.fit(trial.features, trial.annotations, truth=truth)
+    return model.fit(trial.features, trial.annotations, truth=truth, **fit)
+
+
+def settings_for(method: Method, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that a method takes: without a noise model there is none to set."""
+    left_out = () if isinstance(method, EndToEnd) else ("noise", "start")
+    return {key: each for key, each in settings.items() if key not in left_out}
 
 
 def scores_of(trial: Trial, model: CrowdClassifier) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """Training once, or twice: first to see how long, then on all labels."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,10 @@ class Fitting:
         inputs: Inputs,
         settings: TrainingSettings,
         resume: bool,
+        watch: Callable[[Learner], Mapping[str, Any]] | None = None,
     ) -> None:
         self.model, self.method, self.inputs = model, method, inputs
-        self.settings, self.resume = settings, resume
+        self.settings, self.resume, self.watch = settings, resume, watch
         self._warned = False
 
     def run(self, problem: Problem) -> tuple[Learner, Outcome]:
@@ -69,6 +71,7 @@ class Fitting:
                 identity=identity | {"epochs to train": how.get("stop_after")},
                 resume=self.resume,
                 progress=self.model.progress,
+                watch=self.watch,
                 **how,
             )
         )

@@ -7,7 +7,18 @@ from manyhands.evaluation.confusions import (
     identity_similarity,
     individual_js,
     js_divergence,
+    label_counts,
+    shares_of_counts,
 )
+from manyhands.evaluation.crowd_risks import (
+    CRITERIA,
+    JUDGES,
+    RANKS,
+    HeldLabels,
+    crowd_scores,
+    rank_average,
+)
+from manyhands.evaluation.paired import Difference, paired_difference
 from manyhands.evaluation.runs import RunSummary, summarise_runs
 from manyhands.evaluation.scorecard import (
     ClassScorecard,
@@ -28,7 +39,12 @@ from manyhands.evaluation.scores import (
 from manyhands.evaluation.temperature import fit_temperature, tempered
 
 __all__ = [
+    "CRITERIA",
+    "JUDGES",
+    "RANKS",
     "ClassScorecard",
+    "Difference",
+    "HeldLabels",
     "NumberScorecard",
     "Reliability",
     "RunSummary",
@@ -36,18 +52,23 @@ __all__ = [
     "accuracy_interval",
     "brier",
     "confusion_entropy",
+    "crowd_scores",
     "f1",
     "fit_temperature",
     "global_js",
     "identity_similarity",
     "individual_js",
     "js_divergence",
+    "label_counts",
     "log_loss",
     "mean_absolute_error",
+    "paired_difference",
+    "rank_average",
     "reliability",
     "root_mean_squared_error",
     "score_classes",
     "score_numbers",
+    "shares_of_counts",
     "soft_cross_entropy",
     "summarise_runs",
     "tempered",

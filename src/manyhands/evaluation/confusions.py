@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import entr, rel_entr
 
-from manyhands.core.arrays import Floats
+from manyhands.core.arrays import Codes, Floats
 
 
 def js_divergence(first: Floats, second: Floats) -> Floats:
@@ -22,9 +22,35 @@ def individual_js(found_akl: Floats, true_akl: Floats) -> float:
     return float(js_divergence(found_akl, true_akl).mean())
 
 
-def global_js(found_akl: Floats, true_akl: Floats) -> float:
-    """G-JS: the same for the mean confusion of the whole crowd."""
-    return float(js_divergence(found_akl.mean(axis=0), true_akl.mean(axis=0)).mean())
+def global_js(found_akl: Floats, counts_akl: Floats) -> float:
+    """G-JS: the divergence of the crowd's confusion from that of all its labels pooled.
+
+    `counts_akl` is what people said by true class; the crowd's confusion is the mean of the found
+    ones, an annotator counting by the number of their labels.
+    """
+    weight_a = counts_akl.sum(axis=(1, 2))
+    found_kl = np.tensordot(weight_a / weight_a.sum(), found_akl, axes=1)
+    return float(js_divergence(found_kl, shares_of_counts(counts_akl.sum(axis=0))).mean())
+
+
+def label_counts(
+    annotator_n: Codes, truth_n: Codes, label_n: Codes, n_annotators: int, n_classes: int
+) -> Floats:
+    """How often each annotator said each label of items of each true class (a, k, l)."""
+    counts_akl = np.zeros((n_annotators, n_classes, n_classes))
+    np.add.at(counts_akl, (annotator_n, truth_n, label_n), 1.0)
+    return counts_akl
+
+
+def shares_of_counts(counts_akl: Floats) -> Floats:
+    """Counts as confusions; a class that somebody never saw has all labels alike.
+
+    >>> shares_of_counts(np.array([[3.0, 1.0], [0.0, 0.0]])).tolist()
+    [[0.75, 0.25], [0.5, 0.5]]
+    """
+    total_ak1 = counts_akl.sum(axis=-1, keepdims=True)
+    alike = np.full_like(counts_akl, 1.0 / counts_akl.shape[-1])
+    return np.asarray(np.divide(counts_akl, total_ak1, out=alike, where=total_ak1 > 0))
 
 
 def identity_similarity(confusion_kl: Floats) -> Floats:

@@ -5,8 +5,9 @@ from manyhands.training.catalog import METHODS
 from manyhands.training.crowd import Crowd, CrowdBatch
 from manyhands.training.hold_out import split_labels
 from manyhands.training.inputs import DatasetInputs, Inputs, SparseInputs, TensorInputs
+from manyhands.training.judging import held_labels, mean_log_label
 from manyhands.training.learner import Learner, require_logits
-from manyhands.training.loop import Job, Outcome, mean_log_label, train
+from manyhands.training.loop import Job, Outcome, train
 from manyhands.training.methods import EndToEnd, Method, OnTruth, Problem, TwoStage
 from manyhands.training.settings import TrainingSettings
 from manyhands.training.threads import fitting_threads
@@ -29,6 +30,7 @@ __all__ = [
     "TrainingSettings",
     "TwoStage",
     "fitting_threads",
+    "held_labels",
     "mean_log_label",
     "read_bundle",
     "read_header",

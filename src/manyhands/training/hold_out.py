@@ -7,17 +7,20 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.core.seeds import generator
 
+_ENOUGH = 0.5  # of the labels asked for: with fewer, people may lose their only one
+
 
 def split_labels(
     annotations: Annotations, share: float, seed: int
 ) -> tuple[Annotations, Annotations | None]:
     """The labels to train on, and a random share of them kept aside; None when none are.
 
-    Every item keeps a label to train on, and every annotator too where that can be.
+    Every item keeps a label to train on, and every annotator too unless too few labels could be
+    kept aside then: in a crowd of people with one label each, some are judged as strangers.
     """
     if share == 0:
         return annotations, None
-    held = _spare(annotations, round(share * annotations.n_annotations), seed)
+    held = _spare(annotations, max(1, round(share * annotations.n_annotations)), seed)
     if not held.any():
         raise DataError(
             "no item has a second label to spare, so none can be held out; set hold_out to 0"
@@ -26,19 +29,34 @@ def split_labels(
 
 
 def _spare(annotations: Annotations, wanted: int, seed: int) -> AnyArray:
-    """Up to the wanted number of labels at random, none the last of an item or an annotator."""
-    rng = generator(seed, "labels held out")
-    order = rng.permutation(annotations.n_annotations)
+    """Up to the wanted number of labels at random, none the last of an item."""
+    order = generator(seed, "labels held out").permutation(annotations.n_annotations)
     left_i = annotations.labels_per_item.copy()
     left_a = annotations.labels_per_annotator.copy()
     held = np.zeros(annotations.n_annotations, dtype=bool)
+    _take(annotations, order, wanted, held, left_i, left_a, fewest=2)
+    if held.sum() < wanted * _ENOUGH:
+        _take(annotations, order, wanted, held, left_i, left_a, fewest=0)
+    return held
+
+
+def _take(
+    annotations: Annotations,
+    order: AnyArray,
+    wanted: int,
+    held: AnyArray,
+    left_i: AnyArray,
+    left_a: AnyArray,
+    fewest: int,
+) -> None:
+    """Mark labels in this order until enough are held; annotators need `fewest` to lose one."""
+    wanted -= int(held.sum())
     for n in order.tolist():
+        if wanted <= 0:
+            break
         i, a = annotations.item[n], annotations.annotator[n]
-        if left_i[i] > 1 and left_a[a] > 1:
+        if not held[n] and left_i[i] > 1 and left_a[a] >= fewest:
             left_i[i] -= 1
             left_a[a] -= 1
             held[n] = True
             wanted -= 1
-            if wanted <= 0:
-                break
-    return held

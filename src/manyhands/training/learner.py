@@ -40,13 +40,12 @@ class Learner(nn.Module):
             return target_loss(logits, self.targets[batch.items]) * batch.item_weight
         return annotation_loss(self.noise, logits, batch.annotations) * batch.label_weight
 
-    def log_label(self, batch: CrowdBatch) -> Tensor:
-        """Log P of every label of a batch under the model."""
+    def foretell(self, batch: CrowdBatch) -> tuple[Tensor, Tensor]:
+        """Log P of every class of the items, (b, k), and of all that could be said, (n, l)."""
         given = batch.annotations
-        log_class_bk = self.network(batch.inputs).log_softmax(dim=-1)
-        log_label_nl = self.noise(log_class_bk, given.row, given.annotator, given.features)
-        said_n: Tensor = log_label_nl.gather(1, given.label.unsqueeze(1)).squeeze(1)
-        return said_n
+        log_class_bk: Tensor = self.network(batch.inputs).log_softmax(dim=-1)
+        log_label_nl: Tensor = self.noise(log_class_bk, given.row, given.annotator, given.features)
+        return log_class_bk, log_label_nl
 
 
 def target_loss(logits: Tensor, target_bk: Tensor) -> Tensor:

@@ -4,11 +4,12 @@ import copy
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from manyhands.training.bundle import apart
 from manyhands.training.checkpoint import Checkpoint, TrainingState
 from manyhands.training.crowd import Crowd
 from manyhands.training.inputs import Inputs
+from manyhands.training.judging import HELD_OUT, LOOK, best_epoch, epoch_scores
 from manyhands.training.learner import Learner
 from manyhands.training.log import EpochLog
 from manyhands.training.optimisers import Stepper, make_optimisers, set_rates
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from lightning_fabric.strategies.ddp import DDPStrategy
 
 _ADDED_SPARSE = (nn.Embedding, nn.EmbeddingBag)  # whose sparse gradients torch adds up
-LOOK = 1024  # items at a time where nothing is learnt
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class Job:
     """A learner, its data, and how to train it.
 
     `held` are labels kept aside, which say how long to train: nothing else may have seen them.
-    `stop_after` ends training early, with the rates of a whole one.
+    `stop_after` ends training early, with the rates of a whole one. `watch` looks at the learner
+    after every epoch; what it gives stands in the history.
     With a `folder`, checkpoints and the log go there; `identity` tells one run from another.
     """
 
@@ -60,11 +62,23 @@ class Job:
     identity: Mapping[str, Any] = field(default_factory=dict)
     resume: bool = False
     progress: bool = True
+    watch: Callable[[Learner], Mapping[str, Any]] | None = None
+
+    def __post_init__(self) -> None:
+        require(
+            self.watch is None or self.settings.devices == 1,
+            "devices",
+            "1 for watch to see the model",
+            self.settings.devices,
+        )
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The weights that were kept, the epoch they are of, and what happened on the way."""
+    """The weights that were kept, the epoch they are of, and what happened on the way.
+
+    Judged by ranks the epoch may be one whose weights are gone; a refit makes them anew.
+    """
 
     weights: dict[str, Tensor]
     epoch: int
@@ -159,6 +173,8 @@ class _Run:
         ):
             while not self.state.finished:
                 entry = self._epoch(self.state.epoch)
+                if self.job.watch is not None:
+                    entry |= watched(self.job.watch(self.learner), entry)
                 self._settle(entry)
                 log.write(entry)
                 if self.place is not None and first:
@@ -193,12 +209,12 @@ class _Run:
         entry = {"epoch": epoch + 1, "loss": float(loss), "warming_up": warming_up}
         if self.held is not None:
             # One process decides: batch statistics may differ between them by their share.
-            entry["held_out"] = self.fabric.broadcast(mean_log_label(self.learner, self.held))
+            entry |= self.fabric.broadcast(epoch_scores(self.learner, self.held, settings.judge))
         return entry | {"seconds": time.perf_counter() - began}
 
     def _settle(self, entry: dict[str, Any]) -> None:
         """Take note of an epoch: whether it is the best, and whether it was the last."""
-        if not math.isfinite(entry["loss"] + entry.get("held_out", 0.0)):
+        if not math.isfinite(entry["loss"] + entry.get(HELD_OUT, 0.0)):
             raise SettingError(
                 f"the loss is not finite after epoch {entry['epoch']}; "
                 "lower learning_rate, clip gradients, or scale the features"
@@ -206,21 +222,13 @@ class _Run:
         state, settings = self.state, self.settings
         state.epoch += 1
         state.history.append(entry)
-        if self.held is not None and not entry["warming_up"]:
-            so_far = state.best_epoch
-            if so_far is None or entry["held_out"] > state.history[so_far - 1]["held_out"]:
-                state.best_epoch, state.best = state.epoch, _copied(self.learner)
+        if self.held is not None:
+            state.best_epoch = best_epoch(state.history, settings.judge)
+            if state.best_epoch == state.epoch:
+                state.best = _copied(self.learner)
         waited = state.epoch - (state.best_epoch or state.epoch)
         tired = settings.patience is not None and waited >= settings.patience
         state.finished = tired or state.epoch >= self.last
-
-
-@torch.no_grad()
-def mean_log_label(learner: Learner, crowd: Crowd) -> float:
-    """The mean log-probability of a crowd's labels under the model."""
-    learner.eval()
-    parts = [learner.log_label(batch) for batch in crowd.batches(crowd.labelled, LOOK)]
-    return float(torch.cat(parts).double().mean())
 
 
 @torch.no_grad()
@@ -230,6 +238,17 @@ def portray(learner: Learner, crowd: Crowd) -> None:
     learner.noise.begin_observing()
     for batch in crowd.batches(crowd.labelled, LOOK):
         learner.noise.observe(learner.network(batch.inputs).log_softmax(-1), batch.annotations)
+
+
+def watched(found: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, float]:
+    """Numbers by name, as a history can keep them; a name that it uses already is refused."""
+    numbers = {}
+    for name, value in found.items():
+        require(name not in entry, "watch", "without names the history has already", name)
+        finite = isinstance(value, Real) and math.isfinite(value)
+        require(finite, "watch", "a function that gives finite numbers by name", {name: value})
+        numbers[name] = float(value)
+    return numbers
 
 
 def _copied(learner: Learner) -> dict[str, Tensor]:

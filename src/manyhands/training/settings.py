@@ -8,6 +8,7 @@ from typing import Any, Literal
 import torch
 
 from manyhands.core.settings import require, require_choice
+from manyhands.evaluation import JUDGES, RANKS
 
 SCHEDULES = ("constant", "cosine")
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -43,6 +44,10 @@ class TrainingSettings:
         `hold_out` is the share of labels kept aside. The epoch kept is then the one under which
         these labels are most probable (no clean label is used), and training ends after
         `patience` epochs without a better one. With 0 the last epoch is kept.
+    judge:
+        what decides which epoch is best by the labels kept aside: "likelihood", another of
+        `CRITERIA`, or "ranks", the average rank over all of them among the epochs so far. As ranks
+        change with every epoch, they may go back to one whose weights are gone: they need `refit`.
     refit:
         once the best epoch is known, train anew on all labels for as many epochs.
     sparse:
@@ -69,6 +74,7 @@ class TrainingSettings:
     sam: float = 0.0
     hold_out: float = 0.0
     patience: int | None = None
+    judge: str = "likelihood"
     refit: bool = False
     sparse: bool | None = None
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
@@ -103,9 +109,26 @@ class TrainingSettings:
             self.hold_out,
             "try hold_out=0.1",
         )
+        self._require_judge()
         require_choice("schedule", self.schedule, SCHEDULES)
         require_choice("device", self.device, DEVICES)
         require_choice("precision", self.precision, PRECISIONS)
+
+    def _require_judge(self) -> None:
+        JUDGES[self.judge]  # says which names it knows
+        require(
+            self.judge == TrainingSettings.judge or self.hold_out > 0,
+            "hold_out",
+            f"above 0 for judge={self.judge!r} to have something to judge by",
+            self.hold_out,
+            "try hold_out=0.15",
+        )
+        require(
+            self.judge != RANKS or self.refit,
+            "refit",
+            f"True with judge={RANKS!r}, which finds an epoch but keeps no weights of it",
+            self.refit,
+        )
 
     @property
     def accelerator(self) -> str:
