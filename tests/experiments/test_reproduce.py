@@ -5,54 +5,22 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import assert_refused, call, plain_json
 
 import manyhands as mh
-from manyhands.experiments import EXPERIMENTS, RecordStore, published_tables
-from manyhands.simulation import simulate_crowd
-from manyhands.simulation.behaviours import honest
-
-TRAIN, TEST, K = 90, 30, 3
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    """A folder with a small LabelMe and a small music corpus in it."""
-    home = tmp_path_factory.mktemp("corpora")
-    rng = np.random.default_rng(0)
-    truth = rng.integers(0, K, TRAIN + TEST)
-    truth[:K] = np.arange(K)
-    values = (3 * np.eye(K)[truth] + rng.normal(size=(len(truth), K))).astype(np.float32)
-    people = honest(np.full(6, 0.75), K)
-    crowd = simulate_crowd(truth[:TRAIN], people, labels_per_item=3, seed=0).annotations
-    (home / "labelme").mkdir()
-    parts = {"train": slice(0, TRAIN), "valid": slice(TRAIN, None), "test": slice(TRAIN, None)}
-    for part, rows in parts.items():
-        np.save(home / "labelme" / f"LabelMe_VGG_avg_{part}.npy", values[rows])
-        np.savetxt(home / "labelme" / f"LabelMe_Z_{part}.txt", truth[rows], fmt="%d")
-    np.savetxt(home / "labelme" / "answers.txt", crowd.to_dense(), fmt="%d")
-    write_music(home / "music", values, truth, crowd)
-    return home
-
-
-def write_music(home, values, truth, crowd):
-    home.mkdir()
-    columns = ",".join(f"feature{j}" for j in range(K))
-    names = [f"song{i}" for i in range(len(truth))]
-    cells = [",".join(f"{value:.4f}" for value in row) for row in values]
-    songs = [f"{names[i]},{cells[i]},g{truth[i]}" for i in range(len(truth))]
-    said = [
-        f"{names[i]},{a},{cells[i]},g{label}"
-        for i, a, label in zip(crowd.item, crowd.annotator, crowd.label, strict=True)
-    ]
-    head = f"id,{columns},class"
-    (home / "music_genre_gold.csv").write_text("\n".join([head, *songs[:TRAIN]]) + "\n")
-    (home / "music_genre_test.csv").write_text("\n".join([head, *songs[TRAIN:]]) + "\n")
-    head = f"id,annotator,{columns},class"
-    (home / "music_genre_mturk.csv").write_text("\n".join([head, *said]) + "\n")
+from manyhands.experiments import (
+    EXPERIMENTS,
+    CorpusSource,
+    RecordStore,
+    Request,
+    published_tables,
+    run_missing,
+)
 
 
 def reproduce(name, data, out, *more):
@@ -60,24 +28,129 @@ def reproduce(name, data, out, *more):
                 "--json", *more)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", list(EXPERIMENTS))
+@pytest.mark.parametrize("name", list(published_tables()))
 def test_every_table_is_whole_and_well_formed(name):
-    table = EXPERIMENTS[name].table
+    table = published_tables()[name]
     keys = [column.key for column in table.columns]
     assert len(set(keys)) == len(keys)
     assert table.rows
     for row in table.rows:
         assert set(row.values) <= set(keys)
+        assert not (row.ours and row.values)
     assert any(value.mean is not None for row in table.rows for value in row.values.values())
     assert table.selection
-    assert name.startswith(("p0/", "p1/", "p2/", "p3/", "p4/"))
+    assert EXPERIMENTS[name].name == name
 
 
-def test_all_tables_of_the_papers_are_there():
-    assert set(published_tables()) == {
+def test_all_tables_and_figures_of_the_papers_are_there():
+    assert set(EXPERIMENTS) == {
         "p0/table-1", "p0/table-2", "p0/table-3", "p1/table-1", "p1/table-2", "p2/table-3",
         "p3/table-1", "p3/table-2", "p3/table-3", "p4/table-2", "p4/table-3", "p4/table-4",
+        "p0/figure-2", "p0/figure-3", "p0/figure-4", "p1/figure-4", "p1/figure-5", "p1/figure-6",
+        "p2/figure-2", "p3/figure-1", "p3/figure-5", "p3/figure-6", "p3/figure-7", "p3/figure-8",
+        "p3/figure-9", "p3/figure-10", "p3/theorem-1", "p4/figure-1", "p4/figure-2", "p4/figure-3",
+        "ours/selection-rules",
     }  # fmt: skip
+
+
+SIMULATED = {"p4/table-2", "p3/figure-6"}  # too large for a test as they are
+
+
+@pytest.mark.parametrize("name", sorted(set(published_tables()) - SIMULATED))
+def test_every_table_runs_on_tiny_corpora(name, data, tmp_path):
+    request = Request(data=data, runs=1)
+    experiment, store = EXPERIMENTS[name], RecordStore(tmp_path)
+    run_missing(experiment.tasks(request), store, data)
+    written = experiment.write(store, request, tmp_path)
+    assert {Path(each).suffix for each in written.files} == {".md", ".html"}
+    open_cells = [row for row in written.rows if row["ours"] == "-"]
+    assert all(row["verdict"].startswith("missing") for row in open_cells)
+    ready = [cell for cell in experiment.cells(request) if cell.tasks]
+    assert len(written.rows) - len(open_cells) == len(ready)
+
+
+@pytest.mark.parametrize("name", sorted(SIMULATED))
+def test_simulated_crowds_run_when_they_are_small(name, tmp_path):
+    whole = EXPERIMENTS[name]
+    small = {"n_items": 60, "n_annotators": 10, "n_test": 20}
+    columns = [
+        replace(column, settings={**column.settings, **small}, training={"epochs": 2},
+                axis={**column.axis, "ticks": column.axis.get("ticks", ())[:2]})
+        for column in whole.table.columns
+        if not column.items
+    ][:2]  # fmt: skip
+    experiment = type(whole)(replace(whole.table, columns=tuple(columns)))
+    request = Request(runs=2)
+    store = RecordStore(tmp_path)
+    run_missing(experiment.tasks(request), store, None)
+    assert all(store.finished(task.key) for task in experiment.tasks(request))
+    written = experiment.write(store, request, tmp_path)
+    suffixes = {Path(each).suffix for each in written.files}
+    assert suffixes == ({".md", ".html"} if "table" in name else {".md", ".png", ".svg"})
+    assert all(Path(each).stat().st_size > 500 for each in written.files)
+
+
+def test_what_a_curve_shows_is_the_mean_of_its_runs(tmp_path):
+    whole = EXPERIMENTS["p3/figure-6"]
+    column = replace(
+        whole.table.columns[0],
+        settings={"n_items": 60, "n_annotators": 10, "n_test": 20},
+        training={"epochs": 2},
+        axis={"setting": "common_strength", "ticks": [0.1, 0.6], "name": "strength"},
+    )
+    rows = tuple(row for row in whole.table.rows if row.method == "two-stage-majority")
+    experiment = type(whole)(replace(whole.table, columns=(column,), rows=rows))
+    request, store = Request(runs=3), RecordStore(tmp_path)
+    run_missing(experiment.tasks(request), store, None)
+    points = experiment.write(store, request, tmp_path).rows
+    assert [point["at"] for point in points] == [0.1, 0.6]
+    for point, cell in zip(points, experiment.cells(request), strict=True):
+        scores = [100 * store.get(task.key)["scores"]["accuracy"] for task in cell.tasks]
+        assert point["mean"] == pytest.approx(np.mean(scores), abs=1e-3)
+        assert point["deviation"] == pytest.approx(np.std(scores, ddof=1), abs=1e-3)
+
+
+def test_forgetting_who_said_what_gives_every_label_an_annotator(data):
+    known = CorpusSource("labelme").load(data, 0).trial.annotations
+    nameless = CorpusSource("labelme", who="global").load(data, 0).trial.annotations
+    assert nameless.n_annotators == nameless.n_annotations == known.n_annotations
+    assert nameless.item.tolist() == known.item.tolist()
+    assert nameless.label.tolist() == known.label.tolist()
+    assert nameless.classes.tolist() == known.classes.tolist()
+
+
+def test_items_kept_for_testing_are_not_trained_on(data):
+    whole = CorpusSource("labelme").load(data, 0)
+    part = CorpusSource("labelme", tested_on="labelled").load(data, 0)
+    trained = {tuple(row) for row in part.trial.features}
+    tested = {tuple(row) for row in part.trial.test_features}
+    assert not trained & tested
+    assert trained | tested == {tuple(row) for row in whole.trial.features}
+    assert part.shares.sum(axis=1) == pytest.approx(np.ones(len(part.shares)))
+    both = CorpusSource("labelme", tested_on="valid+test").load(data, 0).trial
+    assert len(both.test_truth) == len(whole.trial.test_truth) + len(whole.valid.truth)
+
+
+def test_rules_of_selection_are_told_apart(data, tmp_path):
+    rules = replace(EXPERIMENTS["ours/selection-rules"], methods=("conal",), datasets=("labelme",))
+    request, store = Request(data=data, runs=2), RecordStore(tmp_path)
+    run_missing(rules.tasks(request), store, data)
+    rows = rules.write(store, request, tmp_path).rows
+    assert [row["settings"] for row in rows] == ["our defaults", "own start"]
+    for task in rules.tasks(request):
+        record = store.get(task.key)
+        assert record["scores"]["test"] == max(record["test_by_epoch"])
+        assert record["scores"]["last"] == record["test_by_epoch"][-1]
+        assert record["scores"]["clean"] <= record["scores"]["test"]
+
+
+def test_an_epoch_chosen_on_the_test_items_is_never_worse(data, tmp_path):
+    rules = replace(EXPERIMENTS["ours/selection-rules"], methods=("speelfc",))
+    request, store = Request(data=data, runs=1), RecordStore(tmp_path)
+    run_missing(rules.tasks(request), store, data)
+    for task in rules.tasks(request):
+        scores = store.get(task.key)["scores"]
+        assert scores["test"] >= max(scores["last"], scores.get("clean", 0.0))
 
 
 def test_published_figures_known_from_the_text():
@@ -90,9 +163,10 @@ def test_a_table_is_run_recorded_and_never_run_twice(data, tmp_path):
     outcome = reproduce("p3/table-3", data, tmp_path)
     assert outcome.code == 0, outcome
     cells = plain_json(outcome.out)["cells"]
-    assert len(cells) == 6
+    assert len(cells) == 12
     assert all(cell["runs"] == "1" for cell in cells)
-    assert all(float(cell["ours"].split()[0]) > 60 for cell in cells)
+    right = [cell for cell in cells if cell["measured"].endswith("accuracy")]
+    assert all(float(cell["ours"].split()[0]) > 60 for cell in right)
     lines = (tmp_path / "records.jsonl").read_text().splitlines()
     assert len(lines) == 6
     assert {"scores", "seconds", "peak_mib", "versions", "seed"} <= json.loads(lines[0]).keys()
@@ -101,7 +175,7 @@ def test_a_table_is_run_recorded_and_never_run_twice(data, tmp_path):
     assert (tmp_path / "records.jsonl").read_text().splitlines() == lines
     page = (tmp_path / "p3-table-3.md").read_text()
     assert "CoNAL" in page
-    assert "held-out labels" in page
+    assert "held-out crowd labels" in page
     assert (tmp_path / "p3-table-3.html").read_text().startswith("<!doctype html>")
 
 
@@ -117,11 +191,11 @@ def test_what_is_not_there_is_shown_as_missing(data, tmp_path):
 def test_a_failed_run_is_shown_and_tried_again(data, tmp_path, monkeypatch):
     import manyhands.experiments.tasks as tasks
 
-    def fail(*_):
+    def fail(*_, **__):
         raise ValueError("the sky fell")
 
     with monkeypatch.context() as broken:
-        broken.setattr(tasks, "fit_to_trial", fail)
+        broken.setattr(tasks, "fit_method", fail)
         cells = plain_json(reproduce("p3/table-3", data, tmp_path).out)["cells"]
     assert {cell["verdict"] for cell in cells} == {"ValueError: the sky fell"}
     cells = plain_json(reproduce("p3/table-3", data, tmp_path).out)["cells"]
@@ -145,12 +219,25 @@ def test_killed_anywhere_it_goes_on(data, tmp_path):
     assert len(keys) == len(set(keys))  # nothing was run twice
 
 
-def test_the_list_says_what_can_be_run(data):
-    rows = plain_json(call("reproduce", "--list", "--data", data, "--json").out)["experiments"]
-    assert [row["experiment"] for row in rows] == list(EXPERIMENTS)
-    ready = {row["experiment"]: row["cells"] for row in rows}
-    assert ready["p3/table-3"] == "6 of 6"
+def test_the_list_says_what_can_be_run_and_how_long(data):
+    told = plain_json(call("reproduce", "--list", "--data", data, "--json", "--runs", 3).out)
+    rows = {row["experiment"]: row for row in told["experiments"]}
+    assert list(rows) == list(EXPERIMENTS)
+    assert rows["p3/table-3"]["runs"] == 3 * 6
+    assert rows["p3/table-3"]["missing"] == 0
+    assert rows["p0/table-3"]["runs"] == 0
+    assert all(row["minutes"] > 0 for row in rows.values() if row["runs"])
+    parts = sum(row["minutes"] for row in rows.values())
+    assert 0 < told["minutes"] <= parts + 1  # runs that several need are made once
     assert "p3/table-3" in call("reproduce", "--list").out
+
+
+def test_several_experiments_share_their_runs(data, tmp_path):
+    names = ["p3/table-3", "p1/figure-4"]
+    told = plain_json(reproduce(names[0], data, tmp_path, names[1]).out)["experiments"]
+    assert [each["experiment"] for each in told] == names
+    files = [Path(place).name for each in told for place in each["files"]]
+    assert files == ["p3-table-3.md", "p3-table-3.html", "p1-figure-4.png", "p1-figure-4.svg"]
 
 
 def test_wrong_requests_are_one_line(tmp_path):

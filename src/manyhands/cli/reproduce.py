@@ -1,100 +1,132 @@
-"""manyhands reproduce: a paper's table beside our own runs."""
+"""manyhands reproduce: a paper's tables and figures beside our own runs."""
 
 import os
+import shlex
+from math import ceil
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import manyhands as mh
 from manyhands.cli.options import Json, Seed
-from manyhands.cli.output import counting, say, say_json, show_table
+from manyhands.cli.output import counting, remark, say, say_json, show_table
 from manyhands.core.errors import SettingError
+
+ALL = "all"
 
 
 def reproduce(
-    experiment: Annotated[
-        str | None, typer.Argument(help="Its name, such as p0/table-1; --list shows all.")
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(help="Names, such as p0/table-1; all for every one; --list shows them."),
     ] = None,
     show: Annotated[
-        bool, typer.Option("--list", help="Show all experiments and what they need.")
+        bool, typer.Option("--list", help="Show all experiments, what they need and how long.")
     ] = False,
     data: Annotated[str | None, typer.Option(help="Folder that holds the public corpora.")] = None,
     runs: Annotated[int, typer.Option(min=1, help="Seeds per cell.")] = 10,
-    out: Annotated[str, typer.Option(help="Folder for records and tables.")] = "results",
+    out: Annotated[str, typer.Option(help="Folder for records, tables and figures.")] = "results",
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Runs at a time. [default: one per core]")
     ] = None,
+    slow: Annotated[
+        bool, typer.Option("--slow", help="Run what takes hours without a GPU, too.")
+    ] = False,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Run a paper's table on the data there is, and show it beside the published one.
+    """Run a paper's table or figure on the data there is, and show it beside the published one.
 
     Every finished run is recorded in the folder --out at once: the same command goes on where it
     was stopped, and a run is never made twice. What has no data or no method yet is shown as
-    missing, and a failed run as failed.
+    missing, and a failed run as failed. Tables are written as Markdown and HTML, figures as PNG
+    and SVG.
 
     Example: manyhands reproduce p3/table-1 --data DIR --runs 10 --out results
+
+    Example: manyhands reproduce all --data DIR --out results
     """
+    request = mh.experiments.Request(data=data, runs=runs, seed=seed, slow=slow)
+    n_jobs = jobs or os.cpu_count() or 1
     if show:
-        _list(data, runs, json)
+        _list(request, n_jobs, json)
         return
-    if experiment is None:
+    if not experiments:
         raise SettingError("name an experiment, or give --list to see all")
-    chosen = mh.EXPERIMENTS[experiment]
-    cells = chosen.cells(data, runs, seed)
+    names = list(mh.EXPERIMENTS) if ALL in experiments else list(dict.fromkeys(experiments))
+    chosen = [mh.EXPERIMENTS[name] for name in names]
     store = mh.experiments.RecordStore(out)
-    tasks = [task for cell in cells for task in cell.tasks]
-    todo = mh.experiments.missing_tasks(tasks, store)
-    if todo and data is not None:
-        with counting(experiment, len(todo)) as done:
-            mh.experiments.run_missing(
-                todo, store, data, jobs=min(jobs or os.cpu_count() or 1, len(todo)), done=done
-            )
-    lines = mh.experiments.lines_of(cells, store)
-    command = f"manyhands reproduce {experiment} --data DIR --runs {runs}"
-    pages = {
-        ".md": mh.experiments.markdown_page(chosen.table, lines, command),
-        ".html": mh.experiments.html_page(chosen.table, lines, command),
-    }
-    places = [_put(Path(out) / (experiment.replace("/", "-") + suffix), text)
-              for suffix, text in pages.items()]  # fmt: skip
+    _run([task for each in chosen for task in each.tasks(request)], store, request, n_jobs)
+    told = []
+    for each in chosen:
+        written = each.write(store, request, Path(out))
+        told.append(
+            {"experiment": each.name, "cells": list(written.rows), "files": written.files,
+             "missing": each.missing(request)}
+        )  # fmt: skip
+        if not json:
+            _show(each, written)
     if json:
-        rows = [vars(line) for line in lines]
-        say_json({"experiment": experiment, "cells": rows, "files": places})
+        say_json(told[0] if len(told) == 1 else {"experiments": told})
+
+
+def _run(tasks: list[Any], store: Any, request: Any, n_jobs: int) -> None:
+    todo = mh.experiments.missing_tasks(tasks, store)
+    if not todo:
         return
-    header = ["published as", "measured", "published", "ours", "difference", "verdict"]
-    shown = [
-        [line.published_name, line.measured, line.published, line.ours, line.difference,
-         line.verdict]
-        for line in lines
-    ]  # fmt: skip
-    show_table(f"{experiment}: {chosen.table.title}", header, shown)
-    say(f"written: {', '.join(places)}")
+    minutes = _minutes(todo, n_jobs)
+    remark(f"{len(todo)} runs to make, about {minutes:.0f} min with {n_jobs} at a time")
+    with counting("runs", len(todo)) as done:
+        mh.experiments.run_missing(
+            todo, store, request.data, jobs=min(n_jobs, len(todo)), done=done
+        )
 
 
-def _list(data: str | None, runs: int, json: bool) -> None:
-    rows = []
+def _show(experiment: Any, written: Any) -> None:
+    rows = [
+        {
+            name: "-" if cell is None else str(cell)
+            for name, cell in row.items()
+            if name not in written.aside
+        }
+        for row in written.rows
+    ]
+    if rows:
+        header = [name.replace("_", " ") for name in rows[0]]
+        title = f"{experiment.name}: {experiment.title}"
+        show_table(title, header, [list(row.values()) for row in rows])
+    written_to = ", ".join(written.files) or "nothing, there is nothing to show"
+    say(f"written: {written_to}")
+
+
+def _list(request: Any, n_jobs: int, json: bool) -> None:
+    rows, all_tasks = [], []
     for name, each in mh.EXPERIMENTS.items():
-        cells = each.cells(data, runs)
-        ready = sum(1 for cell in cells if cell.tasks)
+        tasks = mh.experiments.missing_tasks(each.tasks(request), None)
+        all_tasks += tasks
         rows.append(
             {
                 "experiment": name,
-                "paper": each.table.paper,
+                "paper": each.paper.split(",")[0],
+                "title": each.title,
                 "needs": ", ".join(each.needs[:3]) + (" ..." if len(each.needs) > 3 else ""),
-                "cells": f"{ready} of {len(cells)}",
-                "minutes": round(each.seconds(data, runs) / 60, 1),
+                "runs": len(tasks),
+                "missing": len(each.missing(request)),
+                "minutes": ceil(10 * _minutes(tasks, n_jobs)) / 10,
             }
         )
+    total = ceil(_minutes(mh.experiments.missing_tasks(all_tasks, None), n_jobs))
     if json:
-        say_json({"experiments": rows})
+        say_json({"experiments": rows, "minutes": total, "jobs": n_jobs, "runs": request.runs})
         return
-    show_table("", list(rows[0]), [list(row.values()) for row in rows])
-    say(f"cells: how many can be run here; minutes: about, for {runs} runs on one core")
+    show_table("", list(rows[0]), [[str(cell) for cell in row.values()] for row in rows])
+    folder = "" if request.data is None else f" --data {shlex.quote(request.data)}"
+    say(f"runs: what can be run here, {request.runs} seeds per cell; missing: what cannot; "
+        f"minutes: about, {n_jobs} at a time")  # fmt: skip
+    say(f"all of it takes about {total} min: manyhands reproduce all{folder} --runs {request.runs}")
 
 
-def _put(path: Path, text: str) -> str:
-    with mh.io.whole_file(path) as stream:
-        stream.write(text.encode())
-    return str(path)
+def _minutes(tasks: list[Any], n_jobs: int) -> float:
+    seconds = sum(mh.experiments.expected_seconds(task) for task in tasks)
+    return float(seconds / 60 / min(n_jobs, max(len(tasks), 1)))

@@ -1,9 +1,20 @@
 """The table of experiments."""
 
 from manyhands.core.registry import Registry
-from manyhands.experiments.published import published_tables
-from manyhands.experiments.specification import TableExperiment
+from manyhands.experiments.curves import CurveExperiment
+from manyhands.experiments.experiment import Experiment
+from manyhands.experiments.figures import FIGURES
+from manyhands.experiments.published import published_curves, published_tables
+from manyhands.experiments.rules import RuleExperiment
+from manyhands.experiments.tables import TableExperiment
 
-EXPERIMENTS: Registry[TableExperiment] = Registry(
-    "experiment", {name: TableExperiment(table) for name, table in published_tables().items()}
+_ALL: list[Experiment] = [
+    *(TableExperiment(table) for table in published_tables().values()),
+    CurveExperiment(published_curves("p3-figure-6.json")),
+    *FIGURES,
+    RuleExperiment(),
+]
+
+EXPERIMENTS: Registry[Experiment] = Registry(
+    "experiment", {each.name: each for each in sorted(_ALL, key=lambda each: each.name)}
 )

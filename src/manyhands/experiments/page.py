@@ -1,30 +1,23 @@
 """A table of ours beside the published one, as Markdown and as HTML."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from html import escape
+from typing import Any
 
 from manyhands.evaluation import RunSummary, summarise_runs
+from manyhands.experiments.cells import Cell
 from manyhands.experiments.published import PublishedTable, Value
 from manyhands.experiments.records import RecordStore
-from manyhands.experiments.specification import Cell
+from manyhands.experiments.writing import markdown_table
+from manyhands.training import METHODS
 
-HEADER = (
-    "published as",
-    "method",
-    "measured",
-    "published",
-    "ours",
-    "lowest",
-    "runs",
-    "difference",
-    "verdict",
-)
-RULE = (
-    "end-to-end methods: epoch chosen by held-out labels of the crowd, then trained on all; "
-    "others: last epoch. No clean label was used to choose anything"
-)
+SEARCHED = "epoch by held-out crowd labels, then all labels"
+LAST = "last epoch"
+RULE = "no clean label was used to train or to choose anything; truth only scores"
+_SMALLER_IS_BETTER = {"i-js", "g-js", "cross-entropy"}
+_FOR_INFORMATION = {"iterations", "parameters", "prevalence", "identity-similarity", "entropy"}
 _NEAR = 1.0  # points within which a published figure counts as reached
 
 
@@ -32,22 +25,23 @@ _NEAR = 1.0  # points within which a published figure counts as reached
 class Line:
     """A cell of a table, ready to be shown."""
 
-    published_name: str
+    published_as: str
     method: str
     measured: str
     published: str
     ours: str
     lowest: str
     runs: str
+    selection: str
     difference: str
     verdict: str
 
-    def cells(self) -> list[str]:
-        """As a row of text."""
-        return [
-            self.published_name, self.method, self.measured, self.published, self.ours,
-            self.lowest, self.runs, self.difference, self.verdict,
-        ]  # fmt: skip
+    def named(self) -> dict[str, str]:
+        """By the names of the columns."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+HEADER = tuple(each.name.replace("_", " ") for each in fields(Line))
 
 
 def lines_of(cells: Sequence[Cell], store: RecordStore) -> list[Line]:
@@ -69,8 +63,7 @@ def markdown_page(table: PublishedTable, lines: Sequence[Line], command: str) ->
         f"```\n{command}\n```",
         "",
     ]
-    rows = [HEADER, ("---",) * len(HEADER), *(line.cells() for line in lines)]
-    body = ["| " + " | ".join(each.replace("|", "\\|") for each in row) + " |" for row in rows]
+    body = markdown_table(HEADER, [list(line.named().values()) for line in lines])
     notes = ["", *(f"- {note}" for note in table.notes)]
     return "\n".join([*head, *body, *notes]) + "\n"
 
@@ -79,7 +72,7 @@ def html_page(table: PublishedTable, lines: Sequence[Line], command: str) -> str
     """The table as one HTML page that needs nothing else."""
     head = "".join(f"<th>{escape(name)}</th>" for name in HEADER)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(each)}</td>" for each in line.cells()) + "</tr>\n"
+        "<tr>" + "".join(f"<td>{escape(each)}</td>" for each in line.named().values()) + "</tr>\n"
         for line in lines
     )
     notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
@@ -104,46 +97,62 @@ _STYLE = (
 
 def _line(cell: Cell, store: RecordStore) -> Line:
     value = cell.row.values.get(cell.column.key, Value(None))
-    scale = 100.0 if cell.column.unit == "percent" else 1.0
-    shown = _shown(value.mean, value.deviation)
-    plain = (cell.row.published, cell.row.method or "-", cell.column.key, shown)
+    name = f"({cell.row.published})" if cell.row.ours else cell.row.published
+    digits = 2 if cell.column.unit == "percent" else 4
+    plain = (name, cell.row.method or "-", cell.column.key, _shown(value, digits))
     if cell.missing:
-        return Line(*plain, "-", "-", "0", "-", f"missing: {cell.missing}")
-    records = [store.get(task.key) for task in cell.tasks]
-    made = [record for record in records if record is not None]
+        return Line(*plain, "-", "-", "0", "-", "-", f"missing: {cell.missing}")
+    made = [record for task in cell.tasks if (record := store.get(task.key)) is not None]
     failed = [record for record in made if "error" in record]
-    scores = [
-        scale * record["scores"][cell.score]
-        for record in made
-        if "scores" in record and record["scores"].get(cell.score) is not None
-    ]
+    scores = scores_in(made, cell)
     if not scores:
-        return Line(*plain, "-", "-", "0", "-", failed[0]["error"] if failed else "not run yet")
+        why = failed[0]["error"] if failed else "not run yet"
+        return Line(*plain, "-", "-", "0", selection_of(cell), "-", why)
     summary = summarise_runs(scores)
     lost = f"; {len(failed)} failed" if failed else ""
     return Line(
         *plain,
-        _shown(summary.mean, summary.deviation),
-        f"{min(scores):.2f}",
+        _shown(Value(summary.mean, summary.deviation), digits),
+        f"{min(scores):.{digits}f}",
         str(len(scores)),
-        "-" if value.mean is None else f"{summary.mean - value.mean:+.2f}",
+        selection_of(cell),
+        "-" if value.mean is None else f"{summary.mean - value.mean:+.{digits}f}",
         _verdict(cell, value, summary) + lost,
     )
+
+
+def scores_in(records: Sequence[Mapping[str, Any]], cell: Cell) -> list[float]:
+    """What the runs of a cell say, in the unit of its column."""
+    scale = 100.0 if cell.column.unit == "percent" else 1.0
+    found = [record.get("scores", {}).get(cell.score) for record in records]
+    return [scale * score for score in found if score is not None]
+
+
+def selection_of(cell: Cell) -> str:
+    """How the epoch of a cell's runs was chosen."""
+    training = cell.tasks[0].settings.get("training", {}) if cell.tasks else {}
+    method = METHODS[str(cell.row.method)]
+    share = training.get("hold_out", method.defaults.get("hold_out", 0.0))
+    return SEARCHED if share else LAST
 
 
 def _verdict(cell: Cell, value: Value, summary: RunSummary) -> str:
     if value.mean is None:
         return "nothing published"
-    smaller_is_better = cell.score in {"i-js", "g-js"}
-    gain = (value.mean - summary.mean) if smaller_is_better else (summary.mean - value.mean)
-    near = _NEAR if cell.column.unit == "percent" else 0.01
+    if cell.column.metric in _FOR_INFORMATION:
+        return "for information"
+    gain = summary.mean - value.mean
+    if cell.column.metric in _SMALLER_IS_BETTER:
+        gain = -gain
+    near = _NEAR if cell.column.unit == "percent" else _NEAR / 100
     if gain > near:
-        return "above the published figure"
-    return "reached" if gain >= -near else "below the published figure"
+        return "better than published"
+    return "reached" if gain >= -near else "short of published"
 
 
-def _shown(mean: float | None, deviation: float | None) -> str:
-    if mean is None:
+def _shown(value: Value, digits: int) -> str:
+    if value.mean is None:
         return "-"
-    spread = deviation is not None and not math.isnan(deviation)
-    return f"{mean:.2f}" + (f" ± {deviation:.2f}" if spread else "")
+    spread = value.deviation is not None and not math.isnan(value.deviation)
+    mean = f"{value.mean:.{digits}f}"
+    return mean + (f" ± {value.deviation:.{digits}f}" if spread else "")

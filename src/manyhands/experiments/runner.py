@@ -8,16 +8,16 @@ from manyhands.experiments.records import RecordStore
 from manyhands.experiments.tasks import Task, run_task
 
 
-def missing_tasks(tasks: Iterable[Task], store: RecordStore) -> list[Task]:
-    """The runs not yet made, each once; failed ones are tried again."""
+def missing_tasks(tasks: Iterable[Task], store: RecordStore | None) -> list[Task]:
+    """The runs not yet made, each once; failed ones are tried again. None: nothing is made yet."""
     different = {task.key: task for task in tasks}
-    return [task for key, task in different.items() if not store.finished(key)]
+    return [task for key, task in different.items() if store is None or not store.finished(key)]
 
 
 def run_missing(
     tasks: Iterable[Task],
     store: RecordStore,
-    data: str,
+    data: str | None,
     *,
     jobs: int = 1,
     done: Callable[[], None] = lambda: None,

@@ -1,9 +1,10 @@
-"""One run of one method on one crowd, and what is measured of it."""
+"""One run, and the record that is kept of it."""
 
 import platform
 import resource
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,19 +13,32 @@ import numpy as np
 import torch
 
 import manyhands
-from manyhands.aggregation import portray
-from manyhands.core.arrays import Floats
 from manyhands.core.errors import first_line
-from manyhands.estimators import Trial, fit_to_trial, scores_of
-from manyhands.evaluation import accuracy, f1, global_js, individual_js
+from manyhands.experiments.measures import MEASURES, measured
+from manyhands.experiments.methods import fit_method
 from manyhands.experiments.records import content_key
 from manyhands.experiments.sources import Source
 
-MEASURES = 1  # raised when what is measured changes, so that old records do not count
+
+class Task(ABC):
+    """Something to run once and record."""
+
+    @abstractmethod
+    def identity(self) -> dict[str, Any]:
+        """Everything that matters to the outcome, the version included."""
+
+    @abstractmethod
+    def outcome(self, data: str | None) -> dict[str, Any]:
+        """What the record tells of it when it went well."""
+
+    @property
+    def key(self) -> str:
+        """The name of its record."""
+        return content_key(self.identity())
 
 
 @dataclass(frozen=True)
-class Task:
+class MethodTask(Task):
     """A method with its settings, on a crowd, with a seed."""
 
     source: Source
@@ -33,7 +47,7 @@ class Task:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def identity(self) -> dict[str, Any]:
-        """Everything that matters to the outcome, the version included."""
+        """See `Task.identity`."""
         return {
             "source": self.source.identity(),
             "method": self.method,
@@ -43,48 +57,32 @@ class Task:
             "manyhands": manyhands.__version__,
         }
 
-    @property
-    def key(self) -> str:
-        """The name of its record."""
-        return content_key(self.identity())
+    def outcome(self, data: str | None) -> dict[str, Any]:
+        """The scores of the trained model."""
+        material = self.source.load(data, self.seed)
+        model = fit_method(material.trial, self.method, self.seed, self.settings)
+        scores = measured(material, model)
+        return {"scores": {name: _rounded(value) for name, value in scores.items()}}
 
 
-def run_task(task: Task, data: str) -> dict[str, Any]:
+def run_task(task: Task, data: str | None) -> dict[str, Any]:
     """Run it; its record, which tells of a failure too."""
     began = time.perf_counter()
     record = {"key": task.key, **task.identity(), "versions": _versions()}
     try:
-        scores = _scores(task.source.load(data), task)
-        record |= {"scores": {name: _rounded(value) for name, value in scores.items()}}
+        record |= task.outcome(data)
     except Exception as error:  # a failed run is shown, not dropped
         record |= {"error": f"{type(error).__name__}: {first_line(error)}"}
     return record | {
         "seconds": round(time.perf_counter() - began, 3),
-        "peak_mib": round(_peak_mib(), 1),
+        "peak_mib": round(peak_mib(), 1),
     }
 
 
-def _scores(trial: Trial, task: Task) -> dict[str, float]:
-    model = fit_to_trial(trial, task.method, task.seed, dict(task.settings))
-    scores = scores_of(trial, model)
-    if trial.test_features is not None and trial.test_truth is not None:
-        found = model.predict_proba(trial.test_features).argmax(axis=1)
-        known = trial.test_truth >= 0
-        scores["f1"] = f1(trial.test_truth[known], found[known])
-    if trial.truth is not None and (trial.truth >= 0).all():
-        found = model.predict_proba(trial.features).argmax(axis=1)
-        scores["train-accuracy"] = accuracy(trial.truth, found)
-        true_akl, seen_a = _true_confusions(trial)
-        learnt_akl = model.confusion_
-        scores["i-js"] = individual_js(learnt_akl[seen_a], true_akl[seen_a])
-        scores["g-js"] = global_js(learnt_akl[seen_a], true_akl[seen_a])
-    return scores | {"epochs": float(model.epoch_)}
-
-
-def _true_confusions(trial: Trial) -> tuple[Floats, Any]:
-    """The confusions that people really have on these items, and who labelled any."""
-    one_hot_ik = np.eye(trial.annotations.n_classes)[trial.truth]
-    return portray(trial.annotations, one_hot_ik), trial.annotations.labels_per_annotator > 0
+def peak_mib() -> float:
+    """The most memory that this process has had so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
 
 
 def _rounded(value: float) -> float | None:
@@ -97,8 +95,3 @@ def _versions() -> dict[str, str]:
         "torch": torch.__version__,
         "numpy": np.__version__,
     }
-
-
-def _peak_mib() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10

@@ -1,0 +1,145 @@
+"""A figure whose points are runs, as those of a table: accuracy against a setting of the crowd."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from manyhands.evaluation import summarise_runs
+from manyhands.experiments.cells import Cell, cells_of, tasks_of
+from manyhands.experiments.experiment import Experiment, Request, Written
+from manyhands.experiments.page import RULE, scores_in, selection_of
+from manyhands.experiments.published import Column, PublishedTable
+from manyhands.experiments.records import RecordStore
+from manyhands.experiments.tasks import Task
+from manyhands.experiments.writing import command_of, markdown_table, put, put_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class CurveExperiment(Experiment):
+    """Curves of a paper: each of the table's columns is a panel with an axis of ticks.
+
+    The axis names the setting of the scenario that is swept (`setting`) and its `ticks`.
+    """
+
+    table: PublishedTable
+
+    def __post_init__(self) -> None:
+        for name in ("name", "paper", "title"):
+            object.__setattr__(self, name, getattr(self.table, name))
+
+    @property
+    def needs(self) -> list[str]:
+        """See `Experiment.needs`."""
+        return ["nothing: the crowds are simulated"]
+
+    def cells(self, request: Request) -> list[Cell]:
+        """Every point of every curve."""
+        columns = tuple(each for column in self.table.columns for each in _ticks(column))
+        return cells_of(replace(self.table, columns=columns), request)
+
+    def tasks(self, request: Request) -> list[Task]:
+        """See `Experiment.tasks`."""
+        return list(tasks_of(self.cells(request)))
+
+    def missing(self, request: Request) -> list[str]:
+        """See `Experiment.missing`."""
+        reasons = {cell.row.published: cell.missing for cell in self.cells(request) if cell.missing}
+        return [f"{name}: {reason}" for name, reason in reasons.items()]
+
+    def write(self, store: RecordStore, request: Request, folder: Path) -> Written:
+        """The curves as PNG and SVG, their numbers as Markdown."""
+        points = _points(self.cells(request), store)
+        path = folder / self.file_name
+        page = put(folder / f"{self.file_name}.md", self._page(points, request))
+        drawn = put_figure(self.draw(points), path) if points else []
+        return Written([page, *drawn], points, frozenset({"failed", "selection"}))
+
+    def draw(self, points: list[dict[str, Any]]) -> "Figure":
+        """A panel for each column, a line for each method: mean and deviation over the runs."""
+        from manyhands.experiments.figures.drawing import new_figure
+
+        panels = self.table.columns
+        figure = new_figure(4.2 * 2, 3.1 * -(-len(panels) // 2) + 0.6, self.title)
+        grid = figure.subplots(-(-len(panels) // 2), 2, squeeze=False, sharey=True)
+        for axes, column in zip(grid.flat, panels, strict=False):
+            here = [point for point in points if point["panel"] == column.dataset]
+            for method in dict.fromkeys(point["method"] for point in here):
+                line = [point for point in here if point["method"] == method]
+                deviation = [each["deviation"] or 0.0 for each in line]
+                axes.errorbar([each["at"] for each in line], [each["mean"] for each in line],
+                              yerr=deviation, marker="o", markersize=3, linewidth=1.2, capsize=2,
+                              label=method)  # fmt: skip
+            axes.set_title(column.dataset.removeprefix("simulated/synthetic/"), fontsize=9)
+            axes.set_xlabel(str(column.axis.get("name", "")), fontsize=8)
+            axes.grid(alpha=0.3)
+        grid[0, 0].set_ylabel("test accuracy, %", fontsize=8)
+        figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncol=4,
+                      fontsize=7)  # fmt: skip
+        return figure
+
+    def _page(self, points: list[dict[str, Any]], request: Request) -> str:
+        lines = [f"# {self.name}: {self.title}", "", f"{self.paper}; {self.table.source}.", ""]
+        lines += [f"*Published selection*: {self.table.selection}", "", f"*Ours*: {RULE}.", ""]
+        lines += [f"```\n{command_of(self.name, request)}\n```", ""]
+        for column in self.table.columns:
+            lines += _panel_page(column, [p for p in points if p["panel"] == column.dataset])
+        lines += [f"- missing: {line}" for line in self.missing(request)]
+        return "\n".join([*lines, *(f"- {note}" for note in self.table.notes)]) + "\n"
+
+
+def _ticks(column: Column) -> Iterator[Column]:
+    """A column for each tick of its axis."""
+    for tick in column.axis["ticks"]:
+        settings = {**column.settings, column.axis["setting"]: tick}
+        yield replace(column, key=f"{column.dataset}={tick}", settings=settings,
+                      axis={**column.axis, "at": tick})  # fmt: skip
+
+
+def _points(cells: list[Cell], store: RecordStore) -> list[dict[str, Any]]:
+    points = []
+    for cell in cells:
+        made = [record for task in cell.tasks if (record := store.get(task.key)) is not None]
+        scores = scores_in(made, cell)
+        if scores:
+            summary = summarise_runs(scores)
+            spread = None if np.isnan(summary.deviation) else round(summary.deviation, 3)
+            points.append(
+                {
+                    "panel": cell.column.dataset,
+                    "method": cell.row.published,
+                    "at": cell.column.axis["at"],
+                    "mean": round(summary.mean, 3),
+                    "deviation": spread,
+                    "runs": len(scores),
+                    "failed": sum("error" in record for record in made),
+                    "selection": selection_of(cell),
+                }
+            )
+    return points
+
+
+def _panel_page(column: Column, points: list[dict[str, Any]]) -> list[str]:
+    ticks = column.axis["ticks"]
+    rows = []
+    for method in dict.fromkeys(point["method"] for point in points):
+        at = {point["at"]: point for point in points if point["method"] == method}
+        some = next(iter(at.values()))
+        shown = [_shown(at.get(tick)) for tick in ticks]
+        rows.append([method, *shown, str(some["runs"]), some["selection"]])
+    header = ["method", *(str(tick) for tick in ticks), "runs", "selection"]
+    title = f"## {column.dataset}: accuracy by {column.axis.get('name', '')}"
+    return [title, "", *markdown_table(header, rows), ""]
+
+
+def _shown(point: dict[str, Any] | None) -> str:
+    if point is None:
+        return "-"
+    spread = "" if point["deviation"] is None else f" ± {point['deviation']:.1f}"
+    lost = f" ({point['failed']} failed)" if point["failed"] else ""
+    return f"{point['mean']:.1f}{spread}{lost}"

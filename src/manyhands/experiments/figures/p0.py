@@ -1,0 +1,156 @@
+"""Figures of Rodrigues and Pereira 2018 (crowd layer)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from manyhands.experiments.figure import Content, FigureExperiment, Panel
+from manyhands.experiments.figures.annotators import biases_of_annotators
+from manyhands.experiments.figures.class_names import class_names
+from manyhands.experiments.figures.confusions import (
+    CROWD_LAYER_AS_PUBLISHED,
+    collect_confusions,
+    titles_of,
+    weights_of,
+)
+from manyhands.experiments.figures.drawing import (
+    BLUE,
+    ORANGE,
+    SOFT,
+    confusion_figure,
+    new_figure,
+    scatter_with_line,
+    tidy,
+)
+from manyhands.experiments.methods import fit_method
+from manyhands.experiments.published import published_figures
+from manyhands.experiments.sources import CorpusSource, Material, ScenarioSource
+from manyhands.noise.base import AnnotatorTable
+from manyhands.training import METHODS
+
+_METHOD, _BIAS_METHOD = "crowd-layer-mw", "crowd-layer-b"
+_MARKERS = "os^Dv"
+# The public code: 30 epochs of batches of 16, the last epoch counts.
+_CATS_DOGS = {
+    **CROWD_LAYER_AS_PUBLISHED,
+    "training": {**CROWD_LAYER_AS_PUBLISHED["training"], "epochs": 30, "batch_size": 16},
+}
+_TITLES = {
+    "cifar10-cats-dogs": "cats and dogs of CIFAR-10, in place of Dogs vs. Cats",
+    "dogs-cats": "Dogs vs. Cats",
+}
+
+
+def collect_figure_2(material: Material, seed: int, settings: Mapping[str, Any]) -> Content:
+    """How often each annotator is right of each class, and the diagonals of the learnt W_a."""
+    assert material.crowd is not None
+    model = fit_method(material.trial, _METHOD, seed, settings)
+    right_ak = material.crowd.confusion.diagonal(axis1=1, axis2=2)
+    weight_ak = weights_of(model.noise_).diagonal(axis1=1, axis2=2)
+    return {
+        "annotators": material.trial.annotations.annotators.astype(str),
+        "sensitivity": {"true": right_ak[:, 1], "learnt": weight_ak[:, 1]},
+        "specificity": {"true": right_ak[:, 0], "learnt": weight_ak[:, 0]},
+    }
+
+
+def draw_figure_2(contents: Mapping[str, Content]) -> Figure:
+    """Two scatters for each panel: sensitivities and specificities."""
+    figure = new_figure(8.6, 3.8 * len(contents) + 0.4, published_figures()["p0/figure-2"].title)
+    grid = figure.subplots(len(contents), 2, squeeze=False, sharex=True, sharey="row")
+    classes = {"sensitivity": ("dog", 1, BLUE), "specificity": ("cat", 0, ORANGE)}
+    for axes_c, (key, content) in zip(grid, contents.items(), strict=True):
+        for axes, (rate, (name, code, colour)) in zip(axes_c, classes.items(), strict=True):
+            pair = content[rate]
+            scatter_with_line(axes, pair["true"], pair["learnt"], colour=colour, markers=_MARKERS)
+            tidy(
+                axes,
+                across=f"true {rate}: P(says {name} | {name})",
+                up=f"learnt weight W[{code}, {code}]",
+                title=_TITLES.get(key, key),
+            )
+    who = next(iter(contents.values()))["annotators"]
+    marks = [
+        Line2D([], [], color=SOFT, linestyle="", marker=_MARKERS[index % len(_MARKERS)])
+        for index in range(len(who))
+    ]
+    figure.legend(marks, [f"annotator {name}" for name in who], loc="outside lower center",
+                  ncols=len(who), fontsize=8, frameon=False)  # fmt: skip
+    return figure
+
+
+def draw_figure_3(contents: Mapping[str, Content]) -> Figure:
+    """True confusions above, the learnt weights of the same annotators below."""
+    ((key, content),) = contents.items()
+    weights = content["weights"][_METHOD]
+    heading = f"{published_figures()['p0/figure-3'].title}, {key} (r: correlation of the two)"
+    return confusion_figure(
+        heading,
+        {"true confusion": content["true"], "learnt weights": weights},
+        titles_of(content, weights),
+        names=class_names(key, content["classes"]),
+        relative=["learnt weights"],
+    )
+
+
+def collect_figure_4(material: Material, seed: int, settings: Mapping[str, Any]) -> Content:
+    """The true bias of each annotator, and the b_a that the crowd layer learnt."""
+    model = fit_method(material.trial, _BIAS_METHOD, seed, settings)
+    assert isinstance(model.noise_.table, AnnotatorTable)
+    learnt_a = model.noise_.table.weight.detach().double().cpu().numpy()[:, 0]
+    true_a = biases_of_annotators(material.trial)
+    known = np.isfinite(true_a)
+    return {"true": true_a[known], "learnt": learnt_a[known]}
+
+
+def draw_figure_4(contents: Mapping[str, Content]) -> Figure:
+    """Learnt biases against true ones, an annotator a point."""
+    (content,) = contents.values()
+    figure = new_figure(5.4, 4.6, published_figures()["p0/figure-4"].title)
+    axes = figure.subplots()
+    scatter_with_line(axes, content["true"], content["learnt"])
+    tidy(
+        axes,
+        across="true bias: mean of label minus truth",
+        up="learnt bias b",
+        title=f"{len(content['true'])} annotators",
+    )
+    return figure
+
+
+P0_FIGURES = (
+    FigureExperiment(
+        published_figures()["p0/figure-2"],
+        tuple(
+            Panel(items, ScenarioSource("sensitivities", items=items), _CATS_DOGS, slow=is_large)
+            for items, is_large in zip(_TITLES, (False, True), strict=True)
+        ),
+        collect_figure_2,
+        draw_figure_2,
+        expected=120.0,
+    ),
+    FigureExperiment(
+        published_figures()["p0/figure-3"],
+        (
+            Panel(
+                "labelme",
+                CorpusSource("labelme"),
+                {"annotators": 6, "methods": {_METHOD: CROWD_LAYER_AS_PUBLISHED}},
+            ),
+        ),
+        collect_confusions,
+        draw_figure_3,
+        expected=5.0,
+    ),
+    FigureExperiment(
+        published_figures()["p0/figure-4"],
+        (Panel("moviereviews", CorpusSource("moviereviews")),),
+        collect_figure_4,
+        draw_figure_4,
+        expected=60.0,
+        lacking="" if _BIAS_METHOD in METHODS else f"the method {_BIAS_METHOD} is not there yet",
+    ),
+)

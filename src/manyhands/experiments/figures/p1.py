@@ -1,0 +1,138 @@
+"""Figures of Chen et al. 2020 (SpeeLFC)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from manyhands.experiments.figure import Content, FigureExperiment, Panel
+from manyhands.experiments.figures.annotators import accuracies_of_annotators
+from manyhands.experiments.figures.class_names import class_names
+from manyhands.experiments.figures.confusions import (
+    CROWD_LAYER_AS_PUBLISHED,
+    collect_confusions,
+    difference_of,
+    titles_of,
+)
+from manyhands.experiments.figures.drawing import (
+    BLUE,
+    INK,
+    SOFT,
+    confusion_figure,
+    new_figure,
+    tidy,
+)
+from manyhands.experiments.published import published_figures
+from manyhands.experiments.sources import CorpusSource, Material
+
+_SHOWN = 6  # annotators
+_LAYER, _OURS = "crowd-layer-mw", "speelfc"
+_WEIGHTS = "crowd layer, weights"
+
+
+def collect_figure_4(material: Material, seed: int, settings: Mapping[str, Any]) -> Content:
+    """How many labels each annotator gave, and how many of them were right."""
+    labels_a = material.trial.annotations.labels_per_annotator
+    accuracy_a = accuracies_of_annotators(material.trial)
+    return {"n_labels": labels_a[labels_a > 0], "accuracy": accuracy_a[np.isfinite(accuracy_a)]}
+
+
+def draw_figure_4(contents: Mapping[str, Content]) -> Figure:
+    """A box for each corpus: of the number of labels, and of the accuracies."""
+    figure = new_figure(7.6, 4.2, published_figures()["p1/figure-4"].title)
+    left, right = figure.subplots(1, 2)
+    names = [f"{key}\n{len(content['n_labels'])} annotators" for key, content in contents.items()]
+    boxes(left, [content["n_labels"] for content in contents.values()], names)
+    left.set_yscale("log")
+    tidy(left, across="", up="labels of an annotator (log scale)", title="(a) labels")
+    boxes(right, [content["accuracy"] for content in contents.values()], names)
+    right.set_ylim(-0.03, 1.03)
+    tidy(right, across="", up="share of an annotator's labels that are right",
+         title="(b) accuracy")  # fmt: skip
+    return figure
+
+
+def boxes(axes: Axes, values: list[list[float]], names: list[str]) -> None:
+    """Box plots from quartile to quartile, whiskers to 1.5 of that; every value is a dot."""
+    axes.boxplot(values, tick_labels=names, widths=0.5, showfliers=False,
+                 medianprops={"color": INK, "linewidth": 1.5}, boxprops={"color": SOFT},
+                 whiskerprops={"color": SOFT}, capprops={"color": SOFT})  # fmt: skip
+    for place, one in enumerate(values, 1):
+        # Dots lie beside each other by the golden ratio: no two neighbours close, none at random.
+        aside = np.arange(len(one)) * 0.618034 % 1.0 - 0.5
+        axes.plot(place + 0.4 * aside, one, "o", color=BLUE, alpha=0.35, markersize=3,
+                  markeredgewidth=0)  # fmt: skip
+
+
+def draw_figure_5(contents: Mapping[str, Content]) -> Figure:
+    """Three matrices for each annotator, with their numbers."""
+    ((key, content),) = contents.items()
+    weight_akl = np.array(content["weights"][_LAYER])
+    n_negative = int((weight_akl < 0).any(axis=(1, 2)).sum())
+    heading = (
+        f"Real confusions, those of SpeeLFC and the weights of the crowd layer, {key}; "
+        f"row = true class (the paper's are transposed)\n{_difference(content)}; "
+        f"{n_negative} of {len(weight_akl)} matrices of the crowd layer have negative entries"
+    )
+    return confusion_figure(
+        heading,
+        {"real": content["true"], "SpeeLFC": content["learnt"][_OURS], _WEIGHTS: weight_akl},
+        titles_of(content),
+        names=class_names(key, content["classes"]),
+        signed=[_WEIGHTS],
+        numbers=True,
+    )
+
+
+def draw_figure_6(contents: Mapping[str, Content]) -> Figure:
+    """Pairs of heat maps: real above, learnt below."""
+    ((key, content),) = contents.items()
+    heading = (
+        f"Real confusions and those of SpeeLFC, {key}; row = true class "
+        f"(the paper's are transposed)\n{_difference(content)} (r: correlation of the two)"
+    )
+    return confusion_figure(
+        heading,
+        {"real": content["true"], "SpeeLFC": content["learnt"][_OURS]},
+        titles_of(content, content["learnt"][_OURS]),
+        names=class_names(key, content["classes"]),
+    )
+
+
+def _difference(content: Content) -> str:
+    return f"SpeeLFC is {difference_of(content, _OURS):.2f} off on average"
+
+
+P1_FIGURES = (
+    FigureExperiment(
+        published_figures()["p1/figure-4"],
+        tuple(Panel(name, CorpusSource(name)) for name in ("sentiment", "music")),
+        collect_figure_4,
+        draw_figure_4,
+    ),
+    FigureExperiment(
+        published_figures()["p1/figure-5"],
+        (
+            Panel(
+                "sentiment",
+                CorpusSource("sentiment"),
+                {
+                    "annotators": _SHOWN,
+                    "methods": {_OURS: {}, _LAYER: CROWD_LAYER_AS_PUBLISHED},
+                },
+            ),
+        ),
+        collect_confusions,
+        draw_figure_5,
+        expected=40.0,
+    ),
+    FigureExperiment(
+        published_figures()["p1/figure-6"],
+        (Panel("music", CorpusSource("music"), {"annotators": _SHOWN, "methods": {_OURS: {}}}),),
+        collect_confusions,
+        draw_figure_6,
+        expected=8.0,
+    ),
+)

@@ -1,0 +1,131 @@
+"""Figures of the softmax-CrowdLayer with sharpness-aware minimisation (LeWiDi)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+from scipy.stats import norm
+
+from manyhands.core.arrays import Floats
+from manyhands.experiments.figure import Content, FigureExperiment, Panel
+from manyhands.experiments.figures.class_names import class_names
+from manyhands.experiments.figures.drawing import BLUE, new_figure, tidy
+from manyhands.experiments.published import published_figures
+from manyhands.experiments.sources import CorpusSource, Material
+
+_POINTS = 201  # where a density is told
+_NARROWEST = 0.01  # width of a kernel, where all have the same value
+_SEEN = 0.005  # of the highest density
+_CORPORA = ("cifar10", "labelme", "gimpel-pos", "pdis")
+
+
+def collect_figure_2(material: Material, seed: int, settings: Mapping[str, Any]) -> Content:
+    """Over annotators, the density of how many labels they gave and of each class's share in them.
+
+    The number of labels is taken as its logarithm to base 10.
+    """
+    ann = material.trial.annotations
+    counts_al = np.zeros((ann.n_annotators, ann.n_classes))
+    np.add.at(counts_al, (ann.annotator, ann.label), 1.0)
+    total_a = counts_al.sum(axis=1)
+    share_al = counts_al[total_a > 0] / total_a[total_a > 0, None]
+    log_labels = np.log10(total_a[total_a > 0])
+    width = kernel_width(log_labels)
+    decades = np.linspace(log_labels.min() - 4 * width, log_labels.max() + 4 * width, _POINTS)
+    shares = np.linspace(0.0, 1.0, _POINTS)
+    return {
+        "n_annotators": len(log_labels),
+        "classes": ann.classes.astype(str),
+        "log_labels": decades,
+        "labels_density": kernel_density(log_labels, decades),
+        "shares": shares,
+        "share_density": [
+            share_density(share_al[:, each], shares) for each in range(ann.n_classes)
+        ],
+    }
+
+
+def kernel_width(values: Floats) -> float:
+    """Scott's width of a normal kernel, n^(-1/5) standard deviations."""
+    spread = values.std(ddof=1) if len(values) > 1 else 0.0
+    return float(max(spread * len(values) ** -0.2, _NARROWEST))
+
+
+def kernel_density(values: Floats, places: Floats) -> Floats:
+    """The density of values at some places, with a normal kernel."""
+    width = kernel_width(values)
+    return np.array([norm.pdf(place, values, width).mean() for place in places])
+
+
+def share_density(values: Floats, places: Floats) -> Floats:
+    """The density of values in 0..1: what a kernel leaks past an end is folded back.
+
+    >>> middles = np.arange(0.005, 1.0, 0.01)
+    >>> print(f"{share_density(np.array([0.0, 0.1, 0.2]), middles).mean():.2f}")
+    1.00
+    """
+    return (
+        kernel_density(values, places)
+        + kernel_density(values, -places)
+        + kernel_density(values, 2.0 - places)
+    )
+
+
+def draw_figure_2(contents: Mapping[str, Content]) -> Figure:
+    """A column for each corpus: the number of labels above, the shares of the classes below."""
+    heading = f"{published_figures()['p2/figure-2'].title} (kernel densities over annotators)"
+    figure = new_figure(4.6 * len(contents) + 0.4, 7.4, heading)
+    grid = figure.subplots(2, len(contents), squeeze=False)
+    for (above, below), (key, content) in zip(grid.T, contents.items(), strict=True):
+        labels = 10.0 ** np.array(content["log_labels"])
+        above.fill_between(labels, content["labels_density"], color=BLUE, alpha=0.3, linewidth=0)
+        above.plot(labels, content["labels_density"], color=BLUE)
+        _plain_log_scale(above)
+        above.set_ylim(bottom=0)
+        above.set_xlim(*_seen(labels, content["labels_density"]))
+        tidy(above, across="labels that an annotator gave (log scale)",
+             up="annotators, density per decade",
+             title=f"{key}: {content['n_annotators']} annotators")  # fmt: skip
+        for name, density, colour in _coloured(key, content):
+            below.plot(content["shares"], density, label=name, color=colour, linewidth=1.2)
+        below.set_ylim(bottom=0)
+        below.set_xlim(0.0, _seen(content["shares"], content["share_density"])[1])
+        below.legend(fontsize=7, frameon=False, title="class", title_fontsize=8)
+        tidy(below, across="share of an annotator's labels that are of the class",
+             up="annotators, density")  # fmt: skip
+    return figure
+
+
+def _plain_log_scale(axes: Axes) -> None:
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _seen(places: Any, densities: Any) -> tuple[float, float]:
+    """Between which places a curve stands out from the ground."""
+    density_cp = np.atleast_2d(densities)
+    seen = np.flatnonzero((density_cp > _SEEN * density_cp.max()).any(axis=0))
+    return float(places[seen[0]]), float(places[seen[-1]])
+
+
+def _coloured(key: str, content: Content) -> list[tuple[str, list[float], Any]]:
+    names = class_names(key, content["classes"])
+    colours = colormaps["tab10" if len(names) <= 10 else "tab20"](range(len(names)))
+    return list(zip(names, content["share_density"], colours, strict=True))
+
+
+P2_FIGURES = (
+    FigureExperiment(
+        published_figures()["p2/figure-2"],
+        tuple(Panel(name, CorpusSource(name)) for name in _CORPORA),
+        collect_figure_2,
+        draw_figure_2,
+        expected=2.0,
+    ),
+)
