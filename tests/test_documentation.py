@@ -69,6 +69,20 @@ def test_the_page_of_training_methods_is_made_from_the_table():
     assert PAGE.read_text() == page(), "python docs/method_table.py makes it anew"
 
 
+def test_the_pages_of_results_are_made_from_the_records(tmp_path):
+    sys.path.insert(0, str(HOME / "docs"))
+    try:
+        import results_pages
+    finally:
+        sys.path.pop(0)
+    results_pages.pages(tmp_path)
+    made = {path.name: path.read_text() for path in tmp_path.glob("*.md")}
+    there = {path.name: path.read_text() for path in results_pages.HOME.glob("*.md")}
+    assert there == made, "python docs/results_pages.py makes them anew"
+    drawn = {path.name for path in tmp_path.glob("*.png")}
+    assert {path.name for path in results_pages.HOME.glob("*.png")} == drawn
+
+
 # What Lightning warns of here is its own affair or the machine's, never the example's:
 # it calls a class that torch 2.13 deprecates, wants worker processes for data that lie in memory,
 # and wants the GPU where there is one.

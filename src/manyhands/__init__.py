@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from manyhands.aggregation import AGGREGATORS, Consensus, aggregate
     from manyhands.annotations import Annotations
     from manyhands.core.errors import ManyhandsError
-    from manyhands.datasets import DATASETS
+    from manyhands.datasets import DATASETS, ITEM_SETS
     from manyhands.estimators import CrowdClassifier, load
     from manyhands.experiments import EXPERIMENTS
     from manyhands.io import read_annotations
@@ -44,6 +44,7 @@ __all__ = [
     "AGGREGATORS",
     "DATASETS",
     "EXPERIMENTS",
+    "ITEM_SETS",
     "METHODS",
     "NETWORKS",
     "NOISE",
@@ -76,6 +77,7 @@ _HOMES = {
     "CrowdClassifier": "estimators",
     "DATASETS": "datasets",
     "EXPERIMENTS": "experiments",
+    "ITEM_SETS": "datasets",
     "ManyhandsError": "core.errors",
     "METHODS": "training",
     "NETWORKS": "networks",

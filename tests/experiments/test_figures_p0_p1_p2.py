@@ -62,9 +62,9 @@ def test_every_figure_is_drawn_of_the_panels_there_are(drawn, name):
     assert list(contents) == HERE[name]
     verdicts = {row["panel"]: row["verdict"] for row in written.rows}
     assert [panel for panel, verdict in verdicts.items() if verdict == "drawn"] == HERE[name]
-    assert len(written.files) == 2
+    assert len(written.files) == 3
     for path in written.files:
-        assert Path(path).read_bytes()[:5] in (b"\x89PNG\r", b"<?xml")
+        assert Path(path).read_bytes()[:5] in (b"\x89PNG\r", b"<?xml", f"# {name[:3]}".encode())
 
 
 def test_panels_without_data_are_left_out_and_named(drawn, data):

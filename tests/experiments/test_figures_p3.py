@@ -22,59 +22,10 @@ from manyhands.experiments.figures.shared_mistakes import (
 from manyhands.experiments.methods import fit_method
 from manyhands.experiments.runner import run_missing
 from manyhands.experiments.sources import Material, ScenarioSource
-from manyhands.simulation import simulate_crowd
-from manyhands.simulation.behaviours import honest
 
-TRAIN, TEST, PEOPLE, K = 60, 20, 7, 3
 QUICK = {"run": {"noise": {"pull": 0.0}, "training": {"start": "own", "epochs": 3, "hold_out": 0}}}
 TINY_CROWD = {"n_items": 80, "n_annotators": 6, "n_classes": 4, "n_test": 20}
 CORPORA = ["p3/figure-1", "p3/figure-8", "p3/figure-9", "p3/figure-10"]
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    """A folder with a tiny LabelMe, tiny music and tiny CIFAR-10 in it."""
-    home = tmp_path_factory.mktemp("corpora")
-    for name in ("labelme", "music", "cifar10"):
-        (home / name).mkdir()
-    rng = np.random.default_rng(0)
-    truth = rng.permutation(np.arange(TRAIN + TEST) % K)
-    features = (3 * np.eye(K)[truth] + rng.normal(size=(len(truth), K))).astype(np.float32)
-    crowd = crowd_of(truth[:TRAIN])
-    write_labelme(home / "labelme", truth, features, crowd)
-    write_music(home / "music", truth, features, crowd)
-    for name, n_images in (("train_15000", 40), ("test_10000_from_jpeg", 20)):
-        image = rng.integers(0, 256, (n_images, 32, 32, 3)).astype(np.uint8)
-        np.savez(home / "cifar10" / f"{name}.npz", x=image, y=np.arange(n_images) % 10)
-    return str(home)
-
-
-def crowd_of(truth):
-    people = honest(np.linspace(0.5, 0.9, PEOPLE), K)
-    return simulate_crowd(truth, people, labels_per_item=4, seed=0).annotations
-
-
-def write_labelme(home, truth, features, crowd):
-    parts = {"train": slice(0, TRAIN), "valid": slice(TRAIN, None), "test": slice(TRAIN, None)}
-    for part, rows in parts.items():
-        np.save(home / f"LabelMe_VGG_avg_{part}.npy", features[rows])
-        np.savetxt(home / f"LabelMe_Z_{part}.txt", truth[rows], fmt="%d")
-    np.savetxt(home / "answers.txt", crowd.to_dense(), fmt="%d")
-
-
-def write_music(home, truth, features, crowd):
-    columns = ",".join(f"feature{j}" for j in range(K))
-    cells = [",".join(f"{value:.4f}" for value in row) for row in features]
-    songs = [f"song{i},{cells[i]},g{truth[i]}" for i in range(len(truth))]
-    triples = zip(crowd.item, crowd.annotator, crowd.label, strict=True)
-    said = [f"song{i},{a},{cells[i]},g{label}" for i, a, label in triples]
-    for name, head, rows in (
-        ("gold", "id", songs[:TRAIN]),
-        ("test", "id", songs[TRAIN:]),
-        ("mturk", "id,annotator", said),
-    ):
-        lines = [f"{head},{columns},class", *rows]
-        (home / f"music_genre_{name}.csv").write_text("\n".join(lines) + "\n")
 
 
 @pytest.fixture
@@ -107,7 +58,7 @@ def drawn(experiment, data, folder):
     again = RecordStore(folder)
     written = experiment.write(again, request, folder)
     assert {row["verdict"] for row in written.rows} == {"drawn"}
-    assert [path.rsplit(".")[-1] for path in written.files] == ["png", "svg"]
+    assert {"png", "svg"} <= {path.rsplit(".")[-1] for path in written.files}
     png, svg = (folder / f"{experiment.file_name}.{kind}" for kind in ("png", "svg"))
     assert png.read_bytes().startswith(b"\x89PNG")
     assert "<svg" in svg.read_text(encoding="utf-8")

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from manyhands.annotations import Annotations
-from manyhands.estimators import Trial
 from manyhands.evaluation import js_divergence, shares_of_counts
 from manyhands.experiments import EXPERIMENTS, RecordStore, Request
 from manyhands.experiments.figure import Panel
@@ -22,37 +21,16 @@ from manyhands.experiments.figures.dense_design import (
 from manyhands.experiments.measures import true_counts
 from manyhands.experiments.methods import fit_method
 from manyhands.experiments.runner import run_missing
-from manyhands.experiments.sources import Material, ScenarioSource
+from manyhands.experiments.sources import CorpusSource, Material, ScenarioSource
 from manyhands.noise import AnnotationBatch, CrowdLayer, annotation_loss
-from manyhands.simulation import simulate_crowd
-from manyhands.simulation.behaviours import honest
 from manyhands.training import METHODS
 
-TRAIN, TEST, PEOPLE, K = 60, 20, 7, 3
+K = 3
 
 
 @pytest.fixture(scope="module")
-def trial():
-    rng = np.random.default_rng(0)
-    truth = rng.permutation(np.arange(TRAIN + TEST) % K)
-    features = (3 * np.eye(K)[truth] + rng.normal(size=(len(truth), K))).astype(np.float32)
-    people = honest(np.linspace(0.4, 0.95, PEOPLE), K)
-    crowd = simulate_crowd(truth[:TRAIN], people, labels_per_item=4, seed=0).annotations
-    return Trial(features[:TRAIN], crowd, truth[:TRAIN], features[TRAIN:], truth[TRAIN:])
-
-
-@pytest.fixture(scope="module")
-def data(trial, tmp_path_factory):
-    """A folder with a tiny LabelMe in it."""
-    home = tmp_path_factory.mktemp("corpora")
-    (home / "labelme").mkdir()
-    test = (trial.test_features, trial.test_truth)
-    parts = {"train": (trial.features, trial.truth), "valid": test, "test": test}
-    for part, (features, truth) in parts.items():
-        np.save(home / "labelme" / f"LabelMe_VGG_avg_{part}.npy", features)
-        np.savetxt(home / "labelme" / f"LabelMe_Z_{part}.txt", truth, fmt="%d")
-    np.savetxt(home / "labelme" / "answers.txt", trial.annotations.to_dense(), fmt="%d")
-    return str(home)
+def trial(data):
+    return CorpusSource("labelme").load(data, 0).trial
 
 
 class AtOnce:

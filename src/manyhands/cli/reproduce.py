@@ -25,7 +25,10 @@ def reproduce(
         bool, typer.Option("--list", help="Show all experiments, what they need and how long.")
     ] = False,
     data: Annotated[str | None, typer.Option(help="Folder that holds the public corpora.")] = None,
-    runs: Annotated[int, typer.Option(min=1, help="Seeds per cell.")] = 10,
+    runs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Seeds per cell. [default: 10; 5 for p3/figure-6; figures: 1]"),
+    ] = None,
     out: Annotated[str, typer.Option(help="Folder for records, tables and figures.")] = "results",
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Runs at a time. [default: one per core]")
@@ -118,13 +121,13 @@ def _list(request: Any, n_jobs: int, json: bool) -> None:
         )
     total = ceil(_minutes(mh.experiments.missing_tasks(all_tasks, None), n_jobs))
     if json:
-        say_json({"experiments": rows, "minutes": total, "jobs": n_jobs, "runs": request.runs})
+        say_json({"experiments": rows, "minutes": total, "jobs": n_jobs})
         return
     show_table("", list(rows[0]), [[str(cell) for cell in row.values()] for row in rows])
     folder = "" if request.data is None else f" --data {shlex.quote(request.data)}"
-    say(f"runs: what can be run here, {request.runs} seeds per cell; missing: what cannot; "
-        f"minutes: about, {n_jobs} at a time")  # fmt: skip
-    say(f"all of it takes about {total} min: manyhands reproduce all{folder} --runs {request.runs}")
+    seeds = "" if request.runs is None else f" --runs {request.runs}"
+    say(f"runs: what can be run here; missing: what cannot; minutes: about, {n_jobs} at a time")
+    say(f"all of it takes about {total} min: manyhands reproduce all{folder}{seeds}")
 
 
 def _minutes(tasks: list[Any], n_jobs: int) -> float:

@@ -40,7 +40,7 @@ def cells_of(table: PublishedTable, request: Request) -> list[Cell]:
     """Every cell of a table, row by row."""
     here = {column.key: why_not_here(column, request) for column in table.columns}
     return [
-        _cell(row, column, here[column.key], request)
+        _cell(row, column, here[column.key], request.seed, request.runs or table.runs)
         for row in table.rows
         for column in table.columns
         if not row.only or column.dataset in row.only
@@ -53,15 +53,12 @@ def tasks_of(cells: list[Cell]) -> Iterator[MethodTask]:
         yield from cell.tasks
 
 
-def _cell(row: Row, column: Column, not_here: str, request: Request) -> Cell:
+def _cell(row: Row, column: Column, not_here: str, seed: int, runs: int) -> Cell:
     reason = _why_not(row, column) or not_here
     if reason:
         return Cell(row, column, missing=reason)
     source, settings = source_of(column), _settings(row.options, column)
-    tasks = tuple(
-        MethodTask(source, str(row.method), request.seed + run, settings)
-        for run in range(request.runs)
-    )
+    tasks = tuple(MethodTask(source, str(row.method), seed + run, settings) for run in range(runs))
     return Cell(row, column, _score(row, column), tasks)
 
 

@@ -17,6 +17,7 @@ from manyhands.experiments.tasks import Task
 from manyhands.experiments.writing import command_of, markdown_table, put, put_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -58,7 +59,7 @@ class CurveExperiment(Experiment):
         path = folder / self.file_name
         page = put(folder / f"{self.file_name}.md", self._page(points, request))
         drawn = put_figure(self.draw(points), path) if points else []
-        return Written([page, *drawn], points, frozenset({"failed", "selection"}))
+        return Written([page, *drawn], points, frozenset({"failed", "ours", "selection"}))
 
     def draw(self, points: list[dict[str, Any]]) -> "Figure":
         """A panel for each column, a line for each method: mean and deviation over the runs."""
@@ -69,16 +70,14 @@ class CurveExperiment(Experiment):
         grid = figure.subplots(-(-len(panels) // 2), 2, squeeze=False, sharey=True)
         for axes, column in zip(grid.flat, panels, strict=False):
             here = [point for point in points if point["panel"] == column.dataset]
-            for method in dict.fromkeys(point["method"] for point in here):
-                line = [point for point in here if point["method"] == method]
-                deviation = [each["deviation"] or 0.0 for each in line]
-                axes.errorbar([each["at"] for each in line], [each["mean"] for each in line],
-                              yerr=deviation, marker="o", markersize=3, linewidth=1.2, capsize=2,
-                              label=method)  # fmt: skip
+            for number, method in enumerate(dict.fromkeys(point["method"] for point in points)):
+                _line(axes, [each for each in here if each["method"] == method], f"C{number}")
             axes.set_title(column.dataset.removeprefix("simulated/synthetic/"), fontsize=9)
             axes.set_xlabel(str(column.axis.get("name", "")), fontsize=8)
+            axes.set_ylim(0, 100)
             axes.grid(alpha=0.3)
-        grid[0, 0].set_ylabel("test accuracy, %", fontsize=8)
+        for axes in grid[:, 0]:
+            axes.set_ylabel("test accuracy, %", fontsize=8)
         figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncol=4,
                       fontsize=7)  # fmt: skip
         return figure
@@ -91,6 +90,19 @@ class CurveExperiment(Experiment):
             lines += _panel_page(column, [p for p in points if p["panel"] == column.dataset])
         lines += [f"- missing: {line}" for line in self.missing(request)]
         return "\n".join([*lines, *(f"- {note}" for note in self.table.notes)]) + "\n"
+
+
+def _line(axes: "Axes", points: list[dict[str, Any]], color: str) -> None:
+    """Mean and deviation of one method; what the paper does not have is dashed."""
+    if points:
+        axes.errorbar(
+            [each["at"] for each in points],
+            [each["mean"] for each in points],
+            yerr=[each["deviation"] or 0.0 for each in points],
+            linestyle="--" if points[0]["ours"] else "-",
+            marker="o", markersize=3, linewidth=1.2, capsize=2, color=color,
+            label=points[0]["method"],
+        )  # fmt: skip
 
 
 def _ticks(column: Column) -> Iterator[Column]:
@@ -113,6 +125,7 @@ def _points(cells: list[Cell], store: RecordStore) -> list[dict[str, Any]]:
                 {
                     "panel": cell.column.dataset,
                     "method": cell.row.published,
+                    "ours": cell.row.ours,
                     "at": cell.column.axis["at"],
                     "mean": round(summary.mean, 3),
                     "deviation": spread,

@@ -17,13 +17,15 @@ from manyhands.experiments.tasks import Task
 class Request:
     """What was asked for: where the corpora are, how many seeds, and whether slow parts run.
 
+    `runs` None is as many as an experiment usually has.
+
     `data` is the folder that holds the corpora, None where only simulated crowds are wanted.
     `slow` runs what takes hours without a GPU too. `recorded` is for telling of records made
     elsewhere: nothing is looked for on this machine.
     """
 
     data: str | None = None
-    runs: int = 10
+    runs: int | None = None
     seed: int = 0
     slow: bool = False
     recorded: bool = False

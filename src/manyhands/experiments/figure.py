@@ -11,11 +11,11 @@ import manyhands
 from manyhands.core.errors import DataError
 from manyhands.experiments.experiment import Experiment, Request, Written
 from manyhands.experiments.published import PublishedFigure
-from manyhands.experiments.records import RecordStore
+from manyhands.experiments.records import NOT_RUN, RecordStore
 from manyhands.experiments.runner import run_missing
 from manyhands.experiments.sources import Material, Source
 from manyhands.experiments.tasks import Task
-from manyhands.experiments.writing import put_figure
+from manyhands.experiments.writing import command_of, put, put_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -104,15 +104,18 @@ class FigureExperiment(Experiment):
         return [f"{key}: {reason}" for key, reason in reasons.items() if reason]
 
     def write(self, store: RecordStore, request: Request, folder: Path) -> Written:
-        """The figure as PNG and as SVG, of the panels there are."""
+        """The figure as PNG and as SVG, of the panels there are, and a page that tells of it."""
         found, failed = self._contents(store, request)
-        rows = [{"panel": key, "verdict": "drawn"} for key in found]
-        rows += [{"panel": key, "verdict": reason} for key, reason in failed.items()]
         missing = [line.split(": ", 1) for line in self.missing(request)]
-        rows += [{"panel": key, "verdict": f"missing: {reason}"} for key, reason in missing]
-        if not found:
-            return Written([], rows)
-        return Written(put_figure(self.draw(found), folder / self.file_name), rows)
+        verdicts = {
+            **dict.fromkeys(found, "drawn"),
+            **failed,
+            **{key: f"missing: {reason}" for key, reason in missing},
+        }
+        page = put(folder / f"{self.file_name}.md", self._page(verdicts, request))
+        drawn = put_figure(self.draw(found), folder / self.file_name) if found else []
+        rows = [{"panel": key, "verdict": verdict} for key, verdict in verdicts.items()]
+        return Written([page, *drawn], rows)
 
     def figure(self, store: RecordStore, request: Request) -> "Figure":
         """The figure itself; numbers that are not recorded yet are collected first."""
@@ -123,6 +126,16 @@ class FigureExperiment(Experiment):
             raise DataError(f"{self.name} has nothing to draw: {'; '.join(reasons)}")
         return self.draw(found)
 
+    def _page(self, verdicts: Mapping[str, str], request: Request) -> str:
+        told = self.published
+        drawn = "drawn" in verdicts.values()
+        lines = [f"# {self.name}: {self.title}", "", f"{self.paper}.", ""]
+        lines += [f"*Published*: {told.shows} {told.data}", "", f"*Read there*: {told.claim}", ""]
+        lines += [f"```\n{command_of(self.name, request)}\n```", ""]
+        lines += [f"![{self.title}]({self.file_name}.png)", ""] if drawn else []
+        lines += [f"- {key}: {verdict}" for key, verdict in verdicts.items()]
+        return "\n".join([*lines, *(f"- {note}" for note in told.notes)]) + "\n"
+
     def _contents(
         self, store: RecordStore, request: Request
     ) -> tuple[dict[str, Content], dict[str, str]]:
@@ -131,7 +144,7 @@ class FigureExperiment(Experiment):
             record = store.get(task.key)
             assert isinstance(task, FigureTask)
             if record is None:
-                failed[task.panel.key] = "not run yet"
+                failed[task.panel.key] = NOT_RUN
             elif "error" in record:
                 failed[task.panel.key] = record["error"]
             else:

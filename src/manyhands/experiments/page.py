@@ -9,7 +9,7 @@ from typing import Any
 from manyhands.evaluation import RunSummary, summarise_runs
 from manyhands.experiments.cells import Cell
 from manyhands.experiments.published import PublishedTable, Value
-from manyhands.experiments.records import RecordStore
+from manyhands.experiments.records import NOT_RUN, RecordStore
 from manyhands.experiments.writing import markdown_table
 from manyhands.training import METHODS
 
@@ -106,7 +106,7 @@ def _line(cell: Cell, store: RecordStore) -> Line:
     failed = [record for record in made if "error" in record]
     scores = scores_in(made, cell)
     if not scores:
-        why = failed[0]["error"] if failed else "not run yet"
+        why = failed[0]["error"] if failed else f"{NOT_RUN}: needs {cell.column.dataset}"
         return Line(*plain, "-", "-", "0", selection_of(cell), "-", why)
     summary = summarise_runs(scores)
     lost = f"; {len(failed)} failed" if failed else ""

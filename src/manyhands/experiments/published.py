@@ -58,7 +58,7 @@ class Row:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table of a paper."""
+    """A table of a paper; `runs` is how many seeds a cell of ours usually has."""
 
     name: str
     paper: str
@@ -68,6 +68,7 @@ class PublishedTable:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
+    runs: int = 10
 
 
 @cache
@@ -105,6 +106,7 @@ def _table(content: Mapping[str, Any]) -> PublishedTable:
         columns=tuple(_column(each) for each in content["columns"]),
         rows=tuple(rows),
         notes=tuple(content.get("notes", ())),
+        runs=content.get("runs", PublishedTable.runs),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from manyhands.core.errors import DataError
 
 FILE = "records.jsonl"
+NOT_RUN = "not run yet"
 
 
 class RecordStore:

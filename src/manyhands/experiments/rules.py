@@ -92,6 +92,7 @@ class RuleExperiment(Experiment):
     name = "ours/selection-rules"
     paper = "ours"
     title = "The same method under several rules of choosing its epoch"
+    usual_runs = 10
     datasets: tuple[str, ...] = ("labelme", "music")
     methods: tuple[str, ...] = ("crowd-layer-mw", "speelfc", "conal")
 
@@ -130,7 +131,7 @@ class RuleExperiment(Experiment):
         return {
             (dataset, method, variant): [
                 RuleTask(CorpusSource(dataset), method, request.seed + run, settings)
-                for run in range(request.runs)
+                for run in range(request.runs or self.usual_runs)
             ]
             for dataset in self.datasets
             if not request.lacks(CorpusSource(dataset))

@@ -41,4 +41,5 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list
 
 def command_of(name: str, request: Request) -> str:
     """The command that makes this again."""
-    return f"manyhands reproduce {name} --data DIR --runs {request.runs}"
+    seeds = "" if request.runs is None else f" --runs {request.runs}"
+    return f"manyhands reproduce {name} --data DIR{seeds}"

@@ -6,7 +6,7 @@ from typing import Any
 from manyhands.datasets.cifar10 import CLASSES
 from manyhands.experiments.figure import FigureExperiment, Panel
 from manyhands.experiments.figures.common_confusions import (
-    CONAL_AS_PUBLISHED,
+    CONAL_FROM_IDENTITY,
     collect_learnt,
     collect_true_and_learnt,
     draw_learnt,
@@ -40,12 +40,12 @@ _PARTNERS = tuple(
 
 
 def _learnt(panel: Panel) -> Panel:
-    return Panel(panel.key, panel.source, {**panel.settings, "run": CONAL_AS_PUBLISHED})
+    return Panel(panel.key, panel.source, {**panel.settings, "run": CONAL_FROM_IDENTITY})
 
 
 def _simulated(items: str | None, crowd: dict[str, Any], training: dict[str, Any]) -> list[Panel]:
     """A panel for each pattern and reading of the strength."""
-    how = {**CONAL_AS_PUBLISHED, "training": {**CONAL_AS_PUBLISHED["training"], **training}}
+    how = {**CONAL_FROM_IDENTITY, "training": {**CONAL_FROM_IDENTITY["training"], **training}}
     names = {} if items is None else {"names": list(CLASSES)}
     panels = []
     for own in _OWN_MISTAKES:
