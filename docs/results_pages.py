@@ -38,7 +38,10 @@ The other takes the best epoch on the test items themselves: the figure is then 
 looks at the answer, and cannot be expected of new items. Both are easy to slip into, because
 ordinary training, where clean labels are at hand, keeps the best epoch in much the same way.
 
-[The same methods under four rules](ours-selection-rules.md) shows the effect on real crowds.
+[The same methods under four rules](ours-selection-rules.md), ten runs each: beside the rule by the
+crowd's own labels, choosing by clean validation labels adds 0.6 to 1.6 points on LabelMe, and
+choosing on the test items 1.0 to 2.1 points there and 1.3 to 2.6 on music. That is as much as most
+methods differ from each other in the published tables.
 """
 
 

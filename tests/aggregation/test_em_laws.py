@@ -8,11 +8,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from manyhands.aggregation import AGGREGATORS, DawidSkene, Gaussian, Glad, OneCoin, WorkerClustering
+from manyhands.aggregation import (
+    AGGREGATORS,
+    CommonNoise,
+    DawidSkene,
+    Gaussian,
+    Glad,
+    Mixture,
+    OneCoin,
+    WorkerClustering,
+)
 from manyhands.aggregation.em import run_em
 from manyhands.annotations import Annotations
 
-CLASS_METHODS = [DawidSkene, OneCoin, Glad, WorkerClustering]
+CLASS_METHODS = [DawidSkene, OneCoin, Glad, WorkerClustering, CommonNoise, Mixture]
 MANY = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -177,6 +186,6 @@ def test_the_loop_stops_when_the_gain_is_small():
 
 
 def test_iterative_methods_say_when_they_did_not_converge(crowd):
-    for name in ("dawid-skene", "one-coin", "glad", "worker-clustering"):
+    for name in ("dawid-skene", "one-coin", "glad", "worker-clustering", "common-noise", "mixture"):
         method = AGGREGATORS[name](max_iter=1, tol=0.0)
         assert not method.fit(crowd.annotations).converged

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from manyhands.aggregation import DawidSkene, Gaussian, Glad, Majority, OneCoin, WorkerClustering
+from manyhands.aggregation import (
+    CommonNoise,
+    DawidSkene,
+    Gaussian,
+    Glad,
+    Majority,
+    Mixture,
+    OneCoin,
+    WorkerClustering,
+)
 from manyhands.annotations import Annotations
 from manyhands.evaluation import accuracy
 from manyhands.simulation import SCENARIOS, CrowdSettings, simulate_crowd
@@ -19,7 +28,9 @@ def test_dawid_skene_recovers_confusions():
     assert accuracy(crowd.truth, consensus.labels) > 0.97
 
 
-@pytest.mark.parametrize("method", [DawidSkene, OneCoin, Glad, WorkerClustering])
+@pytest.mark.parametrize(
+    "method", [DawidSkene, OneCoin, Glad, WorkerClustering, CommonNoise, Mixture]
+)
 def test_quality_follows_the_true_accuracy_and_intervals_hold_it(method):
     crowd = SCENARIOS["symmetric"](
         CrowdSettings(n_items=2000, n_annotators=40, n_classes=4, labels_per_item=8, seed=2)
@@ -77,9 +88,10 @@ def test_gaussian_recovers_biases_and_noise():
     assert covered.mean() > 0.95
 
 
+@pytest.mark.parametrize("method", [DawidSkene, CommonNoise, Mixture])
 @pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize("per_annotator", [2, 5, 20, 200])
-def test_few_labels_per_annotator_break_nothing(n_classes, per_annotator):
+def test_few_labels_per_annotator_break_nothing(method, n_classes, per_annotator):
     gaps = []
     for seed in range(3):
         crowd = SCENARIOS["symmetric"](
@@ -92,8 +104,7 @@ def test_few_labels_per_annotator_break_nothing(n_classes, per_annotator):
             )
         )
         found = [
-            accuracy(crowd.truth, m.fit(crowd.annotations).labels)
-            for m in (DawidSkene(), Majority())
+            accuracy(crowd.truth, m.fit(crowd.annotations).labels) for m in (method(), Majority())
         ]
         gaps.append(found[0] - found[1])
     assert np.mean(gaps) > -0.005

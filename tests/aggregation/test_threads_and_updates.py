@@ -10,7 +10,9 @@ from manyhands.core.kernels import even_blocks, run_blocks
 from manyhands.simulation import SCENARIOS, CrowdSettings
 
 
-@pytest.mark.parametrize("name", ["dawid-skene", "one-coin", "glad", "worker-clustering"])
+@pytest.mark.parametrize(
+    "name", ["dawid-skene", "one-coin", "glad", "worker-clustering", "common-noise", "mixture"]
+)
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_any_number_of_threads_gives_the_same_bits(name, n_classes, monkeypatch):
     crowd = SCENARIOS["confusions"](
@@ -93,7 +95,7 @@ def test_held_out_labels_rank_the_better_model_first():
     with_truth = compare(crowd.annotations, truth=crowd.truth_by_item)
     accuracies = with_truth.columns["accuracy"]
     assert (np.diff(accuracies) <= 0).all()
-    assert len(with_truth.records()) == 5
+    assert len(with_truth.records()) == 7
 
 
 def test_nothing_can_be_held_out_of_single_labels():

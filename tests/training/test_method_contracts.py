@@ -10,13 +10,16 @@ import torch
 from manyhands.annotations import Annotations
 from manyhands.estimators import load
 from manyhands.noise import NOISE
-from manyhands.training import METHODS, EndToEnd, split_labels
+from manyhands.training import METHODS, EndToEnd, Solved, split_labels
 from training.featured_crowds import assert_same_bits, columns, featured, fit, weights
 
 END_TO_END = [name for name, method in METHODS.items() if isinstance(method, EndToEnd)]
 # What starts at random for each annotator or group is switched off where names must not matter.
 NAMELESS = {"omega": 0.4, "n_groups": 1}
+# Their optimum, or the way from label shares to it, knows neither seeds nor precision of training.
+SOLVED = [name for name, method in METHODS.items() if isinstance(method, Solved)]
 ITERATED = {"two-stage-dawid-skene", "two-stage-glad", "two-stage-worker-clustering"}
+SEMI = {"semi-lfc"}  # made to learn from items without labels
 
 
 @pytest.fixture(params=list(METHODS))
@@ -70,6 +73,9 @@ def test_probabilities_stand_in_the_order_of_the_classes(name, crowd, fitted):
 
 def test_the_same_seed_gives_the_same_bits_and_another_others(name, crowd, fitted):
     assert_same_bits(fitted(name), fit(name, crowd))
+    if name in SOLVED:
+        assert_same_bits(fitted(name), fit(name, crowd, seed=1))
+        return
     other = fit(name, crowd, seed=1).network_.state_dict()
     for path, value in fitted(name).network_.state_dict().items():
         assert not torch.equal(value, other[path]), path
@@ -160,6 +166,8 @@ def test_items_without_labels_teach_nothing(name, crowd):
     if name in ITERATED:  # they stop where the prior, of all items, has settled
         found, expected = model.predict_proba(crowd.x), before.predict_proba(crowd.x)
         np.testing.assert_allclose(found, expected, atol=1e-3)
+    elif name in SEMI:
+        assert not np.array_equal(model.predict_proba(crowd.x), before.predict_proba(crowd.x))
     else:
         assert_same_bits(model, before)
     assert model.infer(x, ann).probabilities.shape == (61, 3)
@@ -244,7 +252,8 @@ def test_labels_kept_aside_are_seen_by_nobody(name, crowd):
 def test_half_precision_trains_nearly_the_same(name, crowd):
     found, expected = (fit(name, crowd, precision=each, epochs=4) for each in ("bf16", "32"))
     assert all(each.dtype != torch.bfloat16 for each in weights(found).values())
-    assert not torch.equal(*(next(iter(weights(model).values())) for model in (found, expected)))
+    first = [next(iter(weights(model).values())) for model in (found, expected)]
+    assert torch.equal(*first) == (name in SOLVED)
     np.testing.assert_allclose(
         found.predict_proba(crowd.x), expected.predict_proba(crowd.x), atol=0.02
     )

@@ -2,6 +2,7 @@
 
 from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.catalog import AGGREGATORS, aggregate, name_of
+from manyhands.aggregation.common_noise import CommonNoise
 from manyhands.aggregation.comparison import Comparison, compare, require_comparable
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.dawid_skene import DawidSkene
@@ -9,17 +10,21 @@ from manyhands.aggregation.gaussian import Gaussian
 from manyhands.aggregation.glad import Glad
 from manyhands.aggregation.held_out import held_out_score, one_label_aside
 from manyhands.aggregation.majority import Majority
+from manyhands.aggregation.mixture import Mixture
 from manyhands.aggregation.numbers import Mean, Median
 from manyhands.aggregation.one_coin import OneCoin
 from manyhands.aggregation.portraits import portray
 from manyhands.aggregation.selection import Choice, choose, contenders, select
+from manyhands.aggregation.steps import ConfusionSteps
 from manyhands.aggregation.worker_clustering import WorkerClustering
 
 __all__ = [
     "AGGREGATORS",
     "Aggregator",
     "Choice",
+    "CommonNoise",
     "Comparison",
+    "ConfusionSteps",
     "Consensus",
     "DawidSkene",
     "Gaussian",
@@ -27,6 +32,7 @@ __all__ = [
     "Majority",
     "Mean",
     "Median",
+    "Mixture",
     "OneCoin",
     "WorkerClustering",
     "aggregate",

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from manyhands.aggregation.base import Aggregator
+from manyhands.aggregation.common_noise import CommonNoise
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.dawid_skene import DawidSkene
 from manyhands.aggregation.gaussian import Gaussian
 from manyhands.aggregation.glad import Glad
 from manyhands.aggregation.majority import Majority
+from manyhands.aggregation.mixture import Mixture
 from manyhands.aggregation.numbers import Mean, Median
 from manyhands.aggregation.one_coin import OneCoin
 from manyhands.aggregation.worker_clustering import WorkerClustering
@@ -23,6 +25,8 @@ AGGREGATORS: Registry[type[Aggregator[Any]]] = Registry(
         "one-coin": OneCoin,
         "glad": Glad,
         "worker-clustering": WorkerClustering,
+        "common-noise": CommonNoise,
+        "mixture": Mixture,
         "mean": Mean,
         "median": Median,
         "gaussian": Gaussian,

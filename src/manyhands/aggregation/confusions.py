@@ -1,10 +1,11 @@
 """Parameters of confusion models, and their M-step under a Dirichlet prior."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from manyhands.aggregation.passes import TINY
+from manyhands.aggregation.passes import TINY, ConfusionPass, Expectation
 from manyhands.core.arrays import Floats
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
 
@@ -52,6 +53,27 @@ def crowd_confusion(counts_alk: Floats, strength: float) -> Floats:
     weight_ak = 1.0 / (n_ak + strength)
     total_lk = np.einsum("alk,ak->lk", counts_alk, weight_ak) + 1.0 / (n_labels * (1.0 + strength))
     return np.asarray(total_lk / total_lk.sum(axis=0))
+
+
+def first_look(
+    expect: ConfusionPass,
+    posterior_ik: Floats,
+    pseudo_counts: Callable[[Floats], Floats],
+    strength: float,
+    class_pseudo_count: float,
+) -> tuple[Expectation, Floats]:
+    """The expectation one step after `posterior_ik`, and the crowd's confusion (l, k) there.
+
+    Label shares smear every confusion, so the crowd is looked at after one step from them.
+    `pseudo_counts` makes those of that step out of the crowd as the shares show it.
+    """
+    weight = max(strength, 1.0)
+    expected = expect.count(posterior_ik)
+    pseudo_alk = pseudo_counts(crowd_confusion(expected.counts_alk, weight))
+    log_prior_k, _ = fit_class_prior(expected.mass_k, class_pseudo_count)
+    first = fit_confusions(expected.counts_alk, pseudo_alk)
+    expected = expect(log_prior_k, first.log_confusion_alk)
+    return expected, crowd_confusion(expected.counts_alk, weight)
 
 
 def fit_class_prior(mass_k: Floats, pseudo: float) -> tuple[Floats, float]:

@@ -9,7 +9,7 @@ import numpy as np
 from manyhands.aggregation.base import ClassAggregator, IterativeSettings
 from manyhands.aggregation.confusions import (
     ConfusionParameters,
-    crowd_confusion,
+    first_look,
     fit_class_prior,
     fit_confusions,
 )
@@ -120,23 +120,18 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
         return self._consensus(evidence, parameters, beliefs, run.objective, run.converged)
 
     def _begin(self, expect: ConfusionPass) -> tuple[Expectation, Floats]:
-        """The first expectation, and the crowd's confusion as it shows there.
-
-        Label shares smear every confusion, so the crowd is looked at after one step from them.
-        """
+        """The first expectation, and the crowd's confusion as it shows there."""
         evidence = expect.evidence
         posterior_ik = majority_posterior(evidence)
         if self.start == "spectral":
             posterior_ik = spectral_posterior(evidence, posterior_ik, self.seed)
-        expected = expect.count(posterior_ik)
-        weight = max(self.prior_strength, 1.0)
-        pseudo_alk = self._pseudo_counts(
-            crowd_confusion(expected.counts_alk, weight), evidence.annotations
+        return first_look(
+            expect,
+            posterior_ik,
+            lambda crowd_lk: self._pseudo_counts(crowd_lk, evidence.annotations),
+            self.prior_strength,
+            self.class_pseudo_count,
         )
-        log_prior_k, _ = fit_class_prior(expected.mass_k, self.class_pseudo_count)
-        first = fit_confusions(expected.counts_alk, pseudo_alk)
-        expected = expect(log_prior_k, first.log_confusion_alk)
-        return expected, crowd_confusion(expected.counts_alk, weight)
 
     def _beliefs(self, evidence: Evidence, parameters: ConfusionParameters) -> dict[str, Any]:
         expected = ConfusionPass(evidence)(parameters.log_prior_k, parameters.log_confusion_alk)

@@ -47,21 +47,25 @@ class ConfusionPass:
         self._counts_balk = np.empty((len(self._blocks), ann.n_annotators, n_classes, n_classes))
 
     def __call__(self, log_prior_k: Floats, log_confusion_alk: Floats) -> Expectation:
-        """Posterior, counts and log-likelihood under these parameters; buffers are reused."""
+        """Posterior, counts and log-likelihood under these parameters; buffers are reused.
+
+        The class prior may also be given per item, shape (i, k), as a classifier's belief.
+        """
         ann, known = self.evidence.annotations, self.evidence.known
+        log_prior_ik = np.atleast_2d(log_prior_k)
 
         def work(block: int) -> float:
             counts, mass = self._counts_balk[block], self._mass_bk[block]
             counts.fill(0.0)
             mass.fill(0.0)
-            expect = _expect_two_classes if len(log_prior_k) == 2 else _expect_classes
+            expect = _expect_two_classes if log_prior_ik.shape[1] == 2 else _expect_classes
             return expect(
                 *self._blocks[block],
                 self._offsets,
                 ann.annotator,
                 ann.label,
                 known,
-                log_prior_k,
+                log_prior_ik,
                 log_confusion_alk,
                 self._posterior_ik,
                 counts,
@@ -140,14 +144,15 @@ def _expect_classes(
     counts: Floats,
     mass: Floats,
 ) -> float:
-    n_classes = len(log_prior)
+    n_classes = log_prior.shape[1]
     log_rows, count_rows = log_confusion.reshape(-1), counts.reshape(-1)
     score = np.empty(n_classes)
     total = 0.0
     final = offsets[last] - 1
     for i in range(first, last):
+        prior = log_prior[i if len(log_prior) > 1 else 0]
         for k in range(n_classes):
-            score[k] = log_prior[k]
+            score[k] = prior[k]
         for n in range(offsets[i], offsets[i + 1]):
             later = min(n + _AHEAD, final)
             ahead = np.int64((np.int64(annotator[later]) * n_classes + label[later]) * n_classes)
@@ -188,7 +193,8 @@ def _expect_two_classes(
     total = mass_0 = mass_1 = 0.0
     final = offsets[last] - 1
     for i in range(first, last):
-        score_0, score_1 = log_prior[0], log_prior[1]
+        prior = log_prior[i if len(log_prior) > 1 else 0]
+        score_0, score_1 = prior[0], prior[1]
         for n in range(offsets[i], offsets[i + 1]):
             later = min(n + _AHEAD, final)
             ahead = np.int64(4) * annotator[later] + 2 * label[later]

@@ -1,7 +1,7 @@
 """Worker clustering: annotators belong to a few hidden clusters that share a confusion."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,20 +12,15 @@ from manyhands.aggregation.confusions import crowd_confusion, fit_class_prior, f
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.em import run_em
 from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.groups import GroupParameters
 from manyhands.aggregation.majority import majority_posterior
 from manyhands.aggregation.passes import ConfusionPass, Expectation
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.settings import require
 
 
-@dataclass(frozen=True)
-class ClusterParameters:
-    """Class prior, cluster shares, cluster confusions, and who belongs where (a, m)."""
-
-    log_prior_k: Floats
-    log_share_m: Floats
-    log_confusion_mlk: Floats
-    member_am: Floats
+class ClusterParameters(GroupParameters):
+    """Clusters of annotators: each has one, and the model doubts which."""
 
     def log_confusion_alk(self) -> Floats:
         """What an annotator's labels say on average over the clusters they may belong to."""
@@ -72,8 +67,7 @@ class WorkerClustering(IterativeSettings, ClassAggregator[ClusterParameters]):
     def confusion(self, consensus: Consensus) -> Floats:
         """Cluster confusions weighted by membership, shape (a, k, l)."""
         parameters: ClusterParameters = consensus.parameters
-        confusion_mlk = np.exp(parameters.log_confusion_mlk)
-        return np.asarray(np.einsum("am,mlk->akl", parameters.member_am, confusion_mlk))
+        return parameters.confusion_akl()
 
     def _fit(self, evidence: Evidence, start: ClusterParameters | None) -> Consensus:
         expect = ConfusionPass(evidence)
@@ -116,11 +110,10 @@ class WorkerClustering(IterativeSettings, ClassAggregator[ClusterParameters]):
         return {"probabilities": expected.posterior_ik}
 
     def _with_strangers(self, parameters: ClusterParameters, n_new: int) -> ClusterParameters:
-        strangers = np.repeat(np.exp(parameters.log_share_m)[None], n_new, axis=0)
-        return replace(parameters, member_am=np.concatenate([parameters.member_am, strangers]))
+        return parameters.with_strangers(n_new)
 
     def _annotator_traits(self, parameters: ClusterParameters) -> Mapping[str, AnyArray]:
-        return {f"cluster_{m + 1}": column for m, column in enumerate(parameters.member_am.T)}
+        return parameters.columns("cluster")
 
 
 def memberships(counts_alk: Floats, parameters: ClusterParameters) -> Floats:

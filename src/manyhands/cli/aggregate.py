@@ -15,8 +15,9 @@ def aggregate(
     labels: LabelsFile,
     method: Annotated[
         str | None,
-        typer.Option(help="How: majority, dawid-skene, one-coin, glad, worker-clustering; for "
-                     "numbers mean, median, gaussian. [default: dawid-skene, or gaussian]"),
+        typer.Option(help="How: majority, dawid-skene, one-coin, glad, worker-clustering, "
+                     "common-noise, mixture; for numbers mean, median, gaussian. "
+                     "[default: dawid-skene, or gaussian]"),
     ] = None,
     out: OutFile = "-",
     annotators: Annotated[

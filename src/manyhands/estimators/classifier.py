@@ -295,6 +295,9 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise SettingError(f"method must be a name of METHODS or a Method; got {method!r}")
         if not isinstance(self.noise, Mapping | None):
             raise SettingError(f"noise must be settings by name, or None; got {self.noise!r}")
+        only = method.only_network
+        if only is not None and self.network not in (None, only):
+            raise SettingError(f"{self.method} is for the network {only!r}; leave network out")
         if isinstance(method, EndToEnd):
             return method.with_settings(self.noise, self.start)
         if self.noise or self.start not in (None, "own"):

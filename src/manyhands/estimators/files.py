@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import manyhands
 from manyhands.annotations import Annotations
@@ -16,9 +16,9 @@ from manyhands.core.errors import DataError, first_line
 from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.estimators.new_network import Network, new_network
 from manyhands.estimators.scaling import Scaling
-from manyhands.networks import default_network
+from manyhands.networks import DoctorNet, default_network
 from manyhands.noise import NOISE
-from manyhands.training import TrainingSettings, read_bundle, under, write_bundle
+from manyhands.training import METHODS, EndToEnd, TrainingSettings, read_bundle, under, write_bundle
 
 NAME = "model"
 
@@ -42,7 +42,7 @@ def save_classifier(model: CrowdClassifier, folder: str | Path) -> None:
         "start": model.start,
         "scale": model.scale,
         "network": _network_name(model),
-        "network_class": type(model.network_).__name__,
+        **_network_made(model.network_),
         "shape": list(model.shape_),
         "noise": noise,
         "noise_settings": {
@@ -87,12 +87,12 @@ def _restored(
     model = CrowdClassifier(
         wanted,
         header["method"],
-        noise=given or None,
+        noise=given if given and _takes_noise(header["method"]) else None,
         start=header["start"],
         scale=header["scale"],
         **training,
     )
-    model.network_ = new_network(wanted, shape, len(classes))
+    model.network_ = _network_again(new_network(wanted, shape, len(classes)), header)
     model.network_.load_state_dict(under("network.", tensors))
     model.network_.eval()
     model.noise_made_ = (header["noise"], given)
@@ -120,6 +120,11 @@ def _restored(
     return model
 
 
+def _takes_noise(method: str) -> bool:
+    """Whether the settings of the noise model were the caller's; others make their own."""
+    return method not in METHODS or isinstance(METHODS[method], EndToEnd)
+
+
 def _network(header: Mapping[str, Any]) -> str:
     if header["network"] is None:
         raise DataError(
@@ -131,8 +136,22 @@ def _network(header: Mapping[str, Any]) -> str:
 
 def _network_name(model: CrowdClassifier) -> str | None:
     if model.network is None:
-        return default_network(model.shape_)
+        return model._method().only_network or default_network(model.shape_)
     return model.network if isinstance(model.network, str) else None
+
+
+def _network_made(network: nn.Module) -> dict[str, Any]:
+    """The class of the network asked for, and the heads that it was given."""
+    if isinstance(network, DoctorNet):
+        return {"network_class": network.asked_for, "heads": network.settings}
+    return {"network_class": type(network).__name__, "heads": None}
+
+
+def _network_again(asked_for: nn.Module, header: Mapping[str, Any]) -> nn.Module:
+    heads = header.get("heads")
+    if heads is None:
+        return asked_for
+    return DoctorNet(asked_for, len(header["annotators"]), len(header["classes"]), **heads)
 
 
 def _untimed(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import numpy as np
 from manyhands.evaluation import summarise_runs
 from manyhands.experiments.cells import Cell, cells_of, tasks_of
 from manyhands.experiments.experiment import Experiment, Request, Written
-from manyhands.experiments.page import RULE, scores_in, selection_of
+from manyhands.experiments.page import RULE, markdown_notes, scores_in, selection_of
 from manyhands.experiments.published import Column, PublishedTable
-from manyhands.experiments.records import RecordStore
+from manyhands.experiments.records import NOT_RUN, RecordStore
 from manyhands.experiments.tasks import Task
 from manyhands.experiments.writing import command_of, markdown_table, put, put_figure
 
@@ -88,8 +88,12 @@ class CurveExperiment(Experiment):
         lines += [f"```\n{command_of(self.name, request)}\n```", ""]
         for column in self.table.columns:
             lines += _panel_page(column, [p for p in points if p["panel"] == column.dataset])
+        lines += [f"![{self.title}]({self.file_name}.png)", ""] if points else []
         lines += [f"- missing: {line}" for line in self.missing(request)]
-        return "\n".join([*lines, *(f"- {note}" for note in self.table.notes)]) + "\n"
+        there = {point["method"] for point in points}
+        ready = dict.fromkeys(cell.row.published for cell in self.cells(request) if cell.tasks)
+        lines += [f"- {NOT_RUN}: {name}" for name in ready if name not in there]
+        return "\n".join([*lines, *markdown_notes(self.table)]) + "\n"
 
 
 def _line(axes: "Axes", points: list[dict[str, Any]], color: str) -> None:

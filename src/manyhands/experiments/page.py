@@ -11,13 +11,15 @@ from manyhands.experiments.cells import Cell
 from manyhands.experiments.published import PublishedTable, Value
 from manyhands.experiments.records import NOT_RUN, RecordStore
 from manyhands.experiments.writing import markdown_table
-from manyhands.training import METHODS
+from manyhands.training import METHODS, Solved
 
 SEARCHED = "epoch by held-out crowd labels, then all labels"
 LAST = "last epoch"
+CONVERGED = "run to convergence"
 RULE = "no clean label was used to train or to choose anything; truth only scores"
 _SMALLER_IS_BETTER = {"i-js", "g-js", "cross-entropy"}
 _FOR_INFORMATION = {"iterations", "parameters", "prevalence", "identity-similarity", "entropy"}
+_DIGITS = {"percent": 2, "count": 1}  # behind the point, by unit
 _NEAR = 1.0  # points within which a published figure counts as reached
 
 
@@ -64,8 +66,16 @@ def markdown_page(table: PublishedTable, lines: Sequence[Line], command: str) ->
         "",
     ]
     body = markdown_table(HEADER, [list(line.named().values()) for line in lines])
-    notes = ["", *(f"- {note}" for note in table.notes)]
-    return "\n".join([*head, *body, *notes]) + "\n"
+    return "\n".join([*head, *body, *markdown_notes(table)]) + "\n"
+
+
+def markdown_notes(table: PublishedTable) -> list[str]:
+    """What is to say of our runs, and of the paper."""
+    lines = []
+    for title, notes in (("What our runs show", table.remarks), ("About the paper", table.notes)):
+        if notes:
+            lines += ["", f"**{title}**", "", *(f"- {note}" for note in notes)]
+    return lines
 
 
 def html_page(table: PublishedTable, lines: Sequence[Line], command: str) -> str:
@@ -75,7 +85,7 @@ def html_page(table: PublishedTable, lines: Sequence[Line], command: str) -> str
         "<tr>" + "".join(f"<td>{escape(each)}</td>" for each in line.named().values()) + "</tr>\n"
         for line in lines
     )
-    notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in (*table.remarks, *table.notes))
     return (
         "<!doctype html><html lang=en><meta charset=utf-8>"
         f"<title>{escape(table.name)}</title><style>{_STYLE}</style>"
@@ -89,16 +99,17 @@ def html_page(table: PublishedTable, lines: Sequence[Line], command: str) -> str
 
 
 _STYLE = (
-    "body{font:16px/1.5 system-ui;max-width:72rem;margin:2rem auto;padding:0 1rem}"
+    "body{font:16px/1.5 system-ui;max-width:90rem;margin:2rem auto;padding:0 1rem}"
     "table{border-collapse:collapse}td,th{padding:.3rem .7rem;border-bottom:1px solid #ddd;"
-    "text-align:left}th{border-bottom:2px solid #333}pre{background:#f4f4f4;padding:.7rem}"
+    "text-align:left}td:nth-child(2){white-space:nowrap}th{border-bottom:2px solid #333}"
+    "pre{background:#f4f4f4;padding:.7rem}"
 )
 
 
 def _line(cell: Cell, store: RecordStore) -> Line:
     value = cell.row.values.get(cell.column.key, Value(None))
     name = f"({cell.row.published})" if cell.row.ours else cell.row.published
-    digits = 2 if cell.column.unit == "percent" else 4
+    digits = _DIGITS.get(cell.column.unit, 4)
     plain = (name, cell.row.method or "-", cell.column.key, _shown(value, digits))
     if cell.missing:
         return Line(*plain, "-", "-", "0", "-", "-", f"missing: {cell.missing}")
@@ -132,6 +143,8 @@ def selection_of(cell: Cell) -> str:
     """How the epoch of a cell's runs was chosen."""
     training = cell.tasks[0].settings.get("training", {}) if cell.tasks else {}
     method = METHODS[str(cell.row.method)]
+    if isinstance(method, Solved):
+        return CONVERGED
     share = training.get("hold_out", method.defaults.get("hold_out", 0.0))
     return SEARCHED if share else LAST
 

@@ -58,7 +58,11 @@ class Row:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table of a paper; `runs` is how many seeds a cell of ours usually has."""
+    """A table of a paper.
+
+    `notes` are about the paper, `remarks` about our runs of it; `runs` is how many seeds a cell of
+    ours usually has.
+    """
 
     name: str
     paper: str
@@ -68,6 +72,7 @@ class PublishedTable:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
     runs: int = 10
 
 
@@ -106,6 +111,7 @@ def _table(content: Mapping[str, Any]) -> PublishedTable:
         columns=tuple(_column(each) for each in content["columns"]),
         rows=tuple(rows),
         notes=tuple(content.get("notes", ())),
+        remarks=tuple(content.get("remarks", ())),
         runs=content.get("runs", PublishedTable.runs),
     )
 

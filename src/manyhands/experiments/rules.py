@@ -145,6 +145,7 @@ class RuleExperiment(Experiment):
         lines += [f"- *{rule}*: {words}" for rule, words in RULES.items()]
         if rows:
             lines += ["", *markdown_table(list(rows[0]), [list(row.values()) for row in rows])]
+            lines += ["", f"![Accuracy by epoch]({self.file_name}.png)"]
         lines += ["", *(f"- missing: {line}" for line in self.missing(request))]
         return "\n".join(lines) + "\n"
 

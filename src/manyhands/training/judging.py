@@ -10,9 +10,8 @@ from torch import Tensor
 from manyhands.core.arrays import Floats
 from manyhands.evaluation import CRITERIA, JUDGES, HeldLabels, crowd_scores
 from manyhands.training.crowd import Crowd
-from manyhands.training.learner import Learner
+from manyhands.training.learner import LOOK, Learner
 
-LOOK = 1024  # items at a time where nothing is learnt
 LIKELIHOOD = "likelihood"
 HELD_OUT = "held_out"  # what the history calls the likelihood
 

@@ -6,7 +6,9 @@ from torch import Tensor, nn
 from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.noise import NoiseModel, annotation_loss
 from manyhands.noise.loss import warn_of_probabilities
-from manyhands.training.crowd import CrowdBatch
+from manyhands.training.crowd import Crowd, CrowdBatch
+
+LOOK = 1024  # items at a time where nothing is learnt
 
 
 class Learner(nn.Module):
@@ -32,6 +34,17 @@ class Learner(nn.Module):
         logits: Tensor = self.network(batch.inputs).float()
         with torch.autocast(logits.device.type, enabled=False):
             return self._loss(logits, batch, warming_up)
+
+    def begin_epoch(self, crowd: Crowd, number: int) -> None:
+        """What is done before an epoch, the first after the warm-up being number 0."""
+
+    @torch.no_grad()
+    def portray(self, crowd: Crowd) -> None:
+        """Look at all labels once at the end, for portraits that depend on them."""
+        self.eval()
+        self.noise.begin_observing()
+        for batch in crowd.batches(crowd.labelled, LOOK):
+            self.noise.observe(self.network(batch.inputs).log_softmax(-1), batch.annotations)
 
     def _loss(self, logits: Tensor, batch: CrowdBatch, warming_up: bool) -> Tensor:
         if len(batch.items) == 0:  # a step of fewer items than processes

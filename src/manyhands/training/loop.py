@@ -26,7 +26,7 @@ from manyhands.training.bundle import apart
 from manyhands.training.checkpoint import Checkpoint, TrainingState
 from manyhands.training.crowd import Crowd
 from manyhands.training.inputs import Inputs
-from manyhands.training.judging import HELD_OUT, LOOK, best_epoch, epoch_scores
+from manyhands.training.judging import HELD_OUT, best_epoch, epoch_scores
 from manyhands.training.learner import Learner
 from manyhands.training.log import EpochLog
 from manyhands.training.optimisers import Stepper, make_optimisers, set_rates
@@ -150,6 +150,7 @@ class _Run:
         made = make_optimisers(self.learner, self.settings)
         if not made:
             raise DataError("the network has no parameters to train")
+        _add_own_parts(made[0], self.learner, self.settings)
         self.wrapped: Any = self.learner
         self.optimisers: list[Any] = made
         if self.settings.devices > 1 or self.settings.precision != "32":
@@ -182,7 +183,7 @@ class _Run:
                 bar.show(entry)
         if self.state.best is not None:
             self.learner.load_state_dict(self.state.best)
-        portray(self.learner, self.crowd)
+        self.learner.portray(self.crowd)
         epoch = self.state.best_epoch or self.state.epoch
         return _copied(self.learner), epoch, self.state.history
 
@@ -194,6 +195,8 @@ class _Run:
         torch.manual_seed(seed_for(settings.seed, f"epoch {epoch} of process {rank}"))
         order = generator(settings.seed, f"order of epoch {epoch}").permutation(self.crowd.labelled)
         warming_up = epoch < settings.warm_up
+        if not warming_up:
+            self.learner.begin_epoch(self.crowd, epoch - settings.warm_up)
         total, n_steps = torch.zeros((), device=self.fabric.device), 0
         self.wrapped.train()
         for batch in self.crowd.batches(order, settings.batch_size, rank=rank, n_ranks=n_ranks):
@@ -231,13 +234,17 @@ class _Run:
         state.finished = tired or state.epoch >= self.last
 
 
-@torch.no_grad()
-def portray(learner: Learner, crowd: Crowd) -> None:
-    """Let the noise model look at all labels once, for portraits that depend on them."""
-    learner.eval()
-    learner.noise.begin_observing()
-    for batch in crowd.batches(crowd.labelled, LOOK):
-        learner.noise.observe(learner.network(batch.inputs).log_softmax(-1), batch.annotations)
+def _add_own_parts(
+    optimiser: torch.optim.Optimizer, learner: Learner, settings: TrainingSettings
+) -> None:
+    """What a learner has beyond network and noise model learns as the network does."""
+    held = [*learner.network.parameters(), *learner.noise.parameters()]
+    known = {id(each) for each in held}
+    own = [each for each in learner.parameters() if id(each) not in known]
+    if own:
+        rate = settings.learning_rate
+        group = {"params": own, "lr": rate, "start": rate, "weight_decay": settings.weight_decay}
+        optimiser.add_param_group(group)
 
 
 def watched(found: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, float]:

@@ -55,12 +55,17 @@ class Method(ABC):
 
     about: About
     needs_truth = False
+    only_network: str | None = None  # the name of the one network it is made for, if there is one
     defaults: Mapping[str, Any]
 
     @property
     def noise_made(self) -> tuple[str, dict[str, Any]]:
         """The noise model of the learner: its name in `NOISE`, and its settings."""
         return "speelfc", {}
+
+    def network(self, network: nn.Module, n_annotators: int, n_classes: int) -> nn.Module:
+        """The network that is trained and predicts, made of the one that was asked for."""
+        return network
 
     @abstractmethod
     def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
