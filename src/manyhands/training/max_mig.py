@@ -30,7 +30,7 @@ class MaxMIG(EndToEnd):
 
         loss = -mean_i log R_ii + mean_(i != j) R_ij
 
-    1 - loss is a lower bound of the mutual information of items and labels. It is reached where
+    On average 1 - loss is at most the mutual information of items and labels, reached where
     R is P(y | x) / P(y), that is where f and g are posteriors and p is the prior of the classes.
 
     The weights are confusions, W_a = log C_a with rows that sum to 1. Near the solution that is no
