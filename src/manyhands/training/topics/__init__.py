@@ -1,0 +1,9 @@
+"""Topic models whose topics explain the labels of many people as well as the words of documents.
+
+Axis letters beside the usual ones: document `d` (an item), word `w`, topic `t`, and cell `j`, a
+word of a document with its count.
+"""
+
+from manyhands.training.topics.fitting import TopicFit, fit_topics, predict_topics
+
+__all__ = ["TopicFit", "fit_topics", "predict_topics"]
