@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types tests docs bench bench-training clean
+.PHONY: demo test lint types tests docs bench bench-training bench-costs clean
 
 demo: $(READY)
 	$(BIN)/manyhands demo
@@ -29,6 +29,9 @@ bench: $(READY)
 
 bench-training: $(READY)
 	$(BIN)/python -m benchmarks.training --out docs/training-speed.md
+
+bench-costs: $(READY)
+	$(BIN)/python -m benchmarks.epoch_costs --out docs/method-costs.md
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

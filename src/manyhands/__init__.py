@@ -26,13 +26,20 @@ if TYPE_CHECKING:
         simulation,
         training,
     )
-    from manyhands.aggregation import AGGREGATORS, Consensus, aggregate
-    from manyhands.annotations import Annotations
+    from manyhands.aggregation import AGGREGATORS, Consensus, aggregate, aggregate_tokens
+    from manyhands.annotations import Annotations, Sentences, TokenLabels
     from manyhands.core.errors import ManyhandsError
     from manyhands.datasets import DATASETS, ITEM_SETS
-    from manyhands.estimators import CrowdClassifier, load
+    from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger, load
     from manyhands.experiments import EXPERIMENTS
-    from manyhands.io import read_annotations
+    from manyhands.io import (
+        read_annotations,
+        read_bio,
+        read_conll,
+        read_spans,
+        read_texts,
+        read_word_vectors,
+    )
     from manyhands.networks import NETWORKS
     from manyhands.noise import NOISE
     from manyhands.simulation import SCENARIOS
@@ -52,8 +59,13 @@ __all__ = [
     "Annotations",
     "Consensus",
     "CrowdClassifier",
+    "CrowdRegressor",
+    "CrowdTagger",
     "ManyhandsError",
+    "Sentences",
+    "TokenLabels",
     "aggregate",
+    "aggregate_tokens",
     "aggregation",
     "annotations",
     "datasets",
@@ -66,6 +78,11 @@ __all__ = [
     "networks",
     "noise",
     "read_annotations",
+    "read_bio",
+    "read_conll",
+    "read_spans",
+    "read_texts",
+    "read_word_vectors",
     "simulation",
     "training",
 ]
@@ -75,6 +92,8 @@ _HOMES = {
     "Annotations": "annotations",
     "Consensus": "aggregation",
     "CrowdClassifier": "estimators",
+    "CrowdRegressor": "estimators",
+    "CrowdTagger": "estimators",
     "DATASETS": "datasets",
     "EXPERIMENTS": "experiments",
     "ITEM_SETS": "datasets",
@@ -83,9 +102,17 @@ _HOMES = {
     "NETWORKS": "networks",
     "NOISE": "noise",
     "SCENARIOS": "simulation",
+    "Sentences": "annotations",
+    "TokenLabels": "annotations",
     "aggregate": "aggregation",
+    "aggregate_tokens": "aggregation",
     "load": "estimators",
     "read_annotations": "io",
+    "read_bio": "io",
+    "read_conll": "io",
+    "read_spans": "io",
+    "read_texts": "io",
+    "read_word_vectors": "io",
 }
 
 _LEARNING = {"torch", "lightning_fabric", "safetensors"}  # what the extra "learn" brings

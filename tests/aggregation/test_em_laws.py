@@ -157,7 +157,7 @@ def test_the_gaussian_ends_where_the_gradient_vanishes():
 
     def objective(bias_a, precision_a):
         moved = dataclasses.replace(parameters, bias_a=bias_a, precision_a=precision_a)
-        total = method._log_p(moved)
+        total = method.log_prior(moved)
         for i in range(annotations.n_items):
             rows = annotations.item == i
             who = annotations.annotator[rows]

@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pytest
 from image_files import write_cifar10
+from text_files import write_moviereviews, write_moviereviews_words, write_ner
 
 from manyhands.core.errors import DataError
 from manyhands.datasets import DATASETS
+from manyhands.datasets.corpus import n_rows
 
 
 def write_labelme(home):
@@ -39,7 +41,7 @@ def write_music(home):
 def write_sentiment(home):
     home.mkdir()
     (home / "answers.txt").write_text("1 -1\n0 0\n-1 1\n")
-    (home / "Sentiment_text_train.txt").write_text("good fun film\nbad film\ngood fun")
+    (home / "Sentiment_text_train.txt").write_text("good fun film\nbad film\na good fun film")
     (home / "Sentiment_Z_train.txt").write_text("1\n0\n1\n")
     (home / "test_answer.csv").write_text(
         'Input.original_sentence,Input.true_sent\n"good, ""fun""",1\nbad film,0\n'
@@ -50,14 +52,17 @@ def write_sentiment(home):
 WRITERS = {
     "cifar10": write_cifar10,
     "labelme": write_labelme,
+    "moviereviews": write_moviereviews,
+    "moviereviews-words": write_moviereviews_words,
     "music": write_music,
+    "ner": write_ner,
     "sentiment": write_sentiment,
 }
 
 
 @pytest.fixture(params=sorted(DATASETS))
 def corpus_folder(request, tmp_path):
-    WRITERS[request.param](tmp_path / request.param)
+    WRITERS[request.param](tmp_path / DATASETS[request.param].folder)
     return request.param, tmp_path
 
 
@@ -65,9 +70,12 @@ def test_rows_belong_to_items_in_every_corpus(corpus_folder):
     name, folder = corpus_folder
     for features in DATASETS[name].feature_sets:
         corpus = DATASETS[name].read(folder, features)
-        assert len(corpus.features) == corpus.annotations.n_items == len(corpus.truth)
+        assert n_rows(corpus.features) == corpus.annotations.n_items == len(corpus.truth)
+        assert n_rows(corpus.test.features) == len(corpus.test.truth)
+        assert type(corpus.test.features) is type(corpus.features)
+        if not isinstance(corpus.features, np.ndarray) or features == "texts":
+            continue
         assert corpus.features.dtype == (np.uint8 if features == "images" else np.float32)
-        assert len(corpus.test.features) == len(corpus.test.truth)
         assert corpus.test.features.shape[1:] == corpus.features.shape[1:]
 
 
@@ -82,7 +90,7 @@ def test_files_of_features_that_are_not_asked_for_may_be_absent(tmp_path):
 def test_a_missing_file_is_named_with_what_is_needed(corpus_folder):
     name, folder = corpus_folder
     first = DATASETS[name].files[0]
-    (folder / name / first).unlink()
+    (folder / DATASETS[name].folder / first).unlink()
     with pytest.raises(DataError, match=f"{first}: no such file"):
         DATASETS[name].read(folder)
     assert len(DATASETS[name].missing(folder)) == 1

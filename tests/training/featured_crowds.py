@@ -32,6 +32,13 @@ def featured(scenario="confusions", *, spread=0.5, n_features=5, **settings):
     return Featured(x.astype(np.float32), crowd.annotations, crowd.truth, crowd.confusion)
 
 
+def suited(method, crowd):
+    """The crowd with features that the method takes: counts for those of words."""
+    if not METHODS[method].takes_counts:
+        return crowd
+    return crowd._replace(x=np.round(5.0 * np.maximum(crowd.x, 0.0)).astype(np.float32))
+
+
 def fit(method, crowd, *, x=None, annotations=None, truth=None, resume=False, **settings):
     """Fit a crowd, or other features and labels in its place."""
     needs = METHODS[method].needs_truth if isinstance(method, str) else method.needs_truth

@@ -11,7 +11,7 @@ from manyhands.annotations import Annotations
 from manyhands.estimators import load
 from manyhands.noise import NOISE
 from manyhands.training import METHODS, EndToEnd, Solved, split_labels
-from training.featured_crowds import assert_same_bits, columns, featured, fit, weights
+from training.featured_crowds import assert_same_bits, columns, featured, fit, suited, weights
 
 END_TO_END = [name for name, method in METHODS.items() if isinstance(method, EndToEnd)]
 # What starts at random for each annotator or group is switched off where names must not matter.
@@ -19,27 +19,34 @@ NAMELESS = {"omega": 0.4, "n_groups": 1}
 # Their optimum, or the way from label shares to it, knows neither seeds nor precision of training.
 SOLVED = [name for name, method in METHODS.items() if isinstance(method, Solved)]
 ITERATED = {"two-stage-dawid-skene", "two-stage-glad", "two-stage-worker-clustering"}
-SEMI = {"semi-lfc"}  # made to learn from items without labels
+SEMI = {"semi-lfc", "ma-slda-c"}  # made to learn from items without labels
+UNDRAWN = {"alpha", "gamma"}  # of topics and kernels: a setting, and a width measured
+SEEDED = {"pc-gp", "ma-slda-c"}  # solved, from landmarks or topics that are drawn
 
 
-@pytest.fixture(params=list(METHODS))
+@pytest.fixture(params=[name for name, method in METHODS.items() if "classes" in method.kinds])
 def name(request):
     return request.param
 
 
 @pytest.fixture(scope="module")
-def crowd():
+def real_crowd():
     return featured()
 
 
+@pytest.fixture
+def crowd(name, real_crowd):
+    return suited(name, real_crowd)
+
+
 @pytest.fixture(scope="module")
-def fitted(crowd):
+def fitted(real_crowd):
     """One model per method, fitted when it is first asked for."""
     models = {}
 
     def model_of(name):
         if name not in models:
-            models[name] = fit(name, crowd)
+            models[name] = fit(name, suited(name, real_crowd))
         return models[name]
 
     return model_of
@@ -73,12 +80,12 @@ def test_probabilities_stand_in_the_order_of_the_classes(name, crowd, fitted):
 
 def test_the_same_seed_gives_the_same_bits_and_another_others(name, crowd, fitted):
     assert_same_bits(fitted(name), fit(name, crowd))
-    if name in SOLVED:
+    if name in SOLVED and name not in SEEDED:
         assert_same_bits(fitted(name), fit(name, crowd, seed=1))
         return
     other = fit(name, crowd, seed=1).network_.state_dict()
     for path, value in fitted(name).network_.state_dict().items():
-        assert not torch.equal(value, other[path]), path
+        assert path in UNDRAWN or not torch.equal(value, other[path]), path
 
 
 def test_the_callers_random_numbers_are_untouched(name, crowd):
@@ -131,14 +138,14 @@ def test_permuting_classes_permutes_the_outcome(name, crowd):
 
 
 def test_unanimity_wins(name):
-    crowd = featured("symmetric", spread=0.2, lowest=1.0, highest=1.0)
+    crowd = suited(name, featured("symmetric", spread=0.2, lowest=1.0, highest=1.0))
     model = fit(name, crowd, network="logistic", epochs=25, learning_rate=0.05)
     assert (model.predict(crowd.x) == crowd.truth).all()
     assert (model.infer(crowd.x, crowd.annotations).labels == crowd.truth).all()
 
 
 def test_one_annotator_is_a_crowd(name):
-    crowd = featured(n_annotators=1, labels_per_item=1)
+    crowd = suited(name, featured(n_annotators=1, labels_per_item=1))
     model = fit(name, crowd)
     assert np.isfinite(model.predict_proba(crowd.x)).all()
     assert model.confusion_.shape == (1, 3, 3)
@@ -146,7 +153,7 @@ def test_one_annotator_is_a_crowd(name):
 
 @pytest.mark.parametrize("n_items", [1, 3])
 def test_the_smallest_tables_work(name, n_items):
-    crowd = featured(n_items=n_items)
+    crowd = suited(name, featured(n_items=n_items))
     model = fit(name, crowd, batch_size=1)
     assert np.isfinite(model.predict_proba(crowd.x)).all()
     assert np.isfinite(model.confusion_).all()

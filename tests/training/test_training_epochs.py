@@ -13,7 +13,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.estimators import CrowdClassifier
 from manyhands.networks import MLP
-from manyhands.training import METHODS, TrainingSettings, split_labels
+from manyhands.training import METHODS, TrainingSettings, TwoStage, split_labels
 from training.featured_crowds import QUICK, assert_same_bits, featured, fit
 
 ONCE = {"refit": False, "start": "own", "warm_up": 0, "noise_learning_rate": 0.05}
@@ -86,7 +86,10 @@ def test_a_refit_trains_on_all_labels_for_as_many_epochs(crowd):
     assert_same_bits(model, plain)
 
 
-@pytest.mark.parametrize("name", [n for n, m in METHODS.items() if n.startswith("two-stage")])
+TWO_STAGE = [n for n, m in METHODS.items() if isinstance(m, TwoStage) and "classes" in m.kinds]
+
+
+@pytest.mark.parametrize("name", TWO_STAGE)
 def test_two_stage_methods_stop_early_too(name, crowd):
     model = fit(name, crowd, epochs=6, hold_out=0.2, patience=2)
     assert all(np.isfinite(entry["held_out"]) for entry in model.history_)

@@ -133,15 +133,8 @@ class CommonNoise(IterativeSettings, ClassAggregator[CommonNoiseParameters]):
 
     def _fit(self, evidence: Evidence, start: CommonNoiseParameters | None) -> Consensus:
         expect = ConfusionPass(evidence)
-        expected, crowd_lk = first_look(
-            expect,
-            majority_posterior(evidence),
-            lambda crowd_lk: self.prior_strength * crowd_lk[None],
-            self.prior_strength,
-            self.class_pseudo_count,
-        )
-        if start is None:
-            start = self._start(expected, crowd_lk)
+        begun, crowd_lk = self._first(expect)
+        start = begun if start is None else start
         expected = expect(start.log_prior_k, start.log_portrait_alk)
 
         def step(state: _State) -> tuple[_State, float]:
@@ -157,17 +150,25 @@ class CommonNoise(IterativeSettings, ClassAggregator[CommonNoiseParameters]):
         beliefs = self._beliefs(evidence, parameters)
         return self._consensus(evidence, parameters, beliefs, run.objective, run.converged)
 
-    def _start(self, expected: Expectation, crowd_lk: Floats) -> CommonNoiseParameters:
-        """The crowd as the shared confusion, and own confusions that hold all labels."""
+    def _first(self, expect: ConfusionPass) -> tuple[CommonNoiseParameters, Floats]:
+        """The crowd as the shared confusion, and own ones that hold all labels; the crowd (l, k)."""
+        expected, crowd_lk = first_look(
+            expect,
+            majority_posterior(expect.evidence),
+            lambda crowd_lk: self.prior_strength * crowd_lk[None],
+            self.prior_strength,
+            self.class_pseudo_count,
+        )
         log_prior_k, _ = fit_class_prior(expected.mass_k, self.class_pseudo_count)
         even_lk = even_mistakes(crowd_lk)
         pseudo_lk = self.prior_strength * crowd_lk + self.own_strength * even_lk
         log_own_alk = fit_confusions(expected.counts_alk, pseudo_lk[None]).log_confusion_alk
         share_a = np.full(len(log_own_alk), 0.5)
         log_even_lk = np.log(np.maximum(even_lk, TINY))
-        return CommonNoiseParameters(
+        begun = CommonNoiseParameters(
             log_prior_k, np.log(crowd_lk), log_own_alk, share_a, log_even_lk
         )
+        return begun, crowd_lk
 
     def _maximise(
         self, expected: Expectation, before: CommonNoiseParameters, crowd_lk: Floats

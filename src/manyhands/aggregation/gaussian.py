@@ -36,6 +36,14 @@ class GaussianParameters:
 
 
 @dataclass(frozen=True)
+class ValuePrior:
+    """What is known of the values without their labels: z_i ~ N(mean_i, 1 / precision)."""
+
+    mean_i: Floats
+    precision: float
+
+
+@dataclass(frozen=True)
 class Values:
     """Posterior mean and variance of every item's value, and the log-likelihood."""
 
@@ -88,20 +96,12 @@ class Gaussian(IterativeSettings, Aggregator[GaussianParameters]):
 
     def _fit(self, evidence: Evidence, start: GaussianParameters | None) -> Consensus:
         ann = evidence.annotations
-        summary = summarise(ann)
-        if start is None:
-            start = GaussianParameters(
-                np.zeros(ann.n_annotators),
-                np.full(ann.n_annotators, 1.0 / summary.within),
-                summary.within,
-                summary.centre,
-                summary.between,
-            )
-        start = replace(start, crowd_variance=summary.within)
+        first = average_annotators(ann)
+        start = replace(start or first, crowd_variance=first.crowd_variance)
 
         def step(parameters: GaussianParameters) -> tuple[GaussianParameters, float]:
             values = expect_values(evidence, parameters)
-            objective = values.log_likelihood + self._log_p(parameters)
+            objective = values.log_likelihood + self.log_prior(parameters)
             return self._maximise(evidence, values, parameters), objective
 
         run = run_em(start, step, max_iter=self.max_iter, tol=self.tol * ann.n_annotations)
@@ -114,19 +114,23 @@ class Gaussian(IterativeSettings, Aggregator[GaussianParameters]):
     def _maximise(
         self, evidence: Evidence, values: Values, parameters: GaussianParameters
     ) -> GaussianParameters:
-        ann = evidence.annotations
-        bias_a = parameters.bias_a
+        better = replace(parameters, precision_a=self.precisions(evidence, values, parameters))
+        return replace(better, bias_a=best_biases(evidence, better, self.bias_strength))
+
+    def precisions(
+        self, evidence: Evidence, values: Values, parameters: GaussianParameters
+    ) -> Floats:
+        """The most probable precision of every annotator, given what is believed of the values."""
+        ann, bias_a = evidence.annotations, parameters.bias_a
         square_n = (ann.label - values.mean_i[ann.item] - bias_a[ann.annotator]) ** 2
         square_n += values.variance_i[ann.item]
-        precision_a = (ann.labels_per_annotator + self.prior_strength) / (
+        return (ann.labels_per_annotator + self.prior_strength) / (
             annotator_sums(ann, square_n)
             + self.bias_strength * bias_a**2
             + self.prior_strength * parameters.crowd_variance
         )
-        better = replace(parameters, precision_a=precision_a)
-        return replace(better, bias_a=best_biases(evidence, better, self.bias_strength))
 
-    def _log_p(self, parameters: GaussianParameters) -> float:
+    def log_prior(self, parameters: GaussianParameters) -> float:
         """The log-prior of the parameters, up to a constant."""
         precision_a = parameters.precision_a
         pulls_a = self.bias_strength * parameters.bias_a**2
@@ -151,19 +155,33 @@ class Gaussian(IterativeSettings, Aggregator[GaussianParameters]):
         return {"bias": parameters.bias_a, "noise": parameters.precision_a**-0.5}
 
 
-def expect_values(evidence: Evidence, parameters: GaussianParameters) -> Values:
+def average_annotators(annotations: Annotations) -> GaussianParameters:
+    """Nobody biased, and everybody's noise the variance within items."""
+    summary, n = summarise(annotations), annotations.n_annotators
+    precision_a = np.full(n, 1.0 / summary.within)
+    return GaussianParameters(
+        np.zeros(n), precision_a, summary.within, summary.centre, summary.between
+    )
+
+
+def expect_values(
+    evidence: Evidence, parameters: GaussianParameters, prior: ValuePrior | None = None
+) -> Values:
     """The posterior of every item's value, known truths put in, and the log-likelihood.
 
     log p(y_i) = sum_n log N(y_n - bias_a; m_i, 1 / precision_a) + log(2 pi var z_i) / 2 with m_i
-    the posterior mean; where the truth is known, the sum alone at that truth.
+    the posterior mean; where the truth is known, the sum alone at that truth. A `prior` counts as
+    one more label of every item: log N(m_i; its mean, its variance) stands beside the sum.
     """
     ann = evidence.annotations
     precision_n = parameters.precision_a[ann.annotator]
     clean_n = ann.label - parameters.bias_a[ann.annotator]
-    precision_i = item_sums(ann, precision_n)
+    precision_i, sum_i = item_sums(ann, precision_n), item_sums(ann, precision_n * clean_n)
+    if prior is not None:
+        precision_i, sum_i = precision_i + prior.precision, sum_i + prior.precision * prior.mean_i
     labelled = precision_i > 0
     safe_i = np.where(labelled, precision_i, 1.0)
-    mean_i = np.where(labelled, item_sums(ann, precision_n * clean_n) / safe_i, parameters.centre)
+    mean_i = np.where(labelled, sum_i / safe_i, parameters.centre)
     stranger = parameters.between + parameters.crowd_variance
     variance_i = np.where(labelled, 1.0 / safe_i, stranger)
     is_known = evidence.is_known
@@ -174,10 +192,18 @@ def expect_values(evidence: Evidence, parameters: GaussianParameters) -> Values:
     log_label = 0.5 * (np.log(precision_n / (2 * np.pi)) - precision_n * off_n**2).sum()
     free = labelled & ~is_known
     log_value = 0.5 * np.log(2 * np.pi * variance_i[free]).sum()
+    if prior is not None and prior.precision > 0:
+        square_i = prior.precision * (mean_i - prior.mean_i) ** 2
+        log_value += 0.5 * (np.log(prior.precision / (2 * np.pi)) - square_i).sum()
     return Values(mean_i, variance_i, float(log_label + log_value))
 
 
-def best_biases(evidence: Evidence, parameters: GaussianParameters, strength: float) -> Floats:
+def best_biases(
+    evidence: Evidence,
+    parameters: GaussianParameters,
+    strength: float,
+    prior: ValuePrior | None = None,
+) -> Floats:
     """The biases that maximise the objective for given precisions, by conjugate gradients.
 
     precision_a [(n_a + strength) bias_a - sum_n sum_n' precision bias / precision_i]
@@ -186,7 +212,8 @@ def best_biases(evidence: Evidence, parameters: GaussianParameters, strength: fl
     """
     ann = evidence.annotations
     precision_a, n_a = parameters.precision_a, ann.labels_per_annotator
-    unbiased = expect_values(evidence, replace(parameters, bias_a=np.zeros_like(precision_a)))
+    nobody = replace(parameters, bias_a=np.zeros_like(precision_a))
+    unbiased = expect_values(evidence, nobody, prior)
     share_i = np.where(evidence.is_known, 0.0, unbiased.variance_i)
     right_a = precision_a * annotator_sums(ann, ann.label - unbiased.mean_i[ann.item])
 

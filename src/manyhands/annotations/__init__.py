@@ -1,19 +1,54 @@
 """The currency: who said what about which item."""
 
 from manyhands.annotations.annotations import Annotations
+from manyhands.annotations.decoding import decode_valid
 from manyhands.annotations.duplicates import DUPLICATES, Duplicates
 from manyhands.annotations.labels import KINDS, Kind
 from manyhands.annotations.recoding import in_codes_of
 from manyhands.annotations.rows import Rows
+from manyhands.annotations.sentences import Sentences
+from manyhands.annotations.spans import Span, Spans, find_spans, spans_of_tags, tags_of_spans
+from manyhands.annotations.tags import (
+    STRAY,
+    Stray,
+    TagScheme,
+    allowed_starts,
+    allowed_transitions,
+    is_tag,
+    is_valid_bio,
+    repair_bio,
+)
+from manyhands.annotations.token_labels import TaggedSentences, TokenLabels
+from manyhands.annotations.tokenising import TokenisedTexts, Tokeniser, token_places
 from manyhands.annotations.vocabulary import Vocabulary
 
 __all__ = [
     "DUPLICATES",
     "KINDS",
+    "STRAY",
     "Annotations",
     "Duplicates",
     "Kind",
     "Rows",
+    "Sentences",
+    "Span",
+    "Spans",
+    "Stray",
+    "TagScheme",
+    "TaggedSentences",
+    "TokenLabels",
+    "TokenisedTexts",
+    "Tokeniser",
     "Vocabulary",
+    "allowed_starts",
+    "allowed_transitions",
+    "decode_valid",
+    "find_spans",
     "in_codes_of",
+    "is_tag",
+    "is_valid_bio",
+    "repair_bio",
+    "spans_of_tags",
+    "tags_of_spans",
+    "token_places",
 ]

@@ -39,7 +39,7 @@ def select_method(
     """Choose among training methods, by labels kept aside."""
     settings = training.settings()
     judge = known_judge(settings.pop("judge"))
-    n_models = len(mh.estimators.all_candidates(names, settings))
+    n_models = len(mh.estimators.all_candidates(names, settings, trial.features))
     with counting("training", n_models * runs) as done:
         return mh.estimators.select_on_trial(
             trial, names, judge=judge, runs=runs, seed=seed, settings=settings,

@@ -6,7 +6,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from manyhands.core.arrays import AnyArray
+from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 
 # what numpy raises on a file that is cut short or holds something else
@@ -19,6 +19,17 @@ def read_codes(path: Path) -> AnyArray:
         return np.loadtxt(path, dtype=np.int64, ndmin=1)
     except ValueError as error:
         raise DataError(f"{path}: expected one whole number per line ({error})") from None
+
+
+def read_numbers(path: Path) -> Floats:
+    """One finite number per line."""
+    try:
+        numbers = np.loadtxt(path, dtype=np.float64, ndmin=1)
+    except ValueError as error:
+        raise DataError(f"{path}: expected one number per line ({error})") from None
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
+        raise DataError(f"{path}: expected one finite number per line")
+    return numbers
 
 
 def read_array(path: Path) -> AnyArray:

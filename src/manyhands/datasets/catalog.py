@@ -6,12 +6,22 @@ from manyhands.datasets.corpus import Reader
 from manyhands.datasets.dogs_cats import DOGS_CATS
 from manyhands.datasets.item_set import ItemSet
 from manyhands.datasets.labelme import LABELME
+from manyhands.datasets.moviereviews import MOVIEREVIEWS, MOVIEREVIEWS_WORDS
 from manyhands.datasets.music import MUSIC
+from manyhands.datasets.ner import NER
 from manyhands.datasets.sentiment import SENTIMENT
 
 DATASETS: Registry[Reader] = Registry(
     "dataset",
-    {"cifar10": CIFAR10H, "labelme": LABELME, "music": MUSIC, "sentiment": SENTIMENT},
+    {
+        "cifar10": CIFAR10H,
+        "labelme": LABELME,
+        "moviereviews": MOVIEREVIEWS,
+        "moviereviews-words": MOVIEREVIEWS_WORDS,
+        "music": MUSIC,
+        "ner": NER,
+        "sentiment": SENTIMENT,
+    },
 )
 
 ITEM_SETS: Registry[ItemSet] = Registry(

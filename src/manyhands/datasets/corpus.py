@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Sentences
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.datasets.files import missing_files, require_files
@@ -17,37 +18,42 @@ class Split:
     `shares` (i, k) tells how other people labelled them, where that is known.
     """
 
-    features: AnyArray
+    features: Any
     truth: AnyArray
     shares: Floats | None = None
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Row i of `features` and `truth` belongs to item i of `annotations`; truth is for scores."""
+    """Row i of `features` and `truth` belongs to item i of `annotations`; truth is for scores.
+
+    Features are an array with a row per item (texts are an array of strings), a sparse matrix, or
+    `Sentences`, whose tokens are the items. `notes` tell what is unusual about the labels.
+    """
 
     name: str
-    features: AnyArray
+    features: Any
     annotations: Annotations
     truth: AnyArray
     test: Split
     valid: Split | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        parts = {"features": self.features, "truth": self.truth}
-        for what, part in parts.items():
-            if len(part) != self.annotations.n_items:
+        parts = {"features": n_rows(self.features), "truth": len(self.truth)}
+        for what, n_found in parts.items():
+            if n_found != self.annotations.n_items:
                 raise DataError(
-                    f"{self.name}: {len(part)} rows of {what} for {self.annotations.n_items} items"
+                    f"{self.name}: {n_found} rows of {what} for {self.annotations.n_items} items"
                 )
         for name, split in (("test", self.test), ("valid", self.valid)):
             if split is not None:
                 self._check_split(name, split)
 
     def _check_split(self, name: str, split: Split) -> None:
-        if len(split.features) != len(split.truth):
+        if n_rows(split.features) != len(split.truth):
             raise DataError(
-                f"{self.name}: {len(split.features)} rows of {name} features for "
+                f"{self.name}: {n_rows(split.features)} rows of {name} features for "
                 f"{len(split.truth)} truths"
             )
         expected = (len(split.truth), self.annotations.n_classes)
@@ -56,6 +62,13 @@ class Corpus:
                 f"{self.name}: {name} shares of shape {split.shares.shape} for "
                 f"{expected[0]} truths and {expected[1]} classes"
             )
+
+
+def n_rows(features: Any) -> int:
+    """How many items features belong to: tokens of sentences, rows of anything else."""
+    if isinstance(features, Sentences):
+        return features.n_tokens
+    return int(features.shape[0])
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,15 @@ from manyhands.estimators.comparison import (
     scores_of,
 )
 from manyhands.estimators.files import load
+from manyhands.estimators.regressor import CrowdRegressor
 from manyhands.estimators.selection import Selection, all_candidates, select, select_on_trial
+from manyhands.estimators.tagger import CrowdTagger
 from manyhands.estimators.trials import trial_of_corpus, trial_of_files
 
 __all__ = [
     "CrowdClassifier",
+    "CrowdRegressor",
+    "CrowdTagger",
     "Selection",
     "Trial",
     "all_candidates",

@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations, Vocabulary
+from manyhands.annotations import Annotations, Kind, Vocabulary
 from manyhands.annotations.vocabulary import short_list
-from manyhands.core.arrays import AnyArray, read_only
+from manyhands.core.arrays import AnyArray, Floats, read_only
 from manyhands.core.errors import DataError
 
 
-def require_annotations(labels: Any) -> Annotations:
-    """Class labels of a crowd, or an error that says how to make them."""
+def require_annotations(labels: Any, kind: Kind = "classes") -> Annotations:
+    """Labels of a crowd, of this kind, or an error that says how to make them."""
     if not isinstance(labels, Annotations):
         raise DataError(
             f"y must be Annotations; got {type(labels).__name__}: make them with "
             "mh.read_annotations, Annotations.from_frame or Annotations.from_dense"
         )
-    return labels.as_kind("classes")
+    return labels.as_kind(kind)
 
 
 def aligned(annotations: Annotations, n_rows: int, items: Iterable[Any] | None) -> Annotations:
@@ -59,7 +59,7 @@ def require_learnable(annotations: Annotations) -> None:
     """Refuse labels from which nothing can be learnt."""
     if annotations.n_annotations == 0:
         raise DataError("there is not a single label; nothing can be learnt")
-    if annotations.n_classes < 2:
+    if annotations.kind == "classes" and annotations.n_classes < 2:
         raise DataError(
             f"every label says {annotations.classes[0]!r}: with a single class there is nothing to "
             "tell apart; name the others with classes="
@@ -83,3 +83,28 @@ def truth_codes(truth: Any, annotations: Annotations) -> AnyArray | None:
         if place >= 0:
             codes[place] = vocabulary.code(name)
     return codes
+
+
+def truth_numbers(truth: Any, annotations: Annotations) -> Floats | None:
+    """The number of every item's truth, NaN where it is not given."""
+    if truth is None:
+        return None
+    if not isinstance(truth, Mapping):
+        given = list(truth)
+        if len(given) != annotations.n_items:
+            raise DataError(f"{len(given)} truths for {annotations.n_items} items")
+        return _numbers(given)
+    values = np.full(annotations.n_items, np.nan)
+    row, given_i = annotations.item_vocabulary.codes(truth), _numbers(list(truth.values()))
+    values[row[row >= 0]] = given_i[row >= 0]
+    return values
+
+
+def _numbers(given: list[Any]) -> Floats:
+    try:
+        values = np.array([float(value) for value in given], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("truths must be numbers, as the labels are") from None
+    if np.isinf(values).any():
+        raise DataError("truths must be finite numbers")
+    return values

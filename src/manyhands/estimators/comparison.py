@@ -13,6 +13,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.settings import require
 from manyhands.estimators.classifier import CrowdClassifier
+from manyhands.estimators.features import are_counts
 from manyhands.evaluation import accuracy, log_loss, summarise_runs
 from manyhands.training import METHODS, EndToEnd, Method
 
@@ -81,9 +82,16 @@ def n_runs(trial: Trial, methods: Sequence[str] | None, runs: int) -> int:
     return len(methods or _fitting(trial)) * runs
 
 
+def methods_for(features: Any) -> list[str]:
+    """The methods for classes that these features suit: topic models only where they are counts."""
+    counts = are_counts(features)
+    classes = {name: each for name, each in METHODS.items() if "classes" in each.kinds}
+    return [name for name, method in classes.items() if counts or not method.takes_counts]
+
+
 def _fitting(trial: Trial) -> list[str]:
     whole = trial.truth is not None and bool((trial.truth >= 0).all())
-    return [name for name, method in METHODS.items() if whole or not method.needs_truth]
+    return [name for name in methods_for(trial.features) if whole or not METHODS[name].needs_truth]
 
 
 def _run(

@@ -35,6 +35,19 @@ def as_inputs(features: Any, *, keep_codes: bool = False) -> Inputs:
     return TensorInputs(torch.from_numpy(_checked_array(features, names)))
 
 
+def are_counts(features: Any) -> bool:
+    """Whether features are whole numbers, 0 or more, in an array or a sparse matrix.
+
+    >>> are_counts(np.array([[0, 2], [1, 0]])), are_counts(np.array([[0.5, 2.0]]))
+    (True, False)
+    """
+    stored: Any = features
+    features = stored.tocoo().data if sparse.issparse(features) else features
+    if not isinstance(features, np.ndarray) or features.dtype.kind not in "iuf":
+        return False
+    return bool((features >= 0).all() and (features == np.floor(features)).all())
+
+
 def require_like(
     shape: tuple[int, ...],
     names: AnyArray | None,

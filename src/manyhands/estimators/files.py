@@ -13,18 +13,56 @@ import manyhands
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, first_line
+from manyhands.estimators.base import CrowdEstimator
+from manyhands.estimators.chain_reader import ChainReader
 from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.estimators.new_network import Network, new_network
+from manyhands.estimators.regressor import CrowdRegressor
 from manyhands.estimators.scaling import Scaling
-from manyhands.networks import DoctorNet, default_network
-from manyhands.noise import NOISE
-from manyhands.training import METHODS, EndToEnd, TrainingSettings, read_bundle, under, write_bundle
+from manyhands.estimators.sight import Reader
+from manyhands.estimators.tagger import CrowdTagger
+from manyhands.estimators.unit import Unit
+from manyhands.estimators.words import WordReader, default_of
+from manyhands.io import WordVectors
+from manyhands.networks import (
+    DoctorNet,
+    KernelClassifier,
+    NumberDoctorNet,
+    WordTable,
+    default_network,
+)
+from manyhands.noise import NOISE, NumberLayer
+from manyhands.training import (
+    METHODS,
+    ChainNetwork,
+    EndToEnd,
+    NumberCrowdLayer,
+    TopicClassifier,
+    TopicRegressor,
+    TrainingSettings,
+    WordFeatures,
+    read_bundle,
+    under,
+    write_bundle,
+)
 
 NAME = "model"
+OWN = ("scale", "fixed_words", "most_words", "valid")  # settings that are not those of training
+Fitted = CrowdClassifier | CrowdRegressor | CrowdTagger
+ESTIMATORS = {each.__name__: each for each in (CrowdClassifier, CrowdRegressor, CrowdTagger)}
+# of the network asked for
+MADE_OF_ANOTHER = (
+    DoctorNet,
+    KernelClassifier,
+    NumberDoctorNet,
+    TopicClassifier,
+    TopicRegressor,
+    ChainNetwork,
+)
 
 
-def save_classifier(model: CrowdClassifier, folder: str | Path) -> None:
-    """Write a fitted classifier; an older model in the folder stays until the new one is whole."""
+def save_model(model: CrowdEstimator, folder: str | Path) -> None:
+    """Write a fitted model; an older model in the folder stays until the new one is whole."""
     tensors = {f"network.{key}": each for key, each in model.network_.state_dict().items()}
     tensors |= {f"noise.{key}": each for key, each in model.noise_.state_dict().items()}
     for name, column in model.annotator_columns_.items():
@@ -32,15 +70,17 @@ def save_classifier(model: CrowdClassifier, folder: str | Path) -> None:
             tensors[f"annotators.{name}"] = torch.from_numpy(np.ascontiguousarray(column))
     if model.scaling_ is not None:
         tensors |= {"scaling.shift": model.scaling_.shift, "scaling.factor": model.scaling_.factor}
+    if isinstance(model.words_, WordReader):
+        tensors["words.vectors"] = torch.from_numpy(model.words_.table.vectors)
     noise, given = model.noise_made_
     tensors |= {f"setting.{key}": each for key, each in given.items() if isinstance(each, Tensor)}
     crowd: Annotations = model.crowd_
     header = {
-        "estimator": "CrowdClassifier",
+        "estimator": type(model).__name__,
         "manyhands": manyhands.__version__,
         "method": model.method if isinstance(model.method, str) else repr(model.method),
         "start": model.start,
-        "scale": model.scale,
+        "own": {name: getattr(model, name) for name in OWN if name in model._get_param_names()},
         "network": _network_name(model),
         **_network_made(model.network_),
         "shape": list(model.shape_),
@@ -53,21 +93,23 @@ def save_classifier(model: CrowdClassifier, folder: str | Path) -> None:
         "search": [_untimed(entry) for entry in model.search_history_],
         "history": [_untimed(entry) for entry in model.history_],
         "classes": crowd.classes.tolist(),
+        "unit": asdict(model.unit_) if isinstance(model, CrowdRegressor) else None,
         "annotators": crowd.annotators.tolist(),
         "annotator_columns": list(model.annotator_columns_),
         "features": _listed(getattr(model, "feature_names_in_", None)),
+        "words": _words_told(model),
     }
     write_bundle(folder, NAME, {key: each.cpu() for key, each in tensors.items()}, header)
 
 
-def load(folder: str | Path, *, network: Network | None = None) -> CrowdClassifier:
+def load(folder: str | Path, *, network: Network | None = None) -> Fitted:
     """A model that was saved to a folder.
 
     A network of your own is not in the files, only its weights: give it, or what makes it, as
     `network`. It is copied.
     """
     tensors, header = read_bundle(folder, NAME)
-    if header.get("estimator") != "CrowdClassifier":
+    if header.get("estimator") not in ESTIMATORS:
         raise DataError(f"{folder}: holds {header.get('estimator')!r}, not a model")
     try:
         with torch.random.fork_rng(devices=[]):  # a new network draws weights
@@ -79,36 +121,47 @@ def load(folder: str | Path, *, network: Network | None = None) -> CrowdClassifi
 
 def _restored(
     tensors: Mapping[str, Tensor], header: Mapping[str, Any], network: Network | None
-) -> CrowdClassifier:
+) -> Fitted:
     shape, classes = tuple(header["shape"]), header["classes"]
+    words = _words_again(header["words"], under("words.", tensors))
+    seen = (words.table.dimension,) if isinstance(words, WordReader) else shape
+    make = ESTIMATORS[header["estimator"]]
     training = header["training"]
     given = {**header["noise_settings"], **under("setting.", tensors)}
     wanted = _network(header) if network is None else network
-    model = CrowdClassifier(
+    model: Any = make(
         wanted,
         header["method"],
         noise=given if given and _takes_noise(header["method"]) else None,
         start=header["start"],
-        scale=header["scale"],
-        **training,
+        **header["own"],
+        **_vectors_again(header["words"], words),
+        **{name: value for name, value in training.items() if name in make._get_param_names()},
     )
-    model.network_ = _network_again(new_network(wanted, shape, len(classes)), header)
+    model.network_ = _network_again(new_network(wanted, shape, len(classes) or 1), header)
     model.network_.load_state_dict(under("network.", tensors))
     model.network_.eval()
     model.noise_made_ = (header["noise"], given)
-    model.noise_ = NOISE[header["noise"]](
-        len(header["annotators"]), len(classes), n_features=int(np.prod(shape)), **given
-    )
+    n_annotators, of_numbers = len(header["annotators"]), make is CrowdRegressor
+    if of_numbers:
+        model.noise_ = NumberLayer(n_annotators, kind=header["noise"], **given)
+        model.unit_ = Unit(**header["unit"])
+    else:
+        model.noise_ = NOISE[header["noise"]](
+            n_annotators, len(classes), n_features=int(np.prod(seen)), **given
+        )
     model.noise_.load_state_dict(under("noise.", tensors))
     model.crowd_ = Annotations.from_arrays(
-        [], [], [], kind="classes", annotators=header["annotators"], classes=classes
+        [], [], [], kind=make.kind, annotators=header["annotators"], classes=classes or None
     )
-    model.classes_ = model.crowd_.classes
+    if not of_numbers:
+        model.classes_ = model.crowd_.classes
     model.settings_, model.shape_ = TrainingSettings(**training), shape
     model.epoch_, model.history_ = header["epoch"], header["history"]
     model.search_history_ = header["search"]
     scaling = under("scaling.", tensors)
     model.scaling_ = Scaling(scaling["shift"], scaling["factor"]) if scaling else None
+    model.words_ = words
     model.n_features_in_ = int(np.prod(shape))
     if header["features"] is not None:
         model.feature_names_in_ = np.array(header["features"], dtype=object)
@@ -117,12 +170,41 @@ def _restored(
         if name != "annotator":
             columns[name] = tensors[f"annotators.{name}"].numpy()
     model.annotator_columns_ = columns
-    return model
+    restored: Fitted = model
+    return restored
+
+
+def _words_told(model: CrowdEstimator) -> dict[str, Any] | None:
+    words = model.words_
+    if words is None:
+        return None
+    if isinstance(words, ChainReader):
+        return {"features": list(words.features.names)}
+    told = {"tokens": words.tokens, "fixed": words.fixed, "most_words": words.most_words}
+    given = model.word_vectors is not None
+    return {"words": list(words.table.words), "vectors given": given, **told}
+
+
+def _vectors_again(told: Mapping[str, Any] | None, words: Reader | None) -> dict[str, Any]:
+    """The vectors that words started from, where some were given: a new fit starts there too."""
+    if told is None or not isinstance(words, WordReader) or not told["vectors given"]:
+        return {}
+    table = words.table
+    return {"word_vectors": WordVectors(np.array(table.words, dtype=object), table.vectors[2:])}
+
+
+def _words_again(told: Mapping[str, Any] | None, tensors: Mapping[str, Tensor]) -> Reader | None:
+    if told is None:
+        return None
+    if "features" in told:
+        return ChainReader(WordFeatures(tuple(told["features"])))
+    table = WordTable(tuple(told["words"]), tensors["vectors"].numpy())
+    return WordReader(table, told["tokens"], told["fixed"], told["most_words"])
 
 
 def _takes_noise(method: str) -> bool:
     """Whether the settings of the noise model were the caller's; others make their own."""
-    return method not in METHODS or isinstance(METHODS[method], EndToEnd)
+    return method not in METHODS or isinstance(METHODS[method], EndToEnd | NumberCrowdLayer)
 
 
 def _network(header: Mapping[str, Any]) -> str:
@@ -134,24 +216,29 @@ def _network(header: Mapping[str, Any]) -> str:
     return str(header["network"])
 
 
-def _network_name(model: CrowdClassifier) -> str | None:
+def _network_name(model: CrowdEstimator) -> str | None:
     if model.network is None:
-        return model._method().only_network or default_network(model.shape_)
+        only = model._method().only_network
+        return only or default_of(model.words_) or default_network(model.shape_)
     return model.network if isinstance(model.network, str) else None
 
 
 def _network_made(network: nn.Module) -> dict[str, Any]:
-    """The class of the network asked for, and the heads that it was given."""
-    if isinstance(network, DoctorNet):
-        return {"network_class": network.asked_for, "heads": network.settings}
-    return {"network_class": type(network).__name__, "heads": None}
+    """The class of the network asked for, and what the method made of it."""
+    if isinstance(network, MADE_OF_ANOTHER):
+        made = {"class": type(network).__name__, "settings": network.settings}
+        return {"network_class": network.asked_for, "network_made": made}
+    return {"network_class": type(network).__name__, "network_made": None}
 
 
 def _network_again(asked_for: nn.Module, header: Mapping[str, Any]) -> nn.Module:
-    heads = header.get("heads")
-    if heads is None:
+    made = header["network_made"]
+    if made is None:
         return asked_for
-    return DoctorNet(asked_for, len(header["annotators"]), len(header["classes"]), **heads)
+    sizes = len(header["annotators"]), len(header["classes"])
+    make: Any = {each.__name__: each for each in MADE_OF_ANOTHER}[made["class"]]
+    again: nn.Module = make(asked_for, *sizes, **made["settings"])
+    return again
 
 
 def _untimed(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from manyhands.training import (
     Crowd,
     Inputs,
     Job,
-    Learner,
     Method,
     Outcome,
     Problem,
     Solved,
+    Trainee,
     TrainingSettings,
     epoch_scores,
     fitting_threads,
@@ -31,7 +31,7 @@ SEARCH = "search"  # folder of the run that finds the epoch
 
 
 class Fitting:
-    """A classifier's settings, its data, and the training they ask for."""
+    """An estimator's settings, its data, and the training they ask for."""
 
     def __init__(
         self,
@@ -40,13 +40,13 @@ class Fitting:
         inputs: Inputs,
         settings: TrainingSettings,
         resume: bool,
-        watch: Callable[[Learner], Mapping[str, Any]] | None = None,
+        watch: Callable[[Trainee], Mapping[str, Any]] | None = None,
     ) -> None:
         self.model, self.method, self.inputs = model, method, inputs
         self.settings, self.resume, self.watch = settings, resume, watch
         self._warned = False
 
-    def run(self, problem: Problem) -> tuple[Learner, Outcome]:
+    def run(self, problem: Problem) -> tuple[Trainee, Outcome]:
         """Train on the labels of a problem.
 
         With labels held out the best epoch is found without them. With `refit` as well, training
@@ -62,7 +62,7 @@ class Fitting:
         learner, outcome = self._train(problem, folder=folder, stop_after=found.epoch)
         return learner, replace(outcome, search=found.history)
 
-    def _train(self, problem: Problem, **how: Any) -> tuple[Learner, Outcome]:
+    def _train(self, problem: Problem, **how: Any) -> tuple[Trainee, Outcome]:
         learner = self._learner(problem)
         if isinstance(self.method, Solved):
             outcome = self.method.solution(learner, self.inputs, problem, self.settings)
@@ -86,17 +86,20 @@ class Fitting:
         )
         return learner, outcome
 
-    def _learner(self, problem: Problem) -> Learner:
+    def _learner(self, problem: Problem) -> Trainee:
         """A new learner; the same seed makes the same one."""
         inputs, settings, n_classes = self.inputs, self.settings, problem.annotations.n_classes
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed_for(settings.seed, "start of the weights"))
-            wanted = self.method.only_network or self.model.network
-            network = new_network(wanted, inputs.shape, n_classes).cpu()
+            wanted = self.method.only_network or self.model.network or inputs.default_network
+            n_outputs = n_classes or 1  # of numbers there is one
+            network = new_network(wanted, inputs.shape, n_outputs).cpu()
+            inputs.prepare(network)
             network = self.method.network(network, problem.annotations.n_annotators, n_classes)
-            some = inputs.to(torch.device("cpu")).rows(torch.arange(min(len(inputs), 8)))
+            some = torch.arange(min(len(inputs), 8))
+            rows = inputs.to(torch.device("cpu")).rows(some)
             with fitting_threads(network, inputs.shape, len(some), settings):
-                require_logits(network, some, n_classes, warn=not self._warned)
+                require_logits(network, rows, n_outputs, len(some), warn=not self._warned)
                 self._warned = True
                 learner = self.method.learner(network, problem, settings)
             learner.noise.seen_logits = True  # they were just looked at, whatever the method

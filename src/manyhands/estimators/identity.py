@@ -8,10 +8,11 @@ import numpy as np
 
 from manyhands.training import (
     Inputs,
-    Learner,
     Problem,
     SparseInputs,
     TensorInputs,
+    TextInputs,
+    Trainee,
     TrainingSettings,
 )
 
@@ -21,7 +22,7 @@ _WHEREVER = ("device", "devices", "threads")  # a run may move to another machin
 
 def identity_of(
     estimator: Any,
-    learner: Learner,
+    learner: Trainee,
     inputs: Inputs,
     problem: Problem,
     settings: TrainingSettings,
@@ -53,6 +54,8 @@ def _sampled(inputs: Inputs) -> list[Any]:
     if isinstance(inputs, SparseInputs):
         some = inputs.matrix[::every]
         return [some.data, some.indices, some.indptr]
+    if isinstance(inputs, TextInputs):
+        return [inputs.code.cpu().numpy(), inputs.offsets, inputs.vectors.cpu().numpy()]
     return []
 
 

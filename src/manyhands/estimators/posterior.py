@@ -98,25 +98,26 @@ class NetworkPosterior(ClassAggregator[Floats]):
 
     def predict(self, consensus: Consensus, annotations: Annotations) -> Consensus:
         """Refused: the network must see the items."""
-        raise _needs_features()
+        raise needs_features()
 
     def update(
         self, consensus: Consensus, more: Annotations, known: Mapping[Any, Any] | None
     ) -> Consensus:
         """Refused: the network must see the items."""
-        raise _needs_features()
+        raise needs_features()
 
     def _fit(self, evidence: Evidence, start: Floats | None) -> Consensus:
-        raise _needs_features()
+        raise needs_features()
 
     def _beliefs(self, evidence: Evidence, parameters: Floats) -> dict[str, Any]:
-        raise _needs_features()
+        raise needs_features()
 
     def _with_strangers(self, parameters: Floats, n_new: int) -> Floats:
-        raise _needs_features()
+        raise needs_features()
 
 
-def _needs_features() -> DataError:
+def needs_features() -> DataError:
+    """Why a consensus that rests on a network cannot go on without the items."""
     return DataError(
         "this consensus rests on a network, which must see the items: call infer(X, annotations)"
     )

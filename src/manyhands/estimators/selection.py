@@ -16,7 +16,7 @@ from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import require
 from manyhands.estimators.alignment import aligned, require_annotations
 from manyhands.estimators.classifier import CrowdClassifier
-from manyhands.estimators.comparison import Trial, scores_of, settings_for
+from manyhands.estimators.comparison import Trial, methods_for, scores_of, settings_for
 from manyhands.estimators.features import as_inputs
 from manyhands.estimators.new_network import takes_codes
 from manyhands.evaluation import JUDGES, RANKS, HeldLabels
@@ -69,7 +69,7 @@ def select(
     JUDGES[judge]  # says which names it knows
     require(0 < hold_out < 1, "hold_out", "above 0 and below 1", hold_out)
     require(runs >= 1, "runs", ">= 1", runs)
-    models = all_candidates(candidates, settings)
+    models = all_candidates(candidates, settings, X)
     first = next(iter(models.values()))
     inputs = as_inputs(X, keep_codes=takes_codes(first.network))
     ann = aligned(require_annotations(annotations), len(inputs), None)
@@ -109,11 +109,17 @@ def select_on_trial(trial: Trial, methods: Sequence[str] | None = None, **how: A
 
 
 def all_candidates(
-    candidates: Candidates | None, settings: Mapping[str, Any] | None = None
+    candidates: Candidates | None,
+    settings: Mapping[str, Any] | None = None,
+    features: Any = None,
 ) -> dict[str, CrowdClassifier]:
-    """The classifiers that are compared, by name, `two-stage-majority` among them."""
+    """The classifiers that are compared, by name, `two-stage-majority` among them.
+
+    None is every method that these features suit and that needs no truth.
+    """
     if candidates is None:
-        candidates = [name for name, method in METHODS.items() if not method.needs_truth]
+        suited = methods_for(features)
+        candidates = [name for name in suited if not METHODS[name].needs_truth]
     require(len(candidates) > 0, "candidates", "at least one", candidates)
     if isinstance(candidates, Mapping):
         models = dict(candidates)

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from manyhands.core.arrays import AnyArray, Floats
+from manyhands.estimators.chain_reader import ChainReader
 from manyhands.estimators.features import as_inputs, feature_names, require_like
 from manyhands.estimators.scaling import Scaling
-from manyhands.training import Inputs, Learner, TrainingSettings, fitting_threads
+from manyhands.estimators.words import WordReader
+from manyhands.training import Inputs, Trainee, TrainingSettings, fitting_threads
 
+Reader = WordReader | ChainReader
 Predict = Callable[[Any], Floats]
 Watch = Callable[[Predict], Mapping[str, float]]
 
@@ -22,31 +25,43 @@ _AT_ONCE = 1024  # items predicted at a time
 
 @dataclass(frozen=True)
 class Sight:
-    """Shape, names and scaling of the features that a network was, or is being, trained on."""
+    """Shape, names and scaling of the features that a network was, or is being, trained on.
+
+    `words` reads texts, if that is what they are.
+    """
 
     shape: tuple[int, ...]
     names: AnyArray | None
     scaling: Scaling | None
     keep_codes: bool
+    words: Reader | None = None
 
     def inputs(self, features: Any) -> Inputs:
         """Features as the network sees them; refused where they are of another kind."""
+        if self.words is not None:
+            return self.words(features)
         inputs = as_inputs(features, keep_codes=self.keep_codes)
         require_like(inputs.shape, feature_names(features), self.shape, self.names)
         return inputs if self.scaling is None else self.scaling.apply(inputs)
 
-    def probabilities(
+    def outputs(
         self, features: Any, network: nn.Module, device: torch.device, settings: TrainingSettings
-    ) -> Floats:
-        """Class probabilities of every row."""
-        inputs = self.inputs(features).to(device)
+    ) -> Tensor:
+        """What the network gives for every row, in double precision."""
+        return self.seen(self.inputs(features), network, device, settings)
+
+    def seen(
+        self, inputs: Inputs, network: nn.Module, device: torch.device, settings: TrainingSettings
+    ) -> Tensor:
+        """What the network gives for inputs that are as it sees them, in double precision."""
+        inputs = inputs.to(device)
         network.eval()
         with torch.no_grad(), self.threads(network, settings):
             parts = [
-                network(inputs.rows(index)).double().softmax(dim=-1).cpu()
+                network(inputs.rows(index)).double().cpu()
                 for index in torch.split(torch.arange(len(inputs), device=device), _AT_ONCE)
             ]
-        return np.asarray(torch.cat(parts).numpy(), dtype=np.float64)
+        return torch.cat(parts)
 
     def threads(
         self, network: nn.Module, settings: TrainingSettings
@@ -55,16 +70,21 @@ class Sight:
         return fitting_threads(network, self.shape, _AT_ONCE, settings)
 
     def watching(
-        self, watch: Watch, settings: TrainingSettings
-    ) -> Callable[[Learner], Mapping[str, float]]:
+        self, watch: Watch, settings: TrainingSettings, read: Callable[[Tensor], Floats]
+    ) -> Callable[[Trainee], Mapping[str, float]]:
         """What the training loop calls after an epoch to let somebody look at the model."""
 
-        def look(learner: Learner) -> Mapping[str, float]:
+        def look(learner: Trainee) -> Mapping[str, float]:
             device = next(learner.noise.parameters()).device  # a network may have none
 
-            def predict_proba(features: Any) -> Floats:
-                return self.probabilities(features, learner.network, device, settings)
+            def predict(features: Any) -> Floats:
+                return read(self.outputs(features, learner.network, device, settings))
 
-            return watch(predict_proba)
+            return watch(predict)
 
         return look
+
+
+def probabilities(logits: Tensor) -> Floats:
+    """Class probabilities of every row of logits."""
+    return np.asarray(logits.softmax(dim=-1).numpy(), dtype=np.float64)

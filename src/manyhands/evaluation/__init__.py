@@ -18,6 +18,13 @@ from manyhands.evaluation.crowd_risks import (
     crowd_scores,
     rank_average,
 )
+from manyhands.evaluation.entities import (
+    EntityCounts,
+    EntityScores,
+    score_entities,
+    score_entity_lists,
+)
+from manyhands.evaluation.numbers import correlation, number_scores, r2
 from manyhands.evaluation.paired import Difference, paired_difference
 from manyhands.evaluation.runs import RunSummary, summarise_runs
 from manyhands.evaluation.scorecard import (
@@ -44,6 +51,8 @@ __all__ = [
     "RANKS",
     "ClassScorecard",
     "Difference",
+    "EntityCounts",
+    "EntityScores",
     "HeldLabels",
     "NumberScorecard",
     "Reliability",
@@ -52,6 +61,7 @@ __all__ = [
     "accuracy_interval",
     "brier",
     "confusion_entropy",
+    "correlation",
     "crowd_scores",
     "f1",
     "fit_temperature",
@@ -62,11 +72,15 @@ __all__ = [
     "label_counts",
     "log_loss",
     "mean_absolute_error",
+    "number_scores",
     "paired_difference",
+    "r2",
     "rank_average",
     "reliability",
     "root_mean_squared_error",
     "score_classes",
+    "score_entities",
+    "score_entity_lists",
     "score_numbers",
     "shares_of_counts",
     "soft_cross_entropy",

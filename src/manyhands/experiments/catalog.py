@@ -2,6 +2,7 @@
 
 from manyhands.core.registry import Registry
 from manyhands.experiments.curves import CurveExperiment
+from manyhands.experiments.every_method import EveryMethod
 from manyhands.experiments.experiment import Experiment
 from manyhands.experiments.figures import FIGURES
 from manyhands.experiments.published import published_curves, published_tables
@@ -13,6 +14,7 @@ _ALL: list[Experiment] = [
     CurveExperiment(published_curves("p3-figure-6.json")),
     *FIGURES,
     RuleExperiment(),
+    EveryMethod(),
 ]
 
 EXPERIMENTS: Registry[Experiment] = Registry(

@@ -57,7 +57,7 @@ def _cell(row: Row, column: Column, not_here: str, seed: int, runs: int) -> Cell
     reason = _why_not(row, column) or not_here
     if reason:
         return Cell(row, column, missing=reason)
-    source, settings = source_of(column), _settings(row.options, column)
+    source, settings = source_of(column, row.features), _settings(row.options, column)
     tasks = tuple(MethodTask(source, str(row.method), seed + run, settings) for run in range(runs))
     return Cell(row, column, _score(row, column), tasks)
 

@@ -142,10 +142,15 @@ def scores_in(records: Sequence[Mapping[str, Any]], cell: Cell) -> list[float]:
 def selection_of(cell: Cell) -> str:
     """How the epoch of a cell's runs was chosen."""
     training = cell.tasks[0].settings.get("training", {}) if cell.tasks else {}
-    method = METHODS[str(cell.row.method)]
-    if isinstance(method, Solved):
+    return how_chosen(str(cell.row.method), training.get("hold_out"))
+
+
+def how_chosen(method: str, hold_out: float | None = None) -> str:
+    """How a method chooses its epoch, in words; `hold_out` where it is not the default."""
+    way = METHODS[method]
+    if isinstance(way, Solved):
         return CONVERGED
-    share = training.get("hold_out", method.defaults.get("hold_out", 0.0))
+    share = way.defaults.get("hold_out", 0.0) if hold_out is None else hold_out
     return SEARCHED if share else LAST
 
 

@@ -9,14 +9,14 @@ from manyhands.networks import NETWORKS
 _STAND_INS = {"labelme-ic": ("labelme", "labelled"), "cifar10-ic": ("cifar10", "test")}
 
 
-def source_of(column: Column) -> Source:
-    """The crowd of a column; simulated/... stands for a scenario."""
+def source_of(column: Column, features: str | None = None) -> Source:
+    """The crowd of a column, with a set of features; simulated/... stands for a scenario."""
     if column.scenario:
         return ScenarioSource(column.scenario, column.settings, column.items)
     if column.dataset in _STAND_INS:
         dataset, tested_on = _STAND_INS[column.dataset]
         return CorpusSource(dataset, tested_on=tested_on)
-    return CorpusSource(column.dataset, tested_on=column.tested_on, who=column.who)
+    return CorpusSource(column.dataset, features, tested_on=column.tested_on, who=column.who)
 
 
 def why_not_here(column: Column, request: Request) -> str:

@@ -45,7 +45,7 @@ class Row:
     """A published method: its name in the paper, ours, its options, and its values by column.
 
     `ours` marks a row that the paper does not have, added for comparison; `only` names the data it
-    is for, where not all.
+    is for, where not all, and `features` the set of features it needs, if not the usual one.
     """
 
     published: str
@@ -54,6 +54,7 @@ class Row:
     options: Mapping[str, Any]
     ours: bool = False
     only: tuple[str, ...] = ()
+    features: str | None = None
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,8 @@ def _row(content: Mapping[str, Any], ours: bool = False) -> Row:
     }
     options = content.get("options") or {}
     only = tuple(content.get("only", ()))
-    return Row(content["published"], content["method"], values, options, ours, only)
+    features = content.get("features")
+    return Row(content["published"], content["method"], values, options, ours, only, features)
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,25 @@
 from manyhands.networks.catalog import NETWORKS, NetworkMaker, default_network
 from manyhands.networks.cnn import SmallCNN
 from manyhands.networks.doctors import DoctorNet
+from manyhands.networks.kernel import KernelClassifier
 from manyhands.networks.logistic import LogisticRegression
 from manyhands.networks.mlp import MLP
+from manyhands.networks.number_doctors import NumberDoctorNet
+from manyhands.networks.tagger import Tagger
+from manyhands.networks.text_cnn import TextCNN
+from manyhands.networks.word_table import WordTable
 
 __all__ = [
     "MLP",
     "NETWORKS",
     "DoctorNet",
+    "KernelClassifier",
     "LogisticRegression",
     "NetworkMaker",
+    "NumberDoctorNet",
     "SmallCNN",
+    "Tagger",
+    "TextCNN",
+    "WordTable",
     "default_network",
 ]

@@ -10,6 +10,8 @@ from manyhands.core.registry import Registry
 from manyhands.networks.cnn import SmallCNN
 from manyhands.networks.logistic import LogisticRegression
 from manyhands.networks.mlp import MLP
+from manyhands.networks.tagger import Tagger
+from manyhands.networks.text_cnn import TextCNN
 
 
 class NetworkMaker(Protocol):
@@ -36,9 +38,34 @@ def _cnn(shape: tuple[int, ...], n_classes: int) -> nn.Module:
     return SmallCNN((shape[0], shape[1], shape[2]), n_classes)
 
 
+def _text_cnn(shape: tuple[int, ...], n_classes: int) -> nn.Module:
+    return TextCNN(*_table(shape), n_classes)
+
+
+def _tagger(shape: tuple[int, ...], n_classes: int) -> nn.Module:
+    return Tagger(*_table(shape), n_classes)
+
+
+def _table(shape: tuple[int, ...]) -> tuple[int, int]:
+    if len(shape) != 2:
+        raise DataError(
+            "this network reads words, and is made for the shape (words, numbers of a vector) of "
+            f"their table; got {tuple(shape)}: give texts, or use mlp"
+        )
+    return shape[0], shape[1]
+
+
 NETWORKS: Registry[NetworkMaker] = Registry(
-    "network", {"mlp": _mlp, "logistic": _logistic, "cnn": _cnn}
+    "network",
+    {
+        "mlp": _mlp,
+        "logistic": _logistic,
+        "cnn": _cnn,
+        "text-cnn": _text_cnn,
+        "tagger": _tagger,
+    },
 )
+WORD_NETWORKS = ("text-cnn", "tagger")
 
 
 def default_network(shape: tuple[int, ...]) -> str:

@@ -152,9 +152,9 @@ def _cut(network: nn.Module, n_classes: int, tap: _Tap) -> tuple[nn.Module, nn.L
     ]
     if not found:
         raise SettingError(
-            f"network must end in an nn.Linear of known size with {n_classes} outputs, one per "
-            "class, in the place of which every annotator gets a head; "
-            f"{type(network).__name__} has none"
+            f"network must end in an nn.Linear of known size with {n_classes} outputs, "
+            f"{'one per class' if n_classes > 1 else 'the number'}, in the place of which every "
+            f"annotator gets a head; {type(network).__name__} has none"
         )
     path, layer = found[-1]
     if path == "":

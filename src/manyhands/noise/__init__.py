@@ -1,6 +1,6 @@
 """Annotator models as torch modules: crowd layers to put behind any network."""
 
-from manyhands.noise.base import AnnotatorTable, NoiseModel
+from manyhands.noise.base import AnnotatorModel, AnnotatorTable, NoiseModel
 from manyhands.noise.batch import AnnotatedDataset, AnnotationBatch, collate
 from manyhands.noise.catalog import NOISE
 from manyhands.noise.conal import CoNAL, CoNALGroups
@@ -8,6 +8,7 @@ from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer
 from manyhands.noise.geocrowdnet import GeoCrowdNet
 from manyhands.noise.loss import annotation_loss
 from manyhands.noise.mixture import Mixture
+from manyhands.noise.numbers import NumberLayer, number_loss
 from manyhands.noise.softmax_crowd_layer import SoftmaxCrowdLayer
 from manyhands.noise.speelfc import SpeeLFC, TraceReg
 from manyhands.noise.speelfc_d import SpeeLFCD
@@ -16,6 +17,7 @@ __all__ = [
     "NOISE",
     "AnnotatedDataset",
     "AnnotationBatch",
+    "AnnotatorModel",
     "AnnotatorTable",
     "CoNAL",
     "CoNALGroups",
@@ -23,6 +25,7 @@ __all__ = [
     "GeoCrowdNet",
     "Mixture",
     "NoiseModel",
+    "NumberLayer",
     "OverCrowdLayer",
     "SoftmaxCrowdLayer",
     "SpeeLFC",
@@ -30,4 +33,5 @@ __all__ = [
     "TraceReg",
     "annotation_loss",
     "collate",
+    "number_loss",
 ]

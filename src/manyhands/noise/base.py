@@ -18,7 +18,21 @@ from manyhands.simulation.behaviours import honest
 _MOST_CELLS = 1 << 24  # of a portrait's look-up, K x K x K for each annotator
 
 
-class NoiseModel(nn.Module, ABC):
+class AnnotatorModel(nn.Module):
+    """What stands behind a network while it learns: what people make of what it says."""
+
+    relative_rates: ClassVar[
+        Mapping[str, float]
+    ] = {}  # parts that want to learn slower than the rest
+
+    def __init__(self, n_annotators: int) -> None:
+        super().__init__()
+        require(n_annotators >= 1, "n_annotators", ">= 1", n_annotators)
+        self.n_annotators = n_annotators
+        self.seen_logits = False  # whether what the network gives was looked at for slips
+
+
+class NoiseModel(AnnotatorModel, ABC):
     """P(label | class probabilities of the item, annotator), for observed pairs only.
 
     `forward(log_class_bk, row_n, annotator_n, features_b)` takes the class log-probabilities of a
@@ -31,16 +45,11 @@ class NoiseModel(nn.Module, ABC):
     """
 
     needs_features = False
-    relative_rates: ClassVar[
-        Mapping[str, float]
-    ] = {}  # parts that want to learn slower than the rest
 
     def __init__(self, n_annotators: int, n_classes: int) -> None:
-        super().__init__()
-        require(n_annotators >= 1, "n_annotators", ">= 1", n_annotators)
+        super().__init__(n_annotators)
         require(n_classes >= 1, "n_classes", ">= 1", n_classes)
-        self.n_annotators, self.n_classes = n_annotators, n_classes
-        self.seen_logits = False
+        self.n_classes = n_classes
 
     @abstractmethod
     def forward(

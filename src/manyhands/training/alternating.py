@@ -1,29 +1,63 @@
 """Methods that alternate: beliefs about the items before an epoch, the network in it."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from manyhands.aggregation import ConfusionSteps, DawidSkene, aggregate
+from manyhands.aggregation import (
+    AnnotationShareSteps,
+    AnnotatorShareSteps,
+    CommonNoise,
+    ConfusionSteps,
+    DawidSkene,
+    Sources,
+    aggregate,
+)
+from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
-from manyhands.core.settings import require
+from manyhands.core.settings import require, require_choice
 from manyhands.noise import NoiseModel, SpeeLFC
 from manyhands.training.crowd import Crowd
 from manyhands.training.learner import LOOK, Learner
 from manyhands.training.methods import About, Method, Problem
 from manyhands.training.settings import TrainingSettings
 
+SHARES = ("annotation", "annotator")
 
-class EMLearner(Learner):
+
+class AlternatingLearner(Learner):
     """A network trained on what it and the labels believe together.
 
-    Before an epoch the E-step makes the targets and the M-step the confusions; the epoch is the
+    Before an epoch the E-step makes the targets and the M-step the annotators; the epoch is the
     network's part of the M-step. With `every` > 1 targets stay for as many epochs.
     """
+
+    def __init__(
+        self, network: nn.Module, noise: NoiseModel, targets: Tensor, *, every: int
+    ) -> None:
+        super().__init__(network, noise, targets, on_targets=True)
+        # Between two E-steps a checkpoint must hold them.
+        self.register_buffer("targets", targets, persistent=True)
+        self.every = every
+
+    def begin_epoch(self, crowd: Crowd, number: int) -> None:
+        """See `Learner.begin_epoch`."""
+        if number % self.every == 0:
+            posterior_ik = self._step(log_classes(self.network, crowd))
+            self.targets[crowd.labelled] = torch.from_numpy(posterior_ik).to(self.targets)
+
+    @abstractmethod
+    def _step(self, log_class_ik: Floats) -> Floats:
+        """Make the annotators better; the posterior of the labelled items under those before."""
+
+
+class EMLearner(AlternatingLearner):
+    """Everybody has a confusion, which the noise model holds."""
 
     def __init__(
         self,
@@ -34,18 +68,53 @@ class EMLearner(Learner):
         *,
         every: int = 1,
     ) -> None:
-        super().__init__(network, noise, targets, on_targets=True)
-        # Between two E-steps a checkpoint must hold them.
-        self.register_buffer("targets", targets, persistent=True)
-        self.steps, self.every = steps, every
+        super().__init__(network, noise, targets, every=every)
+        self.steps = steps
 
-    def begin_epoch(self, crowd: Crowd, number: int) -> None:
-        """See `Learner.begin_epoch`."""
-        if number % self.every == 0:
-            confusion_akl = self.noise.confusion().double().cpu().numpy()
-            posterior_ik = self.steps.posterior(log_classes(self.network, crowd), confusion_akl)
-            self.noise.start_from(self.steps.confusions(posterior_ik))
-            self.targets[crowd.labelled] = torch.from_numpy(posterior_ik).to(self.targets)
+    def _step(self, log_class_ik: Floats) -> Floats:
+        confusion_akl = self.noise.confusion().double().cpu().numpy()
+        posterior_ik = self.steps.posterior(log_class_ik, confusion_akl)
+        self.noise.start_from(self.steps.confusions(posterior_ik))
+        return posterior_ik
+
+
+class CommonNoiseLearner(AlternatingLearner):
+    """Labels come from a shared confusion or from own ones; the noise model is the mixture."""
+
+    common: Tensor
+    own: Tensor
+    share: Tensor
+
+    def __init__(
+        self,
+        network: nn.Module,
+        noise: NoiseModel,
+        targets: Tensor,
+        steps: AnnotationShareSteps | AnnotatorShareSteps,
+        *,
+        every: int = 1,
+    ) -> None:
+        super().__init__(network, noise, targets, every=every)
+        self.steps = steps
+        for name, each in self._parts(steps.first).items():
+            self.register_buffer(name, each, persistent=True)
+
+    def _step(self, log_class_ik: Floats) -> Floats:
+        held = (each.cpu().numpy() for each in (self.common, self.own, self.share))
+        posterior_ik, better = self.steps.step(log_class_ik, Sources(*held))
+        for name, each in self._parts(better).items():
+            self.get_buffer(name).copy_(each)
+        self.noise.start_from(self.steps.portrait(better))
+        return posterior_ik
+
+    @staticmethod
+    def _parts(sources: Sources) -> dict[str, Tensor]:
+        parts = {
+            "common": sources.log_common_lk,
+            "own": sources.log_own_alk,
+            "share": sources.share,
+        }
+        return {name: torch.from_numpy(each.copy()) for name, each in parts.items()}
 
 
 @torch.no_grad()
@@ -77,10 +146,58 @@ class EM(Method):
     def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
         """See `Method.learner`."""
         ann = problem.annotations
-        labelled = ann[np.flatnonzero(ann.labels_per_item > 0)]  # others would teach the start
-        steps = ConfusionSteps(labelled, self.confusions)
+        steps = ConfusionSteps(_labelled(ann), self.confusions)
         portrait = SpeeLFC(ann.n_annotators, ann.n_classes).start_from(steps.first)
-        shares_ik = aggregate(ann, "majority").probabilities
-        assert shares_ik is not None, "labels are classes here"
-        targets = torch.from_numpy(np.ascontiguousarray(shares_ik)).float()
-        return EMLearner(network, portrait, targets, steps, every=self.every)
+        return EMLearner(network, portrait, label_shares(ann), steps, every=self.every)
+
+
+@dataclass(frozen=True)
+class CommonNoiseEM(Method):
+    """CoNAL by EM: a label comes from the confusion that all share, or from the annotator's own.
+
+    With `omega="annotation"` every label has a probability of its own to come from the shared
+    one, as the source has it (`AnnotationShareSteps`); with "annotator" all labels of a person
+    have the same (`AnnotatorShareSteps`). `sources` holds the priors of the confusions.
+    `share_pseudo_count` are labels of either kind added to a label's own, 0 in the source: then
+    every omega goes to 0 or 1 in the end. `every` is how many epochs an M-step has.
+    """
+
+    sources: CommonNoise = field(default_factory=CommonNoise)
+    omega: Literal["annotation", "annotator"] = "annotation"
+    share_pseudo_count: float = 0.0
+    every: int = 1
+    about: About = field(kw_only=True, default=About())
+    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require(self.every >= 1, "every", ">= 1", self.every)
+        require_choice("omega", self.omega, SHARES)
+        pseudo = self.share_pseudo_count
+        require(0 <= pseudo < np.inf, "share_pseudo_count", "0 or more", pseudo)
+
+    def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
+        """See `Method.learner`."""
+        ann = problem.annotations
+        steps = self._steps(_labelled(ann))
+        portrait = SpeeLFC(ann.n_annotators, ann.n_classes)
+        portrait.start_from(steps.portrait(steps.first))
+        return CommonNoiseLearner(network, portrait, label_shares(ann), steps, every=self.every)
+
+    def _steps(self, labelled: Annotations) -> AnnotationShareSteps | AnnotatorShareSteps:
+        if self.omega == "annotator":
+            return AnnotatorShareSteps(labelled, self.sources)
+        return AnnotationShareSteps(
+            labelled, self.sources, share_pseudo_count=self.share_pseudo_count
+        )
+
+
+def label_shares(annotations: Annotations) -> Tensor:
+    """The shares of the labels of every item, (i, k)."""
+    shares_ik = aggregate(annotations, "majority").probabilities
+    assert shares_ik is not None, "labels are classes here"
+    return torch.from_numpy(np.ascontiguousarray(shares_ik)).float()
+
+
+def _labelled(annotations: Annotations) -> Annotations:
+    """Items with labels only: others would teach the start."""
+    return annotations[np.flatnonzero(annotations.labels_per_item > 0)]

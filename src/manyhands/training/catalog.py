@@ -1,28 +1,23 @@
 """The table of methods: how each learns from a crowd, and a word on when to use it."""
 
 from manyhands.core.registry import Registry
-from manyhands.training.alternating import EM
+from manyhands.training.alternating import EM, CommonNoiseEM
+from manyhands.training.chains.method import CrfMa
 from manyhands.training.doctors import DoctorNets
+from manyhands.training.end_to_end_catalog import END_TO_END, FAST, PULL, SEARCHED
 from manyhands.training.max_mig import MaxMIG
-from manyhands.training.methods import About, EndToEnd, Method, OnTruth, TwoStage
+from manyhands.training.methods import About, Method, OnTruth, TwoStage
 from manyhands.training.mixture_em import MixtureEM
+from manyhands.training.number_catalog import NUMBER_METHODS
 from manyhands.training.semi_lfc import SemiLFC
-from manyhands.training.solved import Solved, solve_attentive, solve_personal, solve_raykar
+from manyhands.training.solved import KernelPersonal, Linear, attentive, personal, raykar
+from manyhands.training.topics.method import TopicModel
 
-# End to end, the best epoch differs tenfold between crowds, so it is searched for with labels kept
-# aside. Annotators start from a consensus, where it has not collapsed, with a unit normal prior
-# around it, and may then learn fast. The network warms up on label shares first, or it may start
-# with classes interchanged. All of it was chosen by the likelihood of held-out labels on several
-# crowds, never by truth.
-_SEARCHED = {"epochs": 100, "hold_out": 0.15, "patience": 20, "refit": True, "warm_up": 5}
-_FAST = {**_SEARCHED, "noise_learning_rate": 1e-2}
-_PULL = {"pull": 1.0}
 # A head per annotator learns that annotator's labels: classes cannot be interchanged.
-_UNWARMED = {name: each for name, each in _SEARCHED.items() if name != "warm_up"}
+_UNWARMED = {name: each for name, each in SEARCHED.items() if name != "warm_up"}
 _ONCE = "one aggregation, then a plain epoch"
 _STEP = "a step of the regression + K x K per label"
 _PSEUDO = {"prior_strength": 10.0}  # labels per class, as Dawid-Skene has
-_GATHERED = "a plain epoch + K x K per label"
 
 METHODS: Registry[Method] = Registry(
     "method",
@@ -82,7 +77,7 @@ METHODS: Registry[Method] = Registry(
             ),
         ),
         "em": EM(
-            defaults=_SEARCHED,
+            defaults=SEARCHED,
             about=About(
                 source="Albarqouni et al. 2016 (AggNet), Rodrigues and Pereira 2018 (DL-EM)",
                 equation="q_ik ~ f_k prod_n C_a[k, y_n]; C by MAP, the network on q, in turns",
@@ -90,8 +85,17 @@ METHODS: Registry[Method] = Registry(
                 when="a consensus and a network that help each other, step by step",
             ),
         ),
-        "raykar": Solved(
-            solve_raykar,
+        "conal-em": CommonNoiseEM(
+            defaults=SEARCHED,
+            about=About(
+                source="Chu, Ma and Wang 2021, appendix B",
+                equation="q_ik ~ f_k prod_n (omega_n G[k, y_n] + (1 - omega_n) C_a[k, y_n])",
+                cost="a plain epoch + a pass of the network + K per label",
+                when="as em, where people make the same mistakes",
+            ),
+        ),
+        "raykar": Linear(
+            raykar,
             about=About(
                 source="Raykar et al. 2010",
                 equation="q_ik ~ f_k prod_n C_a[k, y_n]; C and a logistic regression by maximum",
@@ -99,8 +103,8 @@ METHODS: Registry[Method] = Registry(
                 when="few features, and annotators with many labels each",
             ),
         ),
-        "raykar-prior": Solved(
-            solve_raykar,
+        "raykar-prior": Linear(
+            raykar,
             _PSEUDO,
             about=About(
                 source="Raykar et al. 2010, with their prior",
@@ -109,8 +113,8 @@ METHODS: Registry[Method] = Registry(
                 when="few features, and annotators with few labels each",
             ),
         ),
-        "ma-lr": Solved(
-            solve_attentive,
+        "ma-lr": Linear(
+            attentive,
             about=About(
                 source="Rodrigues, Pereira and Ribeiro 2013",
                 equation="P(y | a, x) = pi_a f_y + (1 - pi_a) / K",
@@ -118,13 +122,21 @@ METHODS: Registry[Method] = Registry(
                 when="some label at random and the rest are good",
             ),
         ),
-        "pc": Solved(
-            solve_personal,
+        "pc": Linear(
+            personal,
             about=About(
                 source="Kajino, Tsuboi and Kashima 2012",
                 equation="P(y | a, x) = softmax(x w_a), w_a ~ N(w_0, .); convex; predicts with w_0",
                 cost="a pass over the labels with features x K each",
                 when="people differ in how they see the features",
+            ),
+        ),
+        "pc-gp": KernelPersonal(
+            about=About(
+                source="Kajino, Tsuboi and Kashima 2012, on a kernel's features",
+                equation="pc on phi(x), phi(x) . phi(x') = exp(-gamma |x - x'|^2)",
+                cost="a pass over the labels with landmarks x K each",
+                when="as pc, where classes are not to be told apart by a plane",
             ),
         ),
         "doctor-net": DoctorNets(
@@ -147,9 +159,9 @@ METHODS: Registry[Method] = Registry(
             ),
         ),
         "max-mig": MaxMIG(
-            _PULL,
+            PULL,
             "auto",
-            defaults=_FAST,
+            defaults=FAST,
             about=About(
                 source="Cao et al. 2019 (Max-MIG)",
                 equation="-log R_ii + R_ij, R_ij = sum_k f_k(x_i) prod_n C_a[k, y_jn] / P(y_j)",
@@ -157,151 +169,17 @@ METHODS: Registry[Method] = Registry(
                 when="the classes matter more than portraits of the annotators",
             ),
         ),
-        "crowd-layer-vw": EndToEnd(
-            "crowd-layer-vw",
-            _PULL,
-            "auto",
-            defaults=_FAST,
+        "ma-slda-c": TopicModel(
             about=About(
-                source="Rodrigues and Pereira 2018",
-                equation="P(y | a) = softmax(w_a * f)",
-                cost="a plain epoch + K per label",
-                when="few labels per annotator: K parameters each",
+                source="Rodrigues et al. 2017 (MA-sLDAc)",
+                equation="c ~ softmax(eta . mean topic of the words), y_n ~ C_a[c]; variational",
+                cost="a sweep takes words x topics x K operations",
+                when="texts as counts of words, and topics that people can read",
             ),
         ),
-        "crowd-layer-vb": EndToEnd(
-            "crowd-layer-vb",
-            _PULL,
-            "auto",
-            defaults=_FAST,
-            about=About(
-                source="Rodrigues and Pereira 2018",
-                equation="P(y | a) = softmax(f + b_a)",
-                cost="a plain epoch + K per label",
-                when="annotators who favour some labels; it cannot tell skill",
-            ),
-        ),
-        "crowd-layer-vwb": EndToEnd(
-            "crowd-layer-vwb",
-            _PULL,
-            "auto",
-            defaults=_FAST,
-            about=About(
-                source="Rodrigues and Pereira 2018",
-                equation="P(y | a) = softmax(w_a * f + b_a)",
-                cost="a plain epoch + 2 K per label",
-                when="skill per class and favourite labels, 2 K parameters each",
-            ),
-        ),
-        "crowd-layer-mw": EndToEnd(
-            "crowd-layer-mw",
-            _PULL,
-            "auto",
-            defaults=_FAST,
-            about=About(
-                source="Rodrigues and Pereira 2018",
-                equation="P(y | a) = softmax(W_a f)",
-                cost=_GATHERED,
-                when="many labels per annotator, particular mistakes",
-            ),
-        ),
-        "crowd-layer-over": EndToEnd(
-            "crowd-layer-over",
-            _PULL,
-            "auto",
-            defaults=_FAST,
-            about=About(
-                source="Chu, Ma and Wang 2021, appendix C",
-                equation="P(y | a) = softmax(W_a f) softmax(V_a)",
-                cost="a plain epoch + 2 K x K per label",
-                when="an ablation: as many matrices as CoNAL, none of them shared",
-            ),
-        ),
-        "softmax-crowd-layer": EndToEnd(
-            "softmax-crowd-layer",
-            _PULL,
-            "auto",
-            defaults=_FAST,
-            about=About(
-                source="softmax-CrowdLayer with sharpness-aware minimisation, LeWiDi",
-                equation="P(y | a) = softmax(W_a f), cross-entropy over the labels there are",
-                cost=_GATHERED,
-                when="with sam=0.05, as its authors train it",
-            ),
-        ),
-        "speelfc": EndToEnd(
-            "speelfc",
-            _PULL,
-            "auto",
-            defaults=_FAST,
-            about=About(
-                source="Chen et al. 2020 (SpeeLFC)",
-                equation="P(y | a) = sum_k f_k C_a[k, y], C_a = row softmax",
-                cost=_GATHERED,
-                when="portraits that are probabilities by construction",
-            ),
-        ),
-        "speelfc-d": EndToEnd(
-            "speelfc-d",
-            start="auto",
-            defaults=_SEARCHED,
-            about=About(
-                source="Chen et al. 2020 (SpeeLFC)",
-                equation="P(right) = sigmoid(alpha_a (l1 + l2 sigmoid(g(x)))), errors uniform",
-                cost="a plain epoch, twice (the difficulty network)",
-                when="difficulty shows in the features, and mistakes are of no particular kind",
-            ),
-        ),
-        "trace-reg": EndToEnd(
-            "trace-reg",
-            _PULL,
-            "auto",
-            defaults=_FAST,
-            about=About(
-                source="Tanno et al. 2019",
-                equation="SpeeLFC + strength x mean_a trace(C_a)",
-                cost=_GATHERED,
-                when="SpeeLFC that must not explain all noise by the network",
-            ),
-        ),
-        "geocrowdnet": EndToEnd(
-            "geocrowdnet",
-            _PULL,
-            "auto",
-            defaults=_FAST,
-            about=About(
-                source="Ibrahim, Nguyen and Fu 2023, GeoCrowdNet(F)",
-                equation="SpeeLFC - volume x log det(F'F / b), F the class probabilities",
-                cost="a plain epoch + K x K per label and item",
-                when="classes are about equally frequent and the network hides behind the noise",
-            ),
-        ),
-        "conal": EndToEnd(
-            "conal",
-            _PULL,
-            "auto",
-            defaults=_FAST,
-            about=About(
-                source="Chu, Ma and Wang 2021 (CoNAL)",
-                equation="P(y | a, x) = omega softmax(W f) + (1 - omega) softmax(W_a f)",
-                cost="a plain epoch + K x K and an embedding per label",
-                when="people make the same mistakes: what is common is learnt once",
-            ),
-        ),
-        "conal-groups": EndToEnd(
-            "conal-groups",
-            _PULL,
-            "auto",
-            defaults=_FAST,
-            about=About(
-                source="named as future work by Chu, Ma and Wang 2021",
-                equation="CoNAL with W = sum_m s_am W_m, s_a a softmax",
-                cost="a plain epoch + (1 + M) K x K per label",
-                when="several kinds of people who share mistakes",
-            ),
-        ),
+        **END_TO_END,
         "mixture": MixtureEM(
-            defaults=_SEARCHED,
+            defaults=SEARCHED,
             about=About(
                 source="Mena and Nanculef 2019 (Crowd Mixture Model)",
                 equation="q_n(m, k) ~ alpha_m beta_m[k, y_n] f_k; all in closed form but f",
@@ -309,21 +187,10 @@ METHODS: Registry[Method] = Registry(
                 when="huge crowds with a label or two each, or no names of annotators at all",
             ),
         ),
-        "mixture-e2e": EndToEnd(
-            "mixture-e2e",
-            start="auto",
-            defaults=_SEARCHED,
-            about=About(
-                source="likelihood of Mena and Nanculef (Crowd Mixture Model), eq. 4",
-                equation="P(y | x) = sum_m alpha_m sum_k f_k beta_m[k, y]",
-                cost="a plain epoch + M K x K per item",
-                when="huge crowds with a label or two each, or no names of annotators at all",
-            ),
-        ),
         "semi-lfc": SemiLFC(
-            _PULL,
+            PULL,
             "auto",
-            defaults=_FAST,
+            defaults=FAST,
             about=About(
                 source="Atarashi, Oyama and Kurihara 2018; M2 of Kingma et al. 2014",
                 equation="E log [p(t, z) p(x | t, z) prod_n C_a[t, y_n] / q(z | x, t) f_t], t ~ f",
@@ -331,5 +198,14 @@ METHODS: Registry[Method] = Registry(
                 when="many items nobody labelled, and classes that show in the features",
             ),
         ),
+        "crf-ma": CrfMa(
+            about=About(
+                source="Rodrigues, Pereira and Ribeiro 2013",
+                equation="sum_a pi_a p_crf(y^a | x) prod of K^-T over the others; a linear chain",
+                cost="tokens x K x (K + features of a token) per step, whatever the crowd",
+                when="tags of sentences; few of them, reliable people among others",
+            ),
+        ),
+        **NUMBER_METHODS,
     },
 )

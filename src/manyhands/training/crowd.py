@@ -13,6 +13,8 @@ from manyhands.core.errors import DataError
 from manyhands.noise import AnnotationBatch
 from manyhands.training.inputs import Inputs
 
+_SORTED = 50  # batches whose items are sorted by length together
+
 
 class CrowdBatch:
     """Some items: their codes, inputs and annotations.
@@ -44,13 +46,27 @@ class Crowd:
         self.inputs, self.annotations, self.device = inputs.to(device), annotations, device
         self.labelled = np.flatnonzero(annotations.labels_per_item > 0)
 
+    def shuffled(self, rng: np.random.Generator, batch_size: int) -> AnyArray:
+        """The labelled items in a random order, those of similar lengths near each other."""
+        edges = self.inputs.ends(self.labelled)
+        unit = rng.permutation(len(edges) - 1)
+        lengths = self.inputs.lengths(self.labelled[edges[:-1]])
+        if lengths is not None:
+            per_batch = max(batch_size * len(unit) // max(len(self.labelled), 1), 1)
+            unit = _by_length(unit, lengths, per_batch, rng)
+        size = np.diff(edges)[unit]
+        first = np.repeat(edges[:-1][unit] - (np.cumsum(size) - size), size)
+        return np.asarray(self.labelled[first + np.arange(len(self.labelled))])
+
     def batches(
         self, order: AnyArray, batch_size: int, *, rank: int = 0, n_ranks: int = 1
     ) -> Iterator[CrowdBatch]:
         """Items in this order, in batches of nearly equal size.
 
-        The order of all annotations is worked out at once, so that a batch is a handful of slices.
-        With several ranks each sees its share of every batch.
+        A batch holds about `batch_size` items, at most as many where it may end anywhere; tokens
+        of a sentence stay together (`Inputs.ends`). The order of all annotations is worked out at
+        once, so that a batch is a handful of slices. With several ranks each sees its share of
+        every batch.
         """
         ann = self.annotations
         counts = ann.labels_per_item[order]
@@ -59,12 +75,14 @@ class Crowd:
         position = self._moved(np.repeat(np.arange(len(order)), counts))
         annotator, label = (self._moved(each[source]) for each in (ann.annotator, ann.label))
         items = self._moved(order)
-        for first, last in _even_parts(0, len(order), batch_size):
-            begin, end = _share(first, last, rank, n_ranks)
+        edges = self.inputs.ends(order)
+        for part in _even_parts(edges, batch_size):
+            first, last = edges[list(part)].tolist()
+            begin, end = edges[list(_share(*part, rank, n_ranks))].tolist()
             own = slice(int(ends[begin]), int(ends[end]))
             n_labels = max(int(ends[last] - ends[first]), 1)
             inputs = self.inputs.rows(items[begin:end])
-            seen = inputs if inputs.is_floating_point() else inputs.float()
+            seen = self.inputs.seen(inputs)
             yield CrowdBatch(
                 items[begin:end],
                 inputs,
@@ -74,17 +92,33 @@ class Crowd:
             )
 
     def _moved(self, array: AnyArray) -> Tensor:
-        return torch.from_numpy(array.astype(np.int64)).to(self.device)
+        kind = np.float32 if array.dtype.kind == "f" else np.int64
+        return torch.from_numpy(array.astype(kind)).to(self.device)
 
 
-def _even_parts(first: int, last: int, most: int) -> list[tuple[int, int]]:
-    """Cut a range into the fewest parts of at most this size, as equal as can be.
+def _by_length(
+    unit: AnyArray, lengths: AnyArray, per_batch: int, rng: np.random.Generator
+) -> AnyArray:
+    """A random order in which batches hold units of similar length, to pad little.
+
+    Of every `_SORTED` batches of the order the units are sorted, and all batches shuffled.
+    """
+    batches: list[AnyArray] = []
+    for first in range(0, len(unit), per_batch * _SORTED):
+        some = unit[first : first + per_batch * _SORTED]
+        some = some[np.argsort(lengths[some], kind="stable")]
+        batches += np.array_split(some, -(-len(some) // per_batch))
+    return np.concatenate([batches[place] for place in rng.permutation(len(batches))])
+
+
+def _even_parts(edges: AnyArray, most: int) -> list[tuple[int, int]]:
+    """Cut what has these edges into the fewest parts of about this size, as equal as can be.
 
     A small last part would make a noisy step, and one of a single item breaks batch normalisation.
     """
-    n_parts = -(-(last - first) // most)
-    edges = np.linspace(first, last, n_parts + 1).round().astype(int).tolist() if n_parts else []
-    return list(pairwise(edges))
+    n_parts = -(-int(edges[-1]) // most)
+    wanted = np.linspace(0, edges[-1], n_parts + 1).round() if n_parts else np.zeros(1)
+    return list(pairwise(np.unique(np.searchsorted(edges, wanted)).tolist()))
 
 
 def _share(first: int, last: int, rank: int, n_ranks: int) -> tuple[int, int]:

@@ -10,13 +10,15 @@ from torch import Tensor, nn
 
 from manyhands.aggregation import aggregate, portray
 from manyhands.aggregation.em import EMRun, run_em
+from manyhands.annotations import Kind
 from manyhands.core.settings import require
-from manyhands.networks import DoctorNet
-from manyhands.noise import NoiseModel, SpeeLFC
+from manyhands.networks import DoctorNet, NumberDoctorNet
+from manyhands.noise import NoiseModel, NumberLayer, SpeeLFC
 from manyhands.training.alternating import log_classes
 from manyhands.training.crowd import Crowd, CrowdBatch
-from manyhands.training.learner import LOOK, Learner
+from manyhands.training.learner import LOOK, Learner, Trainee
 from manyhands.training.methods import About, Method, Problem
+from manyhands.training.numbers import NumberDoctorLearner, number_means, started
 from manyhands.training.settings import TrainingSettings
 
 _LARGE_HEADS = 300_000  # parameters of all heads from which a dense optimiser step is felt
@@ -144,7 +146,7 @@ class DoctorNets(Method):
 
     With `weighted`, heads are averaged with weights that are learnt once they stand, with
     `pseudo_count` labels as everybody's prior (`averaging_weights`). The annotators' portraits are
-    their confusions against the averaged network.
+    their confusions against the averaged network. For numbers see `NumberDoctorLearner`.
     """
 
     weighted: bool = False
@@ -157,9 +159,15 @@ class DoctorNets(Method):
 
     def network(self, network: nn.Module, n_annotators: int, n_classes: int) -> nn.Module:
         """See `Method.network`."""
-        return DoctorNet(network, n_annotators, n_classes, weighted=self.weighted)
+        make = DoctorNet if n_classes else NumberDoctorNet
+        return make(network, n_annotators, n_classes, weighted=self.weighted)
 
-    def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """See `Method.kinds`."""
+        return ("classes", "numbers")
+
+    def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Trainee:
         """See `Method.learner`."""
         ann = problem.annotations
         assert isinstance(network, DoctorNet), "made by `network`"
@@ -168,10 +176,12 @@ class DoctorNets(Method):
         if sparse is None:  # several processes cannot add up sparse gradients everywhere
             sparse = network.heads.weight.numel() > _LARGE_HEADS and settings.devices == 1
         network.heads.sparse = sparse
+        pseudo_count = self.pseudo_count if self.weighted else None
+        if isinstance(network, NumberDoctorNet):
+            layer = started(NumberLayer(ann.n_annotators), ann, consensus=False)
+            return NumberDoctorLearner(network, layer, number_means(ann), pseudo_count)
         shares_ik = aggregate(ann, "majority").probabilities
         assert shares_ik is not None, "labels are classes here"
         portrait = SpeeLFC(ann.n_annotators, ann.n_classes)
         targets = torch.from_numpy(np.ascontiguousarray(shares_ik)).float()
-        return DoctorLearner(
-            network, portrait, targets, self.pseudo_count if self.weighted else None
-        )
+        return DoctorLearner(network, portrait, targets, pseudo_count)

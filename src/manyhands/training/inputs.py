@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import Dataset, default_collate
+
+from manyhands.core.arrays import AnyArray
 
 _MOST_OF_DEVICE = 0.5  # share of a device's free memory that inputs may take
 
@@ -16,6 +18,7 @@ class Inputs(ABC):
 
     shape: tuple[int, ...]
     device: torch.device
+    default_network: str | None = None  # the name of the network for them, where shape is not all
 
     @abstractmethod
     def __len__(self) -> int:
@@ -29,6 +32,26 @@ class Inputs(ABC):
         """The same inputs, handed out on this device from now on."""
         self.device = device
         return self
+
+    def prepare(self, network: nn.Module) -> None:  # noqa: B027
+        """Put into a new network what it starts from, if anything."""
+
+    @property
+    def seen_shape(self) -> tuple[int, ...]:
+        """The shape of what noise models see of an item."""
+        return self.shape
+
+    def seen(self, rows: Tensor) -> Tensor:
+        """What noise models see of the items in these rows, a row of numbers each."""
+        return rows if rows.is_floating_point() else rows.float()
+
+    def ends(self, items: AnyArray) -> AnyArray:
+        """Between which of these items a batch may end; 0 and their number are among them."""
+        return np.arange(len(items) + 1)
+
+    def lengths(self, items: AnyArray) -> AnyArray | None:
+        """How long the inputs of items are, where they differ: batches are of similar lengths."""
+        return None
 
 
 class TensorInputs(Inputs):

@@ -10,18 +10,18 @@ from torch import Tensor
 from manyhands.core.arrays import Floats
 from manyhands.evaluation import CRITERIA, JUDGES, HeldLabels, crowd_scores
 from manyhands.training.crowd import Crowd
-from manyhands.training.learner import LOOK, Learner
+from manyhands.training.learner import LOOK, Learner, Trainee
 
 LIKELIHOOD = "likelihood"
 HELD_OUT = "held_out"  # what the history calls the likelihood
 
 
-def epoch_scores(learner: Learner, crowd: Crowd, judge: str) -> dict[str, float]:
+def epoch_scores(learner: Trainee, crowd: Crowd, judge: str) -> dict[str, float]:
     """What the history keeps of an epoch: the likelihood, and all criteria for other judges."""
-    log_class_ik, log_label_nl = foretold(learner, crowd)
-    scores = {HELD_OUT: _mean_said(crowd, log_label_nl)}
+    scores = {HELD_OUT: mean_log_label(learner, crowd)}
     if judge != LIKELIHOOD:
-        found = crowd_scores(_held_labels(crowd, log_class_ik, log_label_nl))
+        assert isinstance(learner, Learner), "other criteria look at class probabilities"
+        found = crowd_scores(held_labels(learner, crowd))
         scores |= {name: found[name] for name in CRITERIA if name != LIKELIHOOD}
     return scores
 
@@ -40,14 +40,25 @@ def best_epoch(history: Sequence[Mapping[str, Any]], judge: str) -> int | None:
     return int(entries[int(np.argmax(JUDGES[judge](scores)))]["epoch"])
 
 
-def mean_log_label(learner: Learner, crowd: Crowd) -> float:
-    """The mean log-probability of a crowd's labels under the model."""
-    return _mean_said(crowd, foretold(learner, crowd)[1])
+@torch.no_grad()
+def mean_log_label(learner: Trainee, crowd: Crowd) -> float:
+    """The mean log-probability, or log density, of a crowd's labels under the model."""
+    learner.eval()
+    parts = [learner.log_said(batch) for batch in crowd.batches(crowd.labelled, LOOK)]
+    return float(torch.cat(parts).double().mean())
 
 
 def held_labels(learner: Learner, crowd: Crowd) -> HeldLabels:
     """A crowd's labels beside what the model says of them."""
-    return _held_labels(crowd, *foretold(learner, crowd))
+    log_class_ik, log_label_nl = foretold(learner, crowd)
+    ann = crowd.annotations
+    return HeldLabels(
+        item=crowd.labelled.astype(np.int32),
+        row=np.searchsorted(crowd.labelled, ann.item).astype(np.int32),
+        label=ann.label,
+        log_class_ik=_floats(log_class_ik),
+        log_label_nl=_floats(log_label_nl),
+    )
 
 
 @torch.no_grad()
@@ -57,22 +68,6 @@ def foretold(learner: Learner, crowd: Crowd) -> tuple[Tensor, Tensor]:
     parts = [learner.foretell(batch) for batch in crowd.batches(crowd.labelled, LOOK)]
     log_class, log_label = zip(*parts, strict=True)
     return torch.cat(log_class), torch.cat(log_label)
-
-
-def _mean_said(crowd: Crowd, log_label_nl: Tensor) -> float:
-    label_n = torch.from_numpy(crowd.annotations.label.astype(np.int64)).to(log_label_nl.device)
-    return float(log_label_nl.gather(1, label_n.unsqueeze(1)).squeeze(1).double().mean())
-
-
-def _held_labels(crowd: Crowd, log_class_ik: Tensor, log_label_nl: Tensor) -> HeldLabels:
-    ann = crowd.annotations
-    return HeldLabels(
-        item=crowd.labelled.astype(np.int32),
-        row=np.searchsorted(crowd.labelled, ann.item).astype(np.int32),
-        label=ann.label,
-        log_class_ik=_floats(log_class_ik),
-        log_label_nl=_floats(log_label_nl),
-    )
 
 
 def _floats(tensor: Tensor) -> Floats:

@@ -1,27 +1,34 @@
 """What is trained: a network, and the noise model that stands behind it while it learns."""
 
+from abc import ABC, abstractmethod
+
 import torch
 from torch import Tensor, nn
 
 from manyhands.core.errors import DataError, ManyhandsError, first_line
-from manyhands.noise import NoiseModel, annotation_loss
+from manyhands.noise import AnnotatorModel, NoiseModel, annotation_loss
 from manyhands.noise.loss import warn_of_probabilities
 from manyhands.training.crowd import Crowd, CrowdBatch
 
 LOOK = 1024  # items at a time where nothing is learnt
 
 
-class Learner(nn.Module):
-    """A network with a noise model, trained on annotations or on one target per item.
+class Trainee(nn.Module, ABC):
+    """A network with a model of annotators, trained on annotations or on one target per item.
 
-    `targets` (i, k) hold a distribution over classes for every item: what a two-stage method
-    trains on throughout (`on_targets`), and what the others warm up on.
+    `targets` are what a two-stage method trains on throughout (`on_targets`), and what the others
+    warm up on: a row for every item.
     """
 
     targets: Tensor
 
     def __init__(
-        self, network: nn.Module, noise: NoiseModel, targets: Tensor, *, on_targets: bool = False
+        self,
+        network: nn.Module,
+        noise: AnnotatorModel,
+        targets: Tensor,
+        *,
+        on_targets: bool = False,
     ) -> None:
         super().__init__()
         self.network, self.noise, self.on_targets = network, noise, on_targets
@@ -31,12 +38,38 @@ class Learner(nn.Module):
 
     def forward(self, batch: CrowdBatch, warming_up: bool = False) -> Tensor:
         """The loss of a batch; in half precision, if any, only the network computes."""
-        logits: Tensor = self.network(batch.inputs).float()
-        with torch.autocast(logits.device.type, enabled=False):
-            return self._loss(logits, batch, warming_up)
+        given: Tensor = self.network(batch.inputs).float()
+        with torch.autocast(given.device.type, enabled=False):
+            return self._loss(given, batch, warming_up)
 
     def begin_epoch(self, crowd: Crowd, number: int) -> None:
         """What is done before an epoch, the first after the warm-up being number 0."""
+
+    @abstractmethod
+    def portray(self, crowd: Crowd) -> None:
+        """Look at all labels once at the end, for portraits that depend on them."""
+
+    @abstractmethod
+    def log_said(self, batch: CrowdBatch) -> Tensor:
+        """Log P, or the log density, of every label of a batch, shape (n,)."""
+
+    @abstractmethod
+    def _loss(self, given: Tensor, batch: CrowdBatch, warming_up: bool) -> Tensor:
+        """The loss of what the network gives for a batch."""
+
+
+class Learner(Trainee):
+    """A network that gives class logits, and a noise model.
+
+    `targets` (i, k) hold a distribution over classes for every item.
+    """
+
+    noise: NoiseModel
+
+    def __init__(
+        self, network: nn.Module, noise: NoiseModel, targets: Tensor, *, on_targets: bool = False
+    ) -> None:
+        super().__init__(network, noise, targets, on_targets=on_targets)
 
     @torch.no_grad()
     def portray(self, crowd: Crowd) -> None:
@@ -46,12 +79,17 @@ class Learner(nn.Module):
         for batch in crowd.batches(crowd.labelled, LOOK):
             self.noise.observe(self.network(batch.inputs).log_softmax(-1), batch.annotations)
 
-    def _loss(self, logits: Tensor, batch: CrowdBatch, warming_up: bool) -> Tensor:
+    def _loss(self, given: Tensor, batch: CrowdBatch, warming_up: bool) -> Tensor:
         if len(batch.items) == 0:  # a step of fewer items than processes
-            return logits.sum() * 0.0
+            return given.sum() * 0.0
         if self.on_targets or warming_up:
-            return target_loss(logits, self.targets[batch.items]) * batch.item_weight
-        return annotation_loss(self.noise, logits, batch.annotations) * batch.label_weight
+            return target_loss(given, self.targets[batch.items]) * batch.item_weight
+        return annotation_loss(self.noise, given, batch.annotations) * batch.label_weight
+
+    def log_said(self, batch: CrowdBatch) -> Tensor:
+        """See `Trainee.log_said`."""
+        _, log_label_nl = self.foretell(batch)
+        return log_label_nl.gather(1, batch.annotations.label.unsqueeze(1)).squeeze(1)
 
     def foretell(self, batch: CrowdBatch) -> tuple[Tensor, Tensor]:
         """Log P of every class of the items, (b, k), and of all that could be said, (n, l)."""
@@ -71,9 +109,12 @@ def target_loss(logits: Tensor, target_bk: Tensor) -> Tensor:
 
 @torch.no_grad()
 def require_logits(
-    network: nn.Module, inputs: Tensor, n_classes: int, *, warn: bool = True
+    network: nn.Module, inputs: Tensor, n_classes: int, n_items: int, *, warn: bool = True
 ) -> None:
-    """Refuse a network that does not give one logit per class; warn of one that gives shares."""
+    """Refuse a network that does not give one logit per class; warn of one that gives shares.
+
+    `n_items` is how many items the inputs are of. Where labels are numbers there is one output.
+    """
     was_training = network.training
     network.eval()
     try:
@@ -86,11 +127,11 @@ def require_logits(
         ) from error
     finally:
         network.train(was_training)
-    if not isinstance(logits, Tensor) or logits.shape != (len(inputs), n_classes):
+    if not isinstance(logits, Tensor) or logits.shape != (n_items, n_classes):
         got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-        raise DataError(
-            f"the network gives {got} for {len(inputs)} items where {n_classes} logits each are "
-            f"expected; the labels have {n_classes} classes"
-        )
+        wanted = f"{n_classes} logits each are expected; the labels have {n_classes} classes"
+        if n_classes == 1:
+            wanted = "one number each is expected, in shape (b, 1); the labels are numbers"
+        raise DataError(f"the network gives {got} for {n_items} items where {wanted}")
     if warn:
         warn_of_probabilities(logits)

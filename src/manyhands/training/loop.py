@@ -27,7 +27,7 @@ from manyhands.training.checkpoint import Checkpoint, TrainingState
 from manyhands.training.crowd import Crowd
 from manyhands.training.inputs import Inputs
 from manyhands.training.judging import HELD_OUT, best_epoch, epoch_scores
-from manyhands.training.learner import Learner
+from manyhands.training.learner import Trainee
 from manyhands.training.log import EpochLog
 from manyhands.training.optimisers import Stepper, make_optimisers, set_rates
 from manyhands.training.progress import EpochBar
@@ -52,7 +52,7 @@ class Job:
     With a `folder`, checkpoints and the log go there; `identity` tells one run from another.
     """
 
-    learner: Learner
+    learner: Trainee
     inputs: Inputs
     annotations: Annotations
     settings: TrainingSettings
@@ -62,7 +62,7 @@ class Job:
     identity: Mapping[str, Any] = field(default_factory=dict)
     resume: bool = False
     progress: bool = True
-    watch: Callable[[Learner], Mapping[str, Any]] | None = None
+    watch: Callable[[Trainee], Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
         require(
@@ -110,7 +110,7 @@ def train(job: Job) -> Outcome:
     return outcome
 
 
-def _several(learner: Learner) -> "DDPStrategy":
+def _several(learner: Trainee) -> "DDPStrategy":
     """One process per device. Buffers are not sent around: those of large crowds are large."""
     from lightning_fabric.strategies.ddp import DDPStrategy
 
@@ -193,7 +193,8 @@ class _Run:
         began = time.perf_counter()
         set_rates(self.optimisers, settings, epoch)
         torch.manual_seed(seed_for(settings.seed, f"epoch {epoch} of process {rank}"))
-        order = generator(settings.seed, f"order of epoch {epoch}").permutation(self.crowd.labelled)
+        drawn = generator(settings.seed, f"order of epoch {epoch}")
+        order = self.crowd.shuffled(drawn, settings.batch_size)
         warming_up = epoch < settings.warm_up
         if not warming_up:
             self.learner.begin_epoch(self.crowd, epoch - settings.warm_up)
@@ -235,7 +236,7 @@ class _Run:
 
 
 def _add_own_parts(
-    optimiser: torch.optim.Optimizer, learner: Learner, settings: TrainingSettings
+    optimiser: torch.optim.Optimizer, learner: Trainee, settings: TrainingSettings
 ) -> None:
     """What a learner has beyond network and noise model learns as the network does."""
     held = [*learner.network.parameters(), *learner.noise.parameters()]
@@ -258,5 +259,5 @@ def watched(found: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, flo
     return numbers
 
 
-def _copied(learner: Learner) -> dict[str, Tensor]:
+def _copied(learner: Trainee) -> dict[str, Tensor]:
     return {name: each.detach().cpu().clone() for name, each in learner.state_dict().items()}

@@ -12,12 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from manyhands.aggregation import AGGREGATORS, Aggregator, Consensus, aggregate, portray
-from manyhands.annotations import Annotations
-from manyhands.core.arrays import AnyArray, Floats
+from manyhands.annotations import Annotations, Kind
+from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import require_choice
 from manyhands.noise import NOISE, NoiseModel, SpeeLFC
-from manyhands.training.learner import Learner
+from manyhands.training.learner import Learner, Trainee
+from manyhands.training.numbers import trained_on_numbers
 from manyhands.training.settings import TrainingSettings
 
 STARTS = ("auto", "own", "consensus")
@@ -32,7 +33,7 @@ _LARGE_TABLE = 300_000  # annotators' parameters from which a dense optimiser st
 class Problem:
     """What a method is given: labels, the shape of an item's input, and truth where it is needed.
 
-    `truth` holds class codes, -1 where it is not known.
+    `truth` holds class codes, -1 where it is not known; or numbers, NaN where it is not.
     """
 
     annotations: Annotations
@@ -56,19 +57,34 @@ class Method(ABC):
     about: About
     needs_truth = False
     only_network: str | None = None  # the name of the one network it is made for, if there is one
+    takes_counts = False  # whether features are counts, which must not be scaled
     defaults: Mapping[str, Any]
 
     @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of labels that it learns from."""
+        return ("classes",)
+
+    @property
+    def learns(self) -> tuple[str, ...]:
+        """What it can learn: "classes" or "numbers" of items, "tags" of the tokens of sentences."""
+        tags = "classes" in self.kinds and self.only_network is None and not self.takes_counts
+        return (*self.kinds, "tags") if tags else self.kinds
+
+    @property
     def noise_made(self) -> tuple[str, dict[str, Any]]:
-        """The noise model of the learner: its name in `NOISE`, and its settings."""
+        """The noise model of the learner for classes: its name in `NOISE`, and its settings."""
         return "speelfc", {}
 
     def network(self, network: nn.Module, n_annotators: int, n_classes: int) -> nn.Module:
-        """The network that is trained and predicts, made of the one that was asked for."""
+        """The network that is trained and predicts, made of the one that was asked for.
+
+        For numbers there are 0 classes.
+        """
         return network
 
     @abstractmethod
-    def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
+    def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Trainee:
         """The network with its noise model and its targets."""
 
     def settled(self, settings: Mapping[str, Any], annotations: Annotations) -> TrainingSettings:
@@ -95,7 +111,8 @@ class TwoStage(Method):
     `aggregator` is any of `AGGREGATORS`, by name or with settings of its own. With `hard` the
     network sees the most probable class, or all of them in equal shares where several tie,
     otherwise the whole posterior. The annotators' portraits are their confusions against the
-    consensus.
+    consensus. With an aggregator of numbers the network learns the consensus by squared error, and
+    annotators are portrayed beside it.
     """
 
     aggregator: str | Aggregator[Any]
@@ -103,15 +120,22 @@ class TwoStage(Method):
     about: About = field(kw_only=True, default=About())
     defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
-    def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
-        """See `Method.learner`."""
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """See `Method.kinds`."""
+        return (self._model.kind,)
+
+    @property
+    def _model(self) -> Aggregator[Any]:
         made = self.aggregator
-        model = AGGREGATORS[made]() if isinstance(made, str) else made
-        if model.kind != "classes":
-            raise DataError(f"{type(model).__name__} is for numbers; the labels are classes")
-        consensus = model.fit(problem.annotations)
-        assert consensus.probabilities is not None, "a consensus of classes holds probabilities"
+        return AGGREGATORS[made]() if isinstance(made, str) else made
+
+    def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Trainee:
+        """See `Method.learner`."""
+        consensus = self._model.fit(problem.annotations)
         target_ik = consensus.probabilities
+        if target_ik is None:
+            return trained_on_numbers(network, consensus.annotations, consensus.labels)
         if self.hard:
             target_ik = _hardened(target_ik)
         return _trained_on(network, problem.annotations, target_ik, consensus.confusion)
@@ -125,14 +149,20 @@ class OnTruth(Method):
     defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
     needs_truth = True
 
-    def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """See `Method.kinds`."""
+        return ("classes", "numbers")
+
+    def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Trainee:
         """See `Method.learner`."""
-        truth = problem.truth
-        labelled = problem.annotations.labels_per_item > 0
-        if truth is None or (truth[labelled] < 0).any():
+        truth, ann = problem.truth, problem.annotations
+        if truth is None or not _is_known(truth)[ann.labels_per_item > 0].all():
             raise DataError(
                 "the method 'truth' trains on the truth of every labelled item: give all of it"
             )
+        if ann.kind == "numbers":
+            return trained_on_numbers(network, ann, np.nan_to_num(truth))
         target_ik = _one_hot(np.maximum(truth, 0), problem.annotations.n_classes)
         return _trained_on(network, problem.annotations, target_ik, None)
 
@@ -227,6 +257,11 @@ def _n_spare(annotations: Annotations, share: float) -> int:
     """How many labels can be kept aside: a share of them, and none the last of its item."""
     spare = int(np.maximum(annotations.labels_per_item - 1, 0).sum())
     return min(round(share * annotations.n_annotations), spare)
+
+
+def _is_known(truth: AnyArray) -> Bools:
+    known: Bools = ~np.isnan(truth) if truth.dtype.kind == "f" else truth >= 0
+    return known
 
 
 def _one_hot(codes: AnyArray, n_classes: int) -> Floats:

@@ -9,12 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from manyhands.aggregation import Mixture as MixtureAggregator
-from manyhands.aggregation import aggregate
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Codes, Floats
 from manyhands.core.settings import require
 from manyhands.noise import Mixture
-from manyhands.training.alternating import log_classes
+from manyhands.training.alternating import label_shares, log_classes
 from manyhands.training.crowd import Crowd
 from manyhands.training.learner import Learner
 from manyhands.training.methods import About, Method, Problem
@@ -134,10 +133,7 @@ class MixtureEM(Method):
         ann = problem.annotations
         noise = Mixture(ann.n_annotators, ann.n_classes, n_groups=self.n_groups)
         set_groups(noise, *self._start(ann, settings.seed))
-        shares_ik = aggregate(ann, "majority").probabilities
-        assert shares_ik is not None, "labels are classes here"
-        targets = torch.from_numpy(np.ascontiguousarray(shares_ik)).float()
-        return MixtureLearner(network, noise, targets, self.pseudo_count)
+        return MixtureLearner(network, noise, label_shares(ann), self.pseudo_count)
 
     def _start(self, annotations: Annotations, seed: int) -> tuple[Floats, Floats]:
         labelled = annotations[np.flatnonzero(annotations.labels_per_item > 0)]

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from manyhands.training.learner import Learner
+from manyhands.training.learner import Trainee
 from manyhands.training.row_adam import RowAdam, summed_rows
 from manyhands.training.settings import TrainingSettings
 
 _TINY = 1e-12
 
 
-def make_optimisers(learner: Learner, settings: TrainingSettings) -> list[torch.optim.Optimizer]:
+def make_optimisers(learner: Trainee, settings: TrainingSettings) -> list[torch.optim.Optimizer]:
     """Adam for what has dense gradients, `RowAdam` for tables with sparse ones.
 
     Network and noise model have rates and decays of their own; a part of a noise model may be
@@ -39,7 +39,7 @@ def make_optimisers(learner: Learner, settings: TrainingSettings) -> list[torch.
     return [*made, RowAdam(sparse)] if sparse else made
 
 
-def sparse_tables(learner: Learner) -> set[int]:
+def sparse_tables(learner: Trainee) -> set[int]:
     """Which parameters get sparse gradients."""
     tables = [each for each in learner.modules() if getattr(each, "sparse", False) is True]
     return {id(each.weight) for each in tables if isinstance(each.weight, nn.Parameter)}

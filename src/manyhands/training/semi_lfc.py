@@ -61,6 +61,11 @@ class SemiLFC(EndToEnd):
         require_size("beside", self.beside)
         require_autoencoder(self.n_codes, self.hidden, self.variance)
 
+    @property
+    def learns(self) -> tuple[str, ...]:
+        """See `Method.learns`: of the tokens of sentences it would have to model the words."""
+        return self.kinds
+
     def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
         """See `Method.learner`."""
         made = super().learner(network, problem, settings)

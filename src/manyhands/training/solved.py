@@ -1,24 +1,27 @@
-"""Methods that need no epochs: linear models with annotators, solved to convergence at once."""
+"""Methods that need no epochs: models with annotators, solved to convergence at once."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from manyhands.aggregation import portray
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
-from manyhands.networks import LogisticRegression
+from manyhands.networks import KernelClassifier, LogisticRegression
 from manyhands.noise import SpeeLFC
 from manyhands.training.inputs import Inputs
-from manyhands.training.learner import Learner
+from manyhands.training.learner import Learner, Trainee
 from manyhands.training.linear import (
+    KernelMap,
     LinearWeights,
     fit_attentive,
+    fit_kernel_map,
     fit_personal,
     fit_raykar,
 )
@@ -31,51 +34,48 @@ _LEAST = 1e-6  # of a confusion, so that its logarithm is finite
 
 @dataclass(frozen=True)
 class Solution:
-    """A linear classifier, everybody's confusion, and the objective step by step."""
+    """The network's tensors by name, the annotators, and the objective step by step.
 
-    weights: LinearWeights
-    confusion_akl: Floats
+    Annotators are everybody's confusion; for numbers, what `NumberLayer.start_from` takes.
+    """
+
+    weights: Mapping[str, Tensor]
+    annotators: Any
     objective: tuple[float, ...]
 
 
-Solve = Callable[..., Solution]
-
-
-@dataclass(frozen=True)
 class Solved(Method):
-    """A linear classifier learnt together with the annotators, to convergence.
+    """A model learnt together with the annotators, to convergence.
 
-    `epochs` is the most steps it takes; the other settings of training have no use here. The same
-    labels give the same classifier, whatever the seed. `settings` go to `solve`.
+    `epochs` is the most steps it takes; of the other settings of training only the seed is looked
+    at, where the start is random.
     """
 
-    solve: Solve
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 1000})
     only_network = "logistic"
 
-    def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Learner:
+    @abstractmethod
+    def solve(self, inputs: Inputs, annotations: Annotations, *, steps: int, seed: int) -> Solution:
+        """The solution for these items and labels."""
+
+    def learner(self, network: nn.Module, problem: Problem, settings: TrainingSettings) -> Trainee:
         """See `Method.learner`."""
         ann = problem.annotations
         portrait = SpeeLFC(ann.n_annotators, ann.n_classes)
         return Learner(network, portrait, torch.zeros(ann.n_items, ann.n_classes), on_targets=True)
 
+    def portray(self, learner: Trainee, found: Solution) -> None:
+        """Put the annotators that were found into the noise model of a learner."""
+        assert isinstance(learner, Learner), "a learner of classes"
+        learner.noise.start_from(_positive(found.annotators))
+
     def solution(
-        self, learner: Learner, inputs: Inputs, problem: Problem, settings: TrainingSettings
+        self, learner: Trainee, inputs: Inputs, problem: Problem, settings: TrainingSettings
     ) -> Outcome:
         """Put the solution into a learner; what training would have told."""
-        ann, network = problem.annotations, learner.network
-        assert isinstance(network, LogisticRegression), "the only network of these methods"
-        labelled = np.flatnonzero(ann.labels_per_item > 0)
-        features = inputs.rows(torch.from_numpy(labelled)).flatten(1).double().numpy()
-        if not np.isfinite(features).all():
-            raise DataError("features: some are not finite; fill them or leave their items out")
-        found = self.solve(features, ann[labelled], max_iter=settings.epochs, **self.settings)
-        with torch.no_grad():
-            network.linear.weight.copy_(torch.from_numpy(found.weights.coefficient_jk.T))
-            network.linear.bias.copy_(torch.from_numpy(found.weights.intercept_k))
-        learner.noise.start_from(_positive(found.confusion_akl))
+        ann = problem.annotations
+        found = self.solve(inputs, ann, steps=settings.epochs, seed=settings.seed)
+        learner.network.load_state_dict(dict(found.weights))
+        self.portray(learner, found)
         history = [
             {"epoch": number, "loss": -objective / ann.n_annotations, "warming_up": False}
             for number, objective in enumerate(found.objective, 1)
@@ -84,23 +84,111 @@ class Solved(Method):
         return Outcome(weights, len(history), history)
 
 
-def solve_raykar(features: Floats, annotations: Annotations, **settings: Any) -> Solution:
+Fit = Callable[..., tuple[LinearWeights, Floats, tuple[float, ...]]]
+
+
+@dataclass(frozen=True)
+class Linear(Solved):
+    """A logistic regression and annotators. The same labels give the same, whatever the seed.
+
+    `fit` takes features, labels, the most steps, and `settings`.
+    """
+
+    fit: Fit
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    about: About = field(kw_only=True, default=About())
+    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 1000})
+
+    def solve(self, inputs: Inputs, annotations: Annotations, *, steps: int, seed: int) -> Solution:
+        """See `Solved.solve`."""
+        features_ij, labelled = _labelled(inputs, annotations)
+        found = self.fit(features_ij, labelled, max_iter=steps, **self.settings)
+        weights, confusion_akl, objective = found
+        return Solution(_as_tensors(weights), confusion_akl, objective)
+
+
+@dataclass(frozen=True)
+class KernelPersonal(Solved):
+    """Personal classifiers on the features of a radial kernel.
+
+    Landmarks of the kernel are labelled items, drawn by the seed; with no more of them than
+    `n_landmarks` all are, and the kernel is exact. See `fit_kernel_map` and `fit_personal`, to
+    which `settings` go.
+    """
+
+    n_landmarks: int = 300
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    about: About = field(kw_only=True, default=About())
+    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 1000})
+
+    def network(self, network: nn.Module, n_annotators: int, n_classes: int) -> nn.Module:
+        """See `Method.network`."""
+        assert isinstance(network, LogisticRegression), "the only network of these methods"
+        return KernelClassifier(network, n_annotators, n_classes, n_landmarks=self.n_landmarks)
+
+    def solve(self, inputs: Inputs, annotations: Annotations, *, steps: int, seed: int) -> Solution:
+        """See `Solved.solve`."""
+        features_ij, labelled = _labelled(inputs, annotations)
+        mapped = fit_kernel_map(features_ij, n_landmarks=self.n_landmarks, seed=seed)
+        weights, confusion_akl, objective = personal(
+            mapped(features_ij), labelled, max_iter=steps, **self.settings
+        )
+        tensors = _kernel_tensors(mapped, weights, self.n_landmarks)
+        return Solution(tensors, confusion_akl, objective)
+
+
+def raykar(
+    features: Floats, annotations: Annotations, **settings: Any
+) -> tuple[LinearWeights, Floats, tuple[float, ...]]:
     """See `fit_raykar`."""
     found = fit_raykar(features, annotations, **settings)
-    return Solution(found.weights, found.confusion_akl, found.objective)
+    return found.weights, found.confusion_akl, found.objective
 
 
-def solve_attentive(features: Floats, annotations: Annotations, **settings: Any) -> Solution:
+def attentive(
+    features: Floats, annotations: Annotations, **settings: Any
+) -> tuple[LinearWeights, Floats, tuple[float, ...]]:
     """See `fit_attentive`."""
     found = fit_attentive(features, annotations, **settings)
-    return Solution(found.weights, found.confusion_akl(), found.objective)
+    return found.weights, found.confusion_akl(), found.objective
 
 
-def solve_personal(features: Floats, annotations: Annotations, **settings: Any) -> Solution:
+def personal(
+    features: Floats, annotations: Annotations, **settings: Any
+) -> tuple[LinearWeights, Floats, tuple[float, ...]]:
     """See `fit_personal`; people's confusions are those against the common classifier."""
     found = fit_personal(features, annotations, **settings)
     confusion_akl = portray(annotations, np.exp(found.weights.log_class(features)))
-    return Solution(found.weights, confusion_akl, (found.objective,))
+    return found.weights, confusion_akl, (found.objective,)
+
+
+def _labelled(inputs: Inputs, annotations: Annotations) -> tuple[Floats, Annotations]:
+    """The features of the items with labels, and these labels."""
+    labelled = np.flatnonzero(annotations.labels_per_item > 0)
+    features_ij = inputs.rows(torch.from_numpy(labelled)).flatten(1).double().numpy()
+    if not np.isfinite(features_ij).all():
+        raise DataError("features: some are not finite; fill them or leave their items out")
+    return features_ij, annotations[labelled]
+
+
+def _as_tensors(weights: LinearWeights) -> dict[str, Tensor]:
+    return {
+        "linear.weight": torch.from_numpy(weights.coefficient_jk.T),
+        "linear.bias": torch.from_numpy(weights.intercept_k),
+    }
+
+
+def _kernel_tensors(
+    mapped: KernelMap, weights: LinearWeights, n_landmarks: int
+) -> dict[str, Tensor]:
+    """The tensors of a `KernelClassifier`; landmarks that are lacking are zero, and unused."""
+    lacking = ((0, n_landmarks - len(mapped.landmark_mj)), (0, 0))
+    at_landmarks_mk = mapped.mixing_mm.T @ weights.coefficient_jk
+    return {
+        "landmark": torch.from_numpy(np.pad(mapped.landmark_mj, lacking)),
+        "gamma": torch.tensor(mapped.gamma),
+        **_as_tensors(LinearWeights(np.pad(at_landmarks_mk, lacking), weights.intercept_k)),
+    }
 
 
 def _positive(confusion_akl: Floats) -> Floats:

@@ -5,5 +5,17 @@ word of a document with its count.
 """
 
 from manyhands.training.topics.fitting import TopicFit, fit_topics, predict_topics
+from manyhands.training.topics.number_fitting import (
+    NumberTopicFit,
+    fit_number_topics,
+    predict_number_topics,
+)
 
-__all__ = ["TopicFit", "fit_topics", "predict_topics"]
+__all__ = [
+    "NumberTopicFit",
+    "TopicFit",
+    "fit_number_topics",
+    "fit_topics",
+    "predict_number_topics",
+    "predict_topics",
+]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Kind
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
@@ -89,14 +89,10 @@ def fit_topics(
 
     Sources: Rodrigues, Lourenco, Ribeiro and Pereira 2017; Wang, Blei and Fei-Fei 2009.
     """
-    for name, value in (("n_topics", n_topics), ("sweeps", sweeps), ("max_iter", max_iter)):
-        require(value >= 1, name, ">= 1", value)
-    priors = {"alpha": alpha, "word_prior": word_prior, "confusion_prior": confusion_prior}
-    for name, prior in priors.items():
-        require(0 < prior < np.inf, name, "above 0", prior)
+    require_run(n_topics=n_topics, sweeps=sweeps, max_iter=max_iter, tol=tol)
+    require_priors(alpha=alpha, word_prior=word_prior, confusion_prior=confusion_prior)
     require(0 <= l2 < np.inf, "l2", "0 or more", l2)
-    require(tol >= 0, "tol", ">= 0", tol)
-    corpus, ann = _matched(counts, annotations)
+    corpus, ann = matched(counts, annotations, "classes")
     response = ClassResponse.begin(ann, n_topics, omega=confusion_prior, l2=l2)
     beliefs = TopicBeliefs.even(corpus, n_topics, alpha)
     zeta_wt = (
@@ -128,19 +124,42 @@ def fit_topics(
 
 def predict_topics(fit: TopicFit, counts: Any) -> Floats:
     """Class probabilities of new documents by their words, softmax(eta . E zbar), shape (d, k)."""
+    return classes_by_words(fit.zeta_tw, fit.eta_tk, fit.alpha, counts)
+
+
+def classes_by_words(zeta_tw: Floats, eta_tk: Floats, alpha: float, counts: Any) -> Floats:
+    """See `predict_topics`; by the parts of a fit that it needs."""
+    return np.exp(log_softmax(topics_by_words(zeta_tw, alpha, counts) @ eta_tk))
+
+
+def topics_by_words(zeta_tw: Floats, alpha: float, counts: Any) -> Floats:
+    """E zbar of new documents by their words alone, shape (d, t)."""
     corpus = as_corpus(counts)
-    n_topics, n_words = fit.zeta_tw.shape
+    n_topics, n_words = zeta_tw.shape
     if corpus.n_words != n_words:
         raise DataError(f"{corpus.n_words} columns of counts where the topics are of {n_words}")
-    beliefs = TopicBeliefs.even(corpus, n_topics, fit.alpha)
-    log_word_wt = np.ascontiguousarray(expected_log(fit.zeta_tw, axis=1).T)
+    beliefs = TopicBeliefs.even(corpus, n_topics, alpha)
+    log_word_wt = np.ascontiguousarray(expected_log(zeta_tw, axis=1).T)
     expect_plain(corpus, beliefs, log_word_wt, THOROUGH)
-    return np.exp(log_softmax(beliefs.topic_share_dt() @ fit.eta_tk))
+    return beliefs.topic_share_dt()
 
 
-def _matched(counts: Any, annotations: Annotations) -> tuple[Corpus, Annotations]:
-    """Counts and class labels of the same documents; refused where they are not."""
-    corpus, ann = as_corpus(counts), annotations.as_kind("classes")
+def require_run(*, n_topics: int, sweeps: int, max_iter: int, tol: float) -> None:
+    """Refuse settings of a run that cannot be."""
+    for name, value in (("n_topics", n_topics), ("sweeps", sweeps), ("max_iter", max_iter)):
+        require(value >= 1, name, ">= 1", value)
+    require(tol >= 0, "tol", ">= 0", tol)
+
+
+def require_priors(**priors: float) -> None:
+    """Refuse priors that are not above 0, or not finite."""
+    for name, prior in priors.items():
+        require(0 < prior < np.inf, name, "above 0", prior)
+
+
+def matched(counts: Any, annotations: Annotations, kind: Kind) -> tuple[Corpus, Annotations]:
+    """Counts and labels of the same documents; refused where they are not."""
+    corpus, ann = as_corpus(counts), annotations.as_kind(kind)
     if corpus.n_documents != ann.n_items:
         raise DataError(f"{corpus.n_documents} rows of counts for {ann.n_items} items")
     if ann.n_annotations == 0:

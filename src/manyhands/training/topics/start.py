@@ -5,12 +5,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from manyhands.aggregation import Gaussian
+from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
 from manyhands.core.seeds import generator
 from manyhands.training.topics.corpus import Corpus
 
 _SPREAD = 100.0  # a gamma distribution's shape; its mean is 1
+_LEVELS = 5  # that numbers are parted into
 
 
 def class_tilted(corpus: Corpus, counts_dk: Floats, n_topics: int, seed: int) -> Floats:
@@ -34,6 +37,21 @@ def class_tilted(corpus: Corpus, counts_dk: Floats, n_topics: int, seed: int) ->
     turn_t = np.argsort(-class_k, kind="stable")[np.arange(n_topics) % len(class_k)]
     draws_wt = generator(seed, "topics").gamma(_SPREAD, size=(corpus.n_words, n_topics))
     return np.ascontiguousarray(np.maximum(draws_wt / _SPREAD * lift_wk[:, turn_t], 1e-12))
+
+
+def number_tilted(corpus: Corpus, annotations: Annotations, n_topics: int, seed: int) -> Floats:
+    """Random topics (w, t), each with more of the words that go with low, middle or high numbers.
+
+    Levels hold equally many documents, by the consensus of `Gaussian`, and stand for the classes
+    of `class_tilted`; documents nobody labelled are of none.
+    """
+    labelled_d = annotations.labels_per_item > 0
+    value_d = Gaussian().fit(annotations).labels
+    n_levels = min(_LEVELS, n_topics)
+    edges = np.quantile(value_d[labelled_d], np.arange(1, n_levels) / n_levels)
+    level_d = np.searchsorted(edges, value_d, side="right")
+    counts_dk = np.eye(n_levels)[level_d] * labelled_d[:, None]
+    return class_tilted(corpus, counts_dk, n_topics, seed)
 
 
 def given(start_tw: Any, n_words: int, n_topics: int) -> Floats:

@@ -1,0 +1,211 @@
+"""Measure what an epoch of every method costs: `python -m benchmarks.epoch_costs`."""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import manyhands as mh
+from benchmarks.command import shown_command, tell
+from benchmarks.cost_page import BROKEN, make_page, put_records, read_records, verdict
+from benchmarks.machine import machine_facts
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import AnyArray, Codes, Floats
+from manyhands.core.seeds import generator
+from manyhands.networks import MLP
+from manyhands.simulation import simulate_crowd
+from manyhands.simulation.behaviours import honest
+from manyhands.training import Solved
+
+Row = dict[str, Any]
+
+PART = "epochs"
+PLAIN = "truth"  # cross-entropy on one class per item
+ACCURACIES = (0.4, 0.9)
+_SHIFT = 0.3  # between the classes' mean features, in deviations
+_WORDS = 0.2  # of a kind in a text
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure, and how often."""
+
+    n_items: int = 2000
+    n_features: int = 512
+    n_classes: int = 8
+    n_annotators: int = 100
+    labels_each: tuple[int, ...] = (3, 6, 12, 24)
+    epochs: int = 4  # of one fit: the first warms up, the quickest of the others counts
+    rounds: int = 3
+    steps: int = 5  # at most, of methods without epochs
+    solved_rounds: int = 1
+    wide: int = 1024  # hidden units of the network with which a rule that was broken is seen again
+    methods: tuple[str, ...] = ()  # all of them
+
+    @property
+    def names(self) -> list[str]:
+        """The methods for classes, or those asked for."""
+        known = [name for name, method in mh.METHODS.items() if "classes" in method.kinds]
+        return [name for name in known if not self.methods or name in self.methods]
+
+
+QUICK = Plan(n_items=128, n_features=8, n_annotators=24, epochs=3, rounds=1, steps=2)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Items with features, their truth, and what people said of them."""
+
+    features: AnyArray
+    truth: Codes
+    annotations: Annotations
+
+
+@cache
+def scene(plan: Plan, labels_each: int, counts: bool = False) -> Scene:
+    """A simulated crowd; features may be counts, as words have them."""
+    rng = generator(0, "items")
+    truth: Codes = rng.integers(0, plan.n_classes, plan.n_items, np.int32)
+    shift_kj = _SHIFT * rng.standard_normal((plan.n_classes, plan.n_features))
+    features: AnyArray = shift_kj[truth] + rng.standard_normal((plan.n_items, plan.n_features))
+    if counts:
+        features = rng.poisson(_WORDS * np.exp(shift_kj)[truth])
+    people = honest(rng.uniform(*ACCURACIES, plan.n_annotators), plan.n_classes)
+    crowd = simulate_crowd(truth, people, labels_per_item=labels_each, seed=0)
+    return Scene(features.astype(np.float32), truth, crowd.annotations)
+
+
+def epoch_seconds(
+    plan: Plan, name: str, labels_each: int, hidden: int | None = None
+) -> tuple[float, float]:
+    """The least processor time of the epochs but the first of one fit, and the least wall time.
+
+    `hidden` units are those of the network; by default it is the default network.
+    """
+    seen = scene(plan, labels_each)
+    ends: list[float] = []
+
+    def watch(_: Any) -> dict[str, float]:
+        ends.append(time.process_time())
+        return {}
+
+    network = None if hidden is None else MLP(plan.n_features, plan.n_classes, hidden=(hidden,))
+    settings = {**_ALIKE, "epochs": plan.epochs, "warm_up": 0, "hold_out": 0.0}
+    model = mh.CrowdClassifier(network, name, **settings)
+    truth = seen.truth if mh.METHODS[name].needs_truth else None
+    model.fit(seen.features, seen.annotations, truth=truth, watch=watch)
+    wall = min(entry["seconds"] for entry in model.history_[1:])
+    return min(after - before for before, after in pairwise(ends)), float(wall)
+
+
+_ALIKE: dict[str, Any] = {"threads": 1, "device": "cpu", "progress": False}
+
+
+def step_seconds(plan: Plan, name: str, labels_each: int) -> tuple[float, int]:
+    """What a whole fit of a method without epochs takes, and in how many steps."""
+    seen = scene(plan, labels_each, mh.METHODS[name].takes_counts)
+    model = mh.CrowdClassifier(method=name, epochs=plan.steps, **_ALIKE)
+    began = time.process_time()
+    model.fit(seen.features, seen.annotations)
+    return time.process_time() - began, len(model.history_)
+
+
+def measure_all(plan: Plan, command: str) -> Iterator[Row]:
+    """The rows of one run, as they come."""
+    sizes = {key: value for key, value in vars(plan).items() if key != "methods"}
+    yield {"part": PART, "kind": "run", "command": command, **sizes, **machine_facts()}
+    solved = [name for name in plan.names if isinstance(mh.METHODS[name], Solved)]
+    trained = [name for name in plan.names if name not in solved]
+    times: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in trained}
+    for number in range(plan.rounds):
+        began = time.perf_counter()
+        for name in trained:
+            times[name].append(_round(plan, name))
+        tell(f"round {number + 1} of {plan.rounds} in {time.perf_counter() - began:.1f} s")
+    for name in trained:
+        row = {"part": PART, "kind": "epoch", "method": name, "cost": _cost(name)}
+        yield (row := row | _together(plan, times[name]))
+        if verdict(row) == BROKEN:
+            again = [_round(plan, name, plan.wide) for _ in range(plan.rounds)]
+            yield row | {"kind": "wide"} | _together(plan, again)
+            tell(f"{name} with {plan.wide} hidden units")
+    for name in solved:
+        yield _solved_row(plan, name)
+        tell(name)
+
+
+def _round(plan: Plan, name: str, hidden: int | None = None) -> tuple[Floats, Floats]:
+    """A plain epoch, and those of a method at every number of labels, by processor and wall.
+
+    The method's fits stand between two plain ones.
+    """
+    few = plan.labels_each[0]
+    before = epoch_seconds(plan, PLAIN, few, hidden)
+    taken = [epoch_seconds(plan, name, each, hidden) for each in plan.labels_each]
+    after = epoch_seconds(plan, PLAIN, few, hidden)
+    return np.add(before, after) / 2, np.array(taken)
+
+
+def _together(plan: Plan, rounds: list[tuple[Floats, Floats]]) -> Row:
+    """Medians over the rounds: the plain epoch, and epochs as ratios to that of their round."""
+    ratios = np.array([taken / plain for plain, taken in rounds])
+    processor, wall = np.moveaxis(ratios, 2, 0)
+    return {
+        "plain_s": float(np.median([plain[0] for plain, _ in rounds])),
+        "labels": [each * plan.n_items for each in plan.labels_each],
+        "ratios": np.median(processor, axis=0).round(4).tolist(),
+        "wall_ratios": np.median(wall, axis=0).round(4).tolist(),
+        "spread": (processor.max(axis=0) - processor.min(axis=0)).round(3).tolist(),
+    }
+
+
+def _solved_row(plan: Plan, name: str) -> Row:
+    few_many = (plan.labels_each[0], plan.labels_each[-1])
+    made = [[step_seconds(plan, name, n) for n in few_many] for _ in range(plan.solved_rounds)]
+    return {
+        "part": PART,
+        "kind": "solved",
+        "method": name,
+        "cost": _cost(name),
+        "labels": [each * plan.n_items for each in few_many],
+        "steps": [steps for _, steps in made[0]],
+        "seconds": np.median([[took for took, _ in each] for each in made], axis=0).tolist(),
+    }
+
+
+def _cost(name: str) -> str:
+    return mh.METHODS[name].about.cost
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and write the page and its numbers."""
+    options = _parser().parse_args(arguments)
+    out: Path = options.out
+    record = out.with_suffix(".jsonl")
+    if not options.remake:
+        plan = QUICK if options.quick else Plan()
+        command = shown_command("benchmarks.epoch_costs", out, arguments)
+        before = [row for row in read_records(record) if row["kind"] == "epoch"]
+        rows = [*measure_all(plan, command), *(row | {"kind": "before"} for row in before)]
+        put_records(record, PART, rows)
+    out.write_text(make_page(read_records(record)))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.epoch_costs", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("docs/method-costs.md"), help="page")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
+    parser.add_argument("--remake", action="store_true", help="only write the page again")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""A consensus of tokens whose tags form whole entities: aggregate, then decode."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from manyhands.aggregation.base import Aggregator
+from manyhands.aggregation.beliefs import winners
+from manyhands.aggregation.catalog import AGGREGATORS, DEFAULTS
+from manyhands.aggregation.consensus import Consensus
+from manyhands.annotations import (
+    Annotations,
+    Sentences,
+    Spans,
+    TagScheme,
+    TokenLabels,
+    decode_valid,
+    find_spans,
+)
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class TokenConsensus:
+    """What is believed about every token, and the entities this makes.
+
+    `tokens` is the consensus of the tokens; its labels are the decoded tags, its probabilities
+    those of the aggregator, token by token. The confidence of a span is the probability that all
+    of its tokens have their tags when tokens are independent: the product of theirs. A longer
+    span is therefore less certain than its tokens are.
+    """
+
+    sentences: Sentences
+    tokens: Consensus
+    spans: Spans
+    span_confidence: Floats
+
+    @property
+    def tags(self) -> AnyArray:
+        """The tag of every token, valid BIO in every sentence."""
+        return self.tokens.labels
+
+    def span_columns(self) -> dict[str, AnyArray]:
+        """A row per span: sentence, first token and end in it, label, confidence, its words."""
+        at = self.sentences.offsets[self.spans.sentence]
+        pairs = zip(self.spans.first.tolist(), self.spans.end.tolist(), strict=True)
+        words = [" ".join(self.sentences.word[first:end]) for first, end in pairs]
+        return {
+            "sentence": self.sentences.names[self.spans.sentence],
+            "first": self.spans.first - at,
+            "end": self.spans.end - at,
+            "label": self.spans.type_names,
+            "confidence": self.span_confidence,
+            "words": np.array([*words, None], dtype=object)[:-1],
+        }
+
+
+def aggregate_tokens(
+    sentences: Sentences,
+    annotations: Annotations,
+    method: str | Aggregator[Any] | None = None,
+    *,
+    known: Mapping[Any, Any] | None = None,
+) -> TokenConsensus:
+    """The consensus of every token by an aggregator of classes, then valid BIO tags by sentence.
+
+    Of all valid sequences of a sentence the one of largest sum_t log p_t(tag) is taken; where the
+    most probable tags are valid already they stay. `method` is a name of `AGGREGATORS` or an
+    aggregator with settings of its own; `known` maps item names ("<sentence>:<token>") to tags
+    held for certain.
+
+    >>> sentences = Sentences.from_lists([["Anna", "Berg"]])
+    >>> ann = Annotations.from_arrays(
+    ...     ["0:0", "0:0", "0:1", "0:1"], [0, 1, 0, 1], ["B-PER", "O", "I-PER", "I-PER"],
+    ...     classes=["O", "B-PER", "I-PER"],
+    ... )
+    >>> aggregate_tokens(sentences, ann, "majority").tags.tolist()
+    ['B-PER', 'I-PER']
+    """
+    TokenLabels(sentences, annotations)  # every token is an item
+    if annotations.kind != "classes":
+        raise DataError("the labels of tokens are numbers; tags are needed")
+    if method is None or isinstance(method, str):
+        method = AGGREGATORS[method or DEFAULTS["classes"]]()
+    return decoded_tokens(sentences, method.fit(annotations, known))
+
+
+def decoded_tokens(sentences: Sentences, consensus: Consensus) -> TokenConsensus:
+    """The valid tags and spans of a consensus of tokens."""
+    if consensus.probabilities is None:
+        raise DataError("this consensus holds numbers; tags come from class probabilities")
+    tags = [str(name) for name in consensus.annotations.classes]
+    with np.errstate(divide="ignore"):
+        log_prob_tk = np.log(consensus.probabilities)
+    choice_t, _ = winners(consensus.probabilities)
+    code_t = decode_valid(log_prob_tk, sentences.offsets, tags, choice_t=choice_t)
+    tokens = replace(consensus, codes=code_t)
+    spans = find_spans(code_t, sentences.offsets, TagScheme.of(tags))
+    pairs = zip(spans.first.tolist(), spans.end.tolist(), strict=True)
+    confidence = [float(np.prod(tokens.confidence[first:end])) for first, end in pairs]
+    return TokenConsensus(sentences, tokens, spans, np.array(confidence))

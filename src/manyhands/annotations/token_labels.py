@@ -1,0 +1,163 @@
+"""Sentences with what was said about their tokens: by the crowd, or by an expert."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from manyhands.annotations.annotations import Annotations
+from manyhands.annotations.labels import USED
+from manyhands.annotations.rows import Rows
+from manyhands.annotations.sentences import Sentences
+from manyhands.annotations.tags import Stray, TagScheme, stray_tags
+from manyhands.annotations.vocabulary import Vocabulary
+from manyhands.core.arrays import AnyArray, Bools, read_only
+from manyhands.core.errors import DataError
+from manyhands.core.settings import require_choice
+
+
+@dataclass(frozen=True, eq=False)
+class TokenLabels:
+    """Sentences and the crowd's labels of their tokens: token t is item t of `annotations`.
+
+    `len` and indexing go by sentence.
+
+    >>> sentences = Sentences.from_lists([["Anna", "sang"], ["yes"]])
+    >>> labels = TokenLabels.from_codes(sentences, [0, 1], [0, 0], [1, 0], ["u"], ["O", "B-PER"])
+    >>> labels[0].annotations
+    Annotations(2 labels of 2 items by 1 annotators, 2 classes)
+    """
+
+    sentences: Sentences
+    annotations: Annotations
+
+    def __post_init__(self) -> None:
+        _require_same("items of the annotations", self.annotations.n_items, self.sentences)
+
+    @classmethod
+    def from_codes(
+        cls,
+        sentences: Sentences,
+        token: Any,
+        annotator: Any,
+        label: Any,
+        annotators: Iterable[Any],
+        classes: Iterable[Any],
+    ) -> "TokenLabels":
+        """From parallel codes of tokens, annotators and classes, and the names behind them."""
+        label_n = np.asarray(label, dtype=np.int32)
+        rows = Rows(
+            np.asarray(token, dtype=np.int32),
+            np.asarray(annotator, dtype=np.int32),
+            label_n,
+            np.full(len(label_n), USED, dtype=np.int8),
+            Vocabulary.of(sentences.token_names, "item"),
+            Vocabulary.of(annotators, "annotator"),
+            Vocabulary.of(classes, "class"),
+        )
+        return cls(sentences, Annotations.from_rows(rows))
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(number of sentences,)."""
+        return self.sentences.shape
+
+    @property
+    def ndim(self) -> int:
+        """1: an array of sentences."""
+        return 1
+
+    def __getitem__(self, key: Any) -> "TokenLabels":
+        """Some of the sentences with their labels; annotators and classes keep their codes."""
+        chosen = self.sentences[key]
+        if isinstance(key, tuple):
+            key = key[0]
+        return TokenLabels(chosen, self.annotations[self.sentences.tokens_of(key)])
+
+    def stray(self) -> Bools:
+        """Which labels are an I-X that follows no B-X or I-X of the same annotator."""
+        ann = self.annotations
+        order, offsets = self._by_annotator()
+        scheme = TagScheme.of(ann.classes)
+        stray_n = np.zeros(ann.n_annotations, dtype=bool)
+        stray_n[order] = stray_tags(ann.label[order], offsets, scheme)
+        return stray_n
+
+    def repaired(self, stray: Stray = "repair") -> "TokenLabels":
+        """Every stray I-X made B-X, or refused with its place; see `stray`."""
+        require_choice("stray", stray, ("repair", "refuse"))
+        stray_n = self.stray()
+        if not stray_n.any():
+            return self
+        if stray == "refuse":
+            self._refuse(int(np.argmax(stray_n)))
+        label_n = self.annotations.label.copy()
+        scheme = TagScheme.of(self.annotations.classes)
+        label_n[stray_n] = scheme.require_begins()[label_n[stray_n]]
+        return replace(self, annotations=replace(self.annotations, label=read_only(label_n)))
+
+    def _by_annotator(self) -> tuple[AnyArray, AnyArray]:
+        """Labels in runs: one annotator, tokens that follow one another in one sentence."""
+        ann = self.annotations
+        order = ann.annotator_order
+        token, who = ann.item[order], ann.annotator[order]
+        sentence = self.sentences.sentence_of_token[token]
+        breaks = (np.diff(who) != 0) | (np.diff(sentence) != 0) | (np.diff(token) != 1)
+        return order, np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(order)]])
+
+    def _refuse(self, n: int) -> None:
+        ann = self.annotations
+        token, who = int(ann.item[n]), ann.annotators[ann.annotator[n]]
+        raise stray_error(self.sentences, token, ann.classes[ann.label[n]], f"annotator {who!s}: ")
+
+
+@dataclass(frozen=True, eq=False)
+class TaggedSentences:
+    """Sentences with one tag per token, as experts or models give them; tags by name."""
+
+    sentences: Sentences
+    tags: AnyArray
+
+    def __post_init__(self) -> None:
+        _require_same("tags", len(self.tags), self.sentences)
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def __getitem__(self, key: Any) -> "TaggedSentences":
+        return TaggedSentences(self.sentences[key], self.tags[self.sentences.tokens_of(key)])
+
+    def tags_of(self, sentence: int) -> list[str]:
+        """The tags of one sentence."""
+        return [str(tag) for tag in self.tags[self.sentences.tokens_of(sentence)]]
+
+    def repaired(self, stray: Stray = "repair") -> "TaggedSentences":
+        """Every I-X that follows nothing made B-X, or refused with its place."""
+        require_choice("stray", stray, ("repair", "refuse"))
+        scheme = TagScheme.covering(self.tags)
+        code_t = scheme.codes(self.tags)
+        stray_t = stray_tags(code_t, self.sentences.offsets, scheme)
+        if stray == "refuse" and stray_t.any():
+            token = int(np.argmax(stray_t))
+            raise stray_error(self.sentences, token, self.tags[token])
+        code_t[stray_t] = scheme.require_begins()[code_t[stray_t]]
+        return replace(self, tags=scheme.names_of(code_t))
+
+
+def stray_error(sentences: Sentences, token: int, tag: object, who: str = "") -> DataError:
+    """An error that names sentence and token of an I-X that follows nothing."""
+    s = int(sentences.sentence_of_token[token])
+    position = token - int(sentences.offsets[s])
+    return DataError(
+        f"{who}sentence {sentences.names[s]}, token {position} ({sentences.word[token]!r}): {tag} "
+        'follows no entity of its type; begin it with B-, or choose stray="repair"'
+    )
+
+
+def _require_same(what: str, n: int, sentences: Sentences) -> None:
+    if n != sentences.n_tokens:
+        raise DataError(f"{n} {what} for {sentences.n_tokens} tokens; give one for every token")

@@ -1,0 +1,121 @@
+"""Film reviews rated from 0 to 1 by 135 people on Mechanical Turk, as texts or as word counts."""
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from scipy import sparse
+
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.errors import DataError
+from manyhands.core.settings import require_choice
+from manyhands.datasets.arrays import read_numbers
+from manyhands.datasets.corpus import Corpus, Reader, Split
+from manyhands.io import read_annotations, read_texts, read_word_counts
+
+SCALE = (0.0, 1.0)
+Outside = Literal["keep", "refuse"]
+_NO_RATING = -1  # exactly: -0.1 is a rating
+_NO_COUNTED_RATING = 999999999
+_COUNTED = ("data_train_amt.txt", "data_test.txt")
+
+
+def load_moviereviews(home: Path, features: str, outside: Outside = "keep") -> Corpus:
+    """1498 rated training reviews and 3508 for testing; features are the texts.
+
+    A few ratings lie outside of 0..1. They are kept, and `notes` counts them; `outside="refuse"`
+    refuses them.
+    """
+    annotations, notes = read_ratings(home / "answers.txt", _NO_RATING, outside)
+    text, rating = read_rated_texts(home / "test_rebuilt.tsv")
+    return Corpus(
+        "moviereviews",
+        read_texts(home / "texts_train.txt"),
+        annotations,
+        read_numbers(home / "ratings_train.txt"),
+        Split(text, rating),
+        notes=notes,
+    )
+
+
+def load_word_counts(home: Path, features: str, outside: Outside = "keep") -> Corpus:
+    """The release for topic models: 1500 training reviews, 3506 for testing, as word counts.
+
+    Features are sparse matrices (i, w) over one vocabulary of word codes.
+    """
+    annotations, notes = read_ratings(home / "answers.txt", _NO_COUNTED_RATING, outside)
+    counts = [read_word_counts(home / name) for name in _COUNTED]
+    n_words = max(part.shape[1] for part in counts)
+    train, test = (widened(part, n_words) for part in counts)
+    return Corpus(
+        "moviereviews-words",
+        train,
+        annotations,
+        read_numbers(home / "labels_train_amt.txt"),
+        Split(test, read_numbers(home / "labels_test.txt")),
+        notes=notes,
+    )
+
+
+def widened(counts: sparse.csr_matrix, n_words: int) -> sparse.csr_matrix:
+    """The same counts over a vocabulary of more words."""
+    shape = (counts.shape[0], n_words)
+    return sparse.csr_matrix((counts.data, counts.indices, counts.indptr), shape=shape)
+
+
+def read_ratings(path: Path, missing: int, outside: Outside) -> tuple[Annotations, tuple[str, ...]]:
+    """Ratings of a matrix, and a note of how many lie outside the scale."""
+    require_choice("outside", outside, ("keep", "refuse"))
+    annotations = read_annotations(path, kind="numbers", missing=[missing])
+    low, high = SCALE
+    wild = np.flatnonzero((annotations.label < low) | (annotations.label > high))
+    if not len(wild):
+        return annotations, ()
+    if outside == "refuse":
+        n = int(wild[0])
+        raise DataError(
+            f"{path}, line {int(annotations.item[n]) + 1}: annotator "
+            f"{annotations.annotators[annotations.annotator[n]]} said {annotations.label[n]:g}, "
+            f'outside of {low:g}..{high:g}; choose outside="keep"'
+        )
+    return annotations, (f"{len(wild)} ratings outside of {low:g}..{high:g} are kept",)
+
+
+def read_rated_texts(path: Path) -> tuple[AnyArray, Floats]:
+    """Texts and ratings of lines "id author rating text", parted by tabs, under a header line.
+
+    Quotation marks are part of the text.
+    """
+    lines = read_texts(path).tolist()
+    columns = lines[0].split("\t")
+    if "rating" not in columns or "text" not in columns:
+        raise DataError(f"{path}, line 1: expected columns rating and text; got {lines[0]!r}")
+    texts, ratings = [], []
+    for number, line in enumerate(lines[1:], 2):
+        cells = dict(zip(columns, line.split("\t"), strict=False))
+        try:
+            ratings.append(float(cells["rating"]))
+            texts.append(cells["text"])
+        except (KeyError, ValueError):
+            raise DataError(
+                f"{path}, line {number}: expected {len(columns)} cells with a rating that is a "
+                "number; the file may be cut short"
+            ) from None
+    return np.array([*texts, None], dtype=object)[:-1], np.array(ratings)
+
+
+MOVIEREVIEWS = Reader(
+    "moviereviews",
+    "ratings of 1498 film reviews, 135 annotators",
+    ["answers.txt", "ratings_train.txt", "test_rebuilt.tsv"],
+    {"texts": ["texts_train.txt"]},
+    load_moviereviews,
+)
+MOVIEREVIEWS_WORDS = Reader(
+    "moviereviews/bag_of_words",
+    "ratings of 1500 film reviews, 135 annotators",
+    ["answers.txt", "labels_train_amt.txt", "labels_test.txt"],
+    {"counts": list(_COUNTED)},
+    load_word_counts,
+)

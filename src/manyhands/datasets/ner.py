@@ -1,0 +1,46 @@
+"""CoNLL-2003 entities: newswire sentences whose tokens 47 people on Mechanical Turk tagged."""
+
+from pathlib import Path
+
+import numpy as np
+
+from manyhands.annotations import TagScheme
+from manyhands.core.errors import DataError
+from manyhands.datasets.corpus import Corpus, Reader, Split
+from manyhands.io import read_bio, read_conll
+
+TYPES = ("LOC", "MISC", "ORG", "PER")
+TAGS = TagScheme.of_types(TYPES).names
+
+
+def load_ner(home: Path, features: str) -> Corpus:
+    """3078 tagged training sentences and 3250 for testing; items are tokens.
+
+    Features are `Sentences`: truth and annotations go by their tokens in order. Tags of the crowd
+    are kept as given, an I-X that follows nothing included.
+    """
+    crowd = read_conll(home / "answers_union.txt", tags=TAGS)
+    truth = read_bio(home / "gold_union.txt", tags=TAGS)
+    test = read_bio(home / "test_3250.bio", tags=TAGS)
+    same = np.array_equal(crowd.sentences.offsets, truth.sentences.offsets)
+    if not same or not np.array_equal(crowd.sentences.word, truth.sentences.word):
+        raise DataError(
+            f"{home}: answers_union.txt and gold_union.txt hold other tokens or sentences; "
+            "both must come from one release"
+        )
+    return Corpus(
+        "ner",
+        crowd.sentences,
+        crowd.annotations,
+        truth.tags,
+        Split(test.sentences, test.tags),
+    )
+
+
+NER = Reader(
+    "ner",
+    "4 types of entities, 3078 sentences, 47 annotators",
+    ["answers_union.txt", "gold_union.txt", "test_3250.bio"],
+    {"words": []},
+    load_ner,
+)

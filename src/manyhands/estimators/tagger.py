@@ -1,0 +1,213 @@
+"""A tagger trained straight from the disagreeing tags of a crowd."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manyhands.aggregation import TokenConsensus, decoded_tokens
+from manyhands.annotations import (
+    Annotations,
+    Sentences,
+    TaggedSentences,
+    TagScheme,
+    TokenLabels,
+    decode_valid,
+    is_tag,
+)
+from manyhands.core.arrays import AnyArray, Codes
+from manyhands.core.errors import DataError
+from manyhands.estimators.chain_reader import ChainReader
+from manyhands.estimators.class_base import ClassEstimator
+from manyhands.estimators.new_network import Network
+from manyhands.estimators.sight import Reader, Watch
+from manyhands.estimators.words import Vectors, WordReader, as_sentences
+from manyhands.evaluation import score_entities
+from manyhands.training import CrfMa, Inputs, Method
+
+Tags = TaggedSentences | Sequence[Sequence[str]] | AnyArray
+
+
+class CrowdTagger(ClassEstimator):
+    """A network that learns a tag for every token from many imperfect annotators.
+
+    `fit(X, annotations)`: X are sentences (`Sentences`, or a list of words for each), and the
+    tokens of all sentences, in order, are the items of the annotations. `TokenLabels`, as
+    `read_conll` gives them, hold both: `fit(labels, labels.annotations)`.
+
+    Parameters
+    ----------
+    network:
+        None for word vectors, a convolution and a GRU (`Tagger`); a torch module that takes codes
+        of words as `Tagger` does, of which a copy is trained; or a function of (shape of the table
+        of words, number of tags) that makes one.
+    method:
+        a name of `METHODS` that is for tags: every noise model, "em", the doctor nets, the
+        two-stage methods and "crf-ma".
+    word_vectors:
+        the vectors that words start from: a file of GloVe's format or an .npz
+        (`read_word_vectors`). With `fixed_words` they are not learnt, and words that training has
+        not seen are known by theirs.
+    valid:
+        decode tags so that every I-X follows a B-X or an I-X.
+    batch_size:
+        tokens of a step, about; sentences stay whole.
+
+    The others are as in `CrowdClassifier`.
+
+    >>> sentences = [["Anna", "sang"], ["Anna", "ran"], ["he", "sang"], ["he", "ran"]]
+    >>> tags = np.array([1, 0, 1, 0, 0, 0, 0, 0])
+    >>> ann = Annotations.from_dense(np.stack([tags, tags, tags], axis=1)).with_classes(
+    ...     ["O", "B-PER"]
+    ... )
+    >>> tagger = CrowdTagger(epochs=30, learning_rate=0.01, progress=False)
+    >>> tagger.fit(sentences, ann).predict([["Anna", "ran"]])
+    [['B-PER', 'O']]
+    """
+
+    learns = "tags"
+    scale = "none"
+
+    def __init__(
+        self,
+        network: Network | None = None,
+        method: str | Method = "crowd-layer-mw",
+        *,
+        noise: Mapping[str, Any] | None = None,
+        start: str | None = None,
+        word_vectors: Vectors | None = None,
+        fixed_words: bool = False,
+        valid: bool = True,
+        epochs: int | None = None,
+        batch_size: int | None = 1024,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        noise_learning_rate: float | None = None,
+        noise_weight_decay: float | None = None,
+        warm_up: int | None = None,
+        clip: float | None = None,
+        schedule: str | None = None,
+        sam: float | None = None,
+        hold_out: float | None = None,
+        patience: int | None = None,
+        judge: str | None = None,
+        refit: bool | None = None,
+        sparse: bool | None = None,
+        device: str = "auto",
+        devices: int = 1,
+        precision: str = "32",
+        threads: int | None = None,
+        seed: int = 0,
+        checkpoint: str | Path | None = None,
+        progress: bool = True,
+    ) -> None:
+        self.network = network
+        self.method = method
+        self.noise = noise
+        self.start = start
+        self.word_vectors = word_vectors
+        self.fixed_words = fixed_words
+        self.valid = valid
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.noise_learning_rate = noise_learning_rate
+        self.noise_weight_decay = noise_weight_decay
+        self.warm_up = warm_up
+        self.clip = clip
+        self.schedule = schedule
+        self.sam = sam
+        self.hold_out = hold_out
+        self.patience = patience
+        self.judge = judge
+        self.refit = refit
+        self.sparse = sparse
+        self.device = device
+        self.devices = devices
+        self.precision = precision
+        self.threads = threads
+        self.seed = seed
+        self.checkpoint = checkpoint
+        self.progress = progress
+
+    def fit(
+        self,
+        X: Any,
+        y: Annotations | TokenLabels,
+        *,
+        truth: Tags | None = None,
+        resume: bool = False,
+        watch: Watch | None = None,
+    ) -> "CrowdTagger":
+        """Train on sentences and the tags people gave their tokens; `self`.
+
+        `truth` is only for the method "truth": the tags of all sentences. `resume` and `watch` are
+        as in `CrowdClassifier.fit`; probabilities are of all tokens.
+        """
+        tags = None if truth is None else flat_tags(truth, as_sentences(X))
+        self._learn(X, _labels(y), None, tags, resume, watch)
+        return self
+
+    def predict(self, X: Any) -> list[list[str]]:
+        """The tags of every sentence."""
+        sentences = as_sentences(X)
+        names = self.classes_[self._codes(sentences)]
+        cut = np.split(names, sentences.offsets[1:-1])
+        return [[str(name) for name in tags] for tags in cut] if len(sentences) else []
+
+    def score(self, X: Any, y: Tags) -> float:
+        """F1 of the entities, by exact span and type; of tags that are not BIO, the share right.
+
+        `y` are the true tags: a list for every sentence, `TaggedSentences`, or the tags of all
+        tokens in order.
+        """
+        sentences = as_sentences(X)
+        wanted, found = flat_tags(y, sentences), self.classes_[self._codes(sentences)]
+        if all(is_tag(str(name)) for name in self.classes_):
+            return score_entities(wanted, found, sentences.offsets).f1
+        return float(np.mean(wanted.astype(str) == found.astype(str)))
+
+    def infer(self, X: Any, y: Annotations | TokenLabels) -> TokenConsensus:
+        """What network and labels together say of labelled tokens, and the entities this makes.
+
+        Annotators not seen in training are taken for average ones; nothing is learnt from these
+        labels.
+        """
+        return decoded_tokens(as_sentences(X), self._infer(*self._seen(X, _labels(y), None)))
+
+    def _codes(self, sentences: Sentences) -> Codes:
+        """The tag of every token, as a place in `classes_`."""
+        probability_tk = self.predict_proba(sentences)
+        if not self.valid:
+            return np.asarray(probability_tk.argmax(axis=1), dtype=np.int32)
+        names = TagScheme.of(self.classes_).names
+        with np.errstate(divide="ignore"):
+            return decode_valid(np.log(probability_tk), sentences.offsets, names)
+
+    def _read(self, features: Any) -> tuple[Inputs, Reader | None]:
+        if isinstance(self._method(), CrfMa):
+            chain = ChainReader.learn(features)
+            return chain(features), chain
+        reader = WordReader.learn(
+            features, self.word_vectors, tokens=True, fixed=self.fixed_words, seed=self.seed
+        )
+        return reader(features), reader
+
+
+def flat_tags(tags: Tags, sentences: Sentences) -> AnyArray:
+    """The tags of all tokens in order, one for each."""
+    if isinstance(tags, TaggedSentences):
+        tags = tags.tags
+    if len(tags) and not isinstance(tags[0], str):
+        if [len(each) for each in tags] != sentences.lengths.tolist():
+            raise DataError("the true tags have other sentences, or of other lengths, than X")
+        tags = [tag for each in tags for tag in each]
+    if len(tags) != sentences.n_tokens:
+        raise DataError(f"{len(tags)} true tags for {sentences.n_tokens} tokens")
+    return np.array([*(str(tag) for tag in tags), None], dtype=object)[:-1]
+
+
+def _labels(labels: Annotations | TokenLabels) -> Annotations:
+    return labels.annotations if isinstance(labels, TokenLabels) else labels

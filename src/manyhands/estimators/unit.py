@@ -1,0 +1,38 @@
+"""The unit of labels that are numbers: networks learn them standardised."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import Floats, read_only
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Numbers are `centre` + `size` x standardised ones; learning rates hold for any of them."""
+
+    centre: float
+    size: float
+
+    def standardised(self, values: Floats) -> Floats:
+        """Numbers without their unit."""
+        return np.asarray((values - self.centre) / self.size)
+
+    def told(self, standardised: Floats) -> Floats:
+        """Standardised numbers in their unit."""
+        return np.asarray(self.centre + self.size * standardised)
+
+    def without(self, annotations: Annotations) -> Annotations:
+        """The same annotations with standardised labels."""
+        return replace(annotations, label=read_only(self.standardised(annotations.label)))
+
+
+def unit_of(annotations: Annotations) -> Unit:
+    """Mean and deviation of all labels; of labels that are all equal the deviation is taken as 1.
+
+    >>> unit_of(Annotations.from_arrays([1, 1], ["u", "v"], [2.5, 4.5]))
+    Unit(centre=3.5, size=1.0)
+    """
+    size = float(annotations.label.std())
+    return Unit(float(annotations.label.mean()), size if size > 0 else 1.0)

@@ -1,0 +1,134 @@
+"""Texts and sentences as what a network over words reads."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from manyhands.annotations import Sentences, TokenisedTexts, TokenLabels
+from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import DataError, SettingError
+from manyhands.core.settings import require
+from manyhands.io import WordVectors, read_word_vectors
+from manyhands.networks import WordTable
+from manyhands.training import TextInputs, TokenInputs
+
+Vectors = WordVectors | str | Path
+_DRAWN = 100  # numbers of a vector where none are given
+
+
+def are_texts(features: Any) -> bool:
+    """Whether features are texts: strings, in a list or an array.
+
+    >>> are_texts(["a film", "a good film"]), are_texts([[0.5, 1.0]])
+    (True, False)
+    """
+    if isinstance(features, np.ndarray):
+        return features.ndim == 1 and len(features) > 0 and isinstance(features[0], str)
+    if not isinstance(features, Sequence) or isinstance(features, str) or not len(features):
+        return False
+    return isinstance(features[0], str)
+
+
+def as_sentences(features: Any) -> Sentences:
+    """Sentences, or lists of words, as `Sentences`."""
+    if isinstance(features, TokenLabels):
+        return features.sentences
+    if isinstance(features, Sentences):
+        return features
+    if isinstance(features, Sequence) and not isinstance(features, str):
+        words = [list(sentence) for sentence in features if not isinstance(sentence, str)]
+        if len(words) == len(features) and all(isinstance(w, str) for each in words for w in each):
+            return Sentences.from_lists(words)
+    raise DataError("sentences must be Sentences, or a list of words for each; got something else")
+
+
+def words_of_texts(texts: Any, most_words: int | None) -> Sentences:
+    """Texts cut into words (see `token_places`), the first `most_words` of each.
+
+    It warns of texts that are cut short.
+    """
+    made = TokenisedTexts.of([str(text) for text in texts]).sentences
+    if most_words is None or int(made.lengths.max(initial=0)) <= most_words:
+        return made
+    n_long = int((made.lengths > most_words).sum())
+    warnings.warn(
+        f"{n_long} of {len(made)} texts have more than {most_words} words and are cut short; "
+        "most_words=None reads them whole",
+        UserWarning,
+        stacklevel=3,
+    )
+    return Sentences.from_lists([made.words(s)[:most_words] for s in range(len(made))])
+
+
+@dataclass(frozen=True, eq=False)
+class WordReader:
+    """How a model reads texts, each an item, or sentences, whose `tokens` are the items.
+
+    Vectors of words that are `fixed` are not learnt. Of a text the first `most_words` are read.
+    """
+
+    table: WordTable
+    tokens: bool
+    fixed: bool = False
+    most_words: int | None = None
+
+    @classmethod
+    def learn(
+        cls,
+        features: Any,
+        vectors: Vectors | None,
+        *,
+        tokens: bool,
+        fixed: bool,
+        most_words: int | None = None,
+        seed: int = 0,
+    ) -> "WordReader":
+        """A reader of texts, or sentences, like these."""
+        require(most_words is None or most_words >= 1, "most_words", ">= 1 or None", most_words)
+        sentences = as_sentences(features) if tokens else words_of_texts(features, None)
+        table = word_table(sentences, vectors, fixed=fixed, seed=seed)
+        return cls(table, tokens, fixed, most_words)
+
+    def __call__(self, features: Any) -> TextInputs:
+        """Texts, or sentences, as the network reads them."""
+        if self.tokens:
+            return TokenInputs(*self._parts(as_sentences(features)), fixed=self.fixed)
+        sentences = words_of_texts(features, self.most_words)
+        return TextInputs(*self._parts(sentences), fixed=self.fixed)
+
+    def _parts(self, sentences: Sentences) -> tuple[torch.Tensor, AnyArray, torch.Tensor]:
+        code = torch.from_numpy(self.table.codes(sentences.word))
+        return code, np.array(sentences.offsets), torch.from_numpy(self.table.vectors)
+
+
+def default_of(words: Any) -> str | None:
+    """The name of the network for what is read; None where no words are."""
+    if not isinstance(words, WordReader):
+        return None
+    return (TokenInputs if words.tokens else TextInputs).default_network
+
+
+def word_table(
+    sentences: Sentences, vectors: Vectors | None, *, fixed: bool, seed: int
+) -> WordTable:
+    """The table of the words a network is to know, which start from the vectors given.
+
+    Vectors that are learnt are of the words in the sentences; those that stay `fixed` are of all
+    words that have one, so that new words are known too.
+    """
+    seen = [str(word) for word in dict.fromkeys(sentences.word.tolist())]
+    if vectors is None:
+        if fixed:
+            raise SettingError("fixed_words must be False without word_vectors; got True")
+        return WordTable.of(seen, dimension=_DRAWN, seed=seed)
+    if not isinstance(vectors, WordVectors):
+        both = {*seen, *(word.lower() for word in seen)}
+        vectors = read_word_vectors(vectors, words=None if fixed else both)
+    known = [str(word) for word in vectors.words]
+    names = [*seen, *known] if fixed else seen
+    return WordTable.of(names, known, vectors.vectors, seed=seed)

@@ -1,0 +1,225 @@
+"""Files with a line per token and a column of tags per annotator, as CoNLL's are."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manyhands.annotations import STRAY, Sentences, Stray, TaggedSentences, TagScheme, TokenLabels
+from manyhands.annotations.duplicates import repeats_previous
+from manyhands.annotations.sentences import as_objects
+from manyhands.annotations.tags import is_tag
+from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import DataError
+from manyhands.core.settings import require_choice
+from manyhands.io.tables import existing
+from manyhands.io.texts import text_lines
+from manyhands.io.whole import whole_file
+
+_BREAK = "-DOCSTART-"  # a line of CoNLL files that stands between documents
+
+
+def read_conll(
+    path: str | Path,
+    *,
+    annotators: Sequence[Any] | None = None,
+    tags: Sequence[str] | None = None,
+    missing: str = "?",
+    stray: Stray = "keep",
+    encoding: str = "utf-8",
+) -> TokenLabels:
+    """Lines "token tag tag ...", a column per annotator, a blank line between sentences.
+
+    Columns are parted by tabs where the first line holds one, by blanks otherwise. `missing`
+    says that an annotator did not label the token. Annotators are called as `annotators` says, or
+    as a first line "#token name name ...", or 0, 1, 2 ... Tags are O, B-TYPE and I-TYPE unless
+    `tags` lists others. `stray` tells what to do with an annotator's I-X that follows nothing:
+    "keep" it, "repair" it to B-X, or "refuse" it.
+    """
+    require_choice("stray", stray, STRAY)
+    columns = _Columns(existing(path), tags, missing)
+    columns.read(encoding)
+    width = columns.width - 1
+    if not width:
+        raise DataError(f"{path}: no column of tags behind the tokens")
+    named = annotators if annotators is not None else columns.header
+    if named is not None and len(named) != width:
+        raise DataError(f"{path}: {len(named)} annotators are named for {width} columns of tags")
+    code_n, names = columns.classes()
+    labels = TokenLabels.from_codes(
+        columns.sentences(),
+        np.array(columns.token, dtype=np.int32),
+        np.array(columns.column, dtype=np.int32) - 1,
+        code_n,
+        range(width) if named is None else named,
+        names,
+    )
+    return labels if stray == "keep" else _at(path, labels.repaired, stray)
+
+
+def read_bio(
+    path: str | Path,
+    *,
+    column: int = -1,
+    tags: Sequence[str] | None = None,
+    stray: Stray = "keep",
+    encoding: str = "utf-8",
+) -> TaggedSentences:
+    """Lines with a token first and its tag in `column`, the last unless another is named."""
+    require_choice("stray", stray, STRAY)
+    columns = _Columns(existing(path), tags, None, column)
+    columns.read(encoding)
+    code_t, names = columns.classes()
+    tagged = TaggedSentences(columns.sentences(), as_objects(names)[code_t])
+    return tagged if stray == "keep" else _at(path, tagged.repaired, stray)
+
+
+def write_conll(labels: TokenLabels, path: str | Path, *, missing: str = "?") -> None:
+    """The tokens with a column of tags per annotator, parted by tabs, annotators in line 1."""
+    ann = labels.annotations
+    if repeats_previous(ann.item, ann.annotator).any():
+        raise DataError("an annotator labelled a token twice; a column has room for one tag")
+    names = [_cell(name) for name in ann.annotators]
+    if all(is_tag(name) or name == missing for name in names):
+        raise DataError("the annotators are called as tags are; rename them")
+    said = [_cell(name) for name in ann.classes]
+    if missing in said:
+        raise DataError(f"{missing!r} is a tag too; choose another mark with missing=")
+    starts = ann.item_offsets
+    rows = []
+    for token in range(ann.n_items):
+        row = [missing] * ann.n_annotators
+        for n in range(starts[token], starts[token + 1]):
+            row[ann.annotator[n]] = said[ann.label[n]]
+        rows.append(row)
+    _write(labels.sentences, rows, path, ["#token", *names])
+
+
+def write_bio(tagged: TaggedSentences, path: str | Path) -> None:
+    """The tokens with their tags, parted by tabs."""
+    _write(tagged.sentences, [[_cell(tag)] for tag in tagged.tags], path, None)
+
+
+@dataclass
+class _Columns:
+    """The lines of a file as they are gathered: tokens, and the tags that were given."""
+
+    path: Path
+    tags: Sequence[str] | None
+    missing: str | None
+    only: int | None = None  # the one column to take; None: all of them
+    width: int = 0
+    header: list[str] | None = None
+    words: list[str] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    token: list[int] = field(default_factory=list)
+    column: list[int] = field(default_factory=list)
+    label: list[int] = field(default_factory=list)
+    code_of: dict[str, int] = field(default_factory=dict)
+
+    def read(self, encoding: str) -> None:
+        """Every line of the file."""
+        for number, cells in _rows(self.path, encoding):
+            if not cells or cells[0] == _BREAK:
+                self.ends.append(len(self.words))
+            elif not self.width and self._is_header(cells):
+                self.header = cells[1:]
+                self.width = len(cells)
+            else:
+                self._take(number, cells)
+        self.ends.append(len(self.words))
+        if not self.words:
+            raise DataError(f"{self.path}: the file holds no token")
+
+    def sentences(self) -> Sentences:
+        """The sentences; several blank lines part them as one does."""
+        return Sentences.from_tokens(self.words, np.unique([0, *self.ends]))
+
+    def classes(self) -> tuple[AnyArray, tuple[str, ...]]:
+        """The code of every tag taken, and the names behind the codes."""
+        names = tuple(self.tags) if self.tags else TagScheme.covering(self.code_of).names
+        place = {name: code for code, name in enumerate(names)}
+        recode = np.array([place[name] for name in self.code_of], dtype=np.int32)
+        return recode[np.array(self.label, dtype=np.int64)], names
+
+    def _is_header(self, cells: list[str]) -> bool:
+        given = all(is_tag(cell) or cell == self.missing for cell in cells[1:])
+        return self.only is None and cells[0].startswith("#") and not given
+
+    def _take(self, number: int, cells: list[str]) -> None:
+        if len(cells) != self.width:
+            if self.width:
+                raise DataError(
+                    f"{self.path}, line {number}: {len(cells)} columns where the lines before have "
+                    f"{self.width}; every token needs the same; the file may be cut short"
+                )
+            self.width = len(cells)
+        token = len(self.words)
+        self.words.append(cells[0])
+        taken = range(1, len(cells)) if self.only is None else [self.only % len(cells)]
+        for column in taken:
+            tag = cells[column]
+            if tag == self.missing:
+                continue
+            code = self.code_of.get(tag)
+            self.token.append(token)
+            self.column.append(column)
+            self.label.append(self._new(number, column, tag) if code is None else code)
+
+    def _new(self, number: int, column: int, tag: str) -> int:
+        """The code of a tag that is met for the first time."""
+        if tag not in self.tags if self.tags else not is_tag(tag):
+            known = ", ".join(self.tags) if self.tags else "O, B-TYPE or I-TYPE"
+            mark = f", or {self.missing} for no label" if self.missing else ""
+            raise DataError(
+                f"{self.path}, line {number}, column {column + 1}: the tag {tag!r} is outside the "
+                f"scheme; expected {known}{mark}"
+            )
+        return self.code_of.setdefault(tag, len(self.code_of))
+
+
+def _rows(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
+    """The cells of every line by its number; none in a blank line."""
+    tabbed: bool | None = None
+    for number, line in enumerate(text_lines(path, encoding), 1):
+        if not line.strip(" \t"):
+            yield number, []
+            continue
+        if tabbed is None:
+            tabbed = "\t" in line
+        # only blanks and tabs part cells: a token may hold other white space
+        yield number, line.split("\t") if tabbed else re.split(r"[ \t]+", line.strip(" \t"))
+
+
+def _write(
+    sentences: Sentences, rows: list[list[str]], path: str | Path, header: list[str] | None
+) -> None:
+    if len(sentences) and sentences.lengths.min() == 0:
+        empty = sentences.names[int(np.argmin(sentences.lengths))]
+        raise DataError(f"sentence {empty}: it has no token, which such a file cannot tell")
+    words = [_cell(word) for word in sentences.word]
+    if _BREAK in words:
+        raise DataError(f"the token {_BREAK!r} parts documents in such a file; leave it out")
+    ends = set(sentences.offsets[1:].tolist())
+    with whole_file(path) as stream:
+        if header is not None:
+            stream.write(("\t".join(header) + "\n").encode())
+        for token, (word, row) in enumerate(zip(words, rows, strict=True), 1):
+            stream.write(("\t".join([word, *row]) + "\n" + "\n" * (token in ends)).encode())
+
+
+def _cell(value: object) -> str:
+    text = str(value)
+    if not text.strip(" ") or any(mark in text for mark in "\t\n\r"):
+        raise DataError(f"{text!r} cannot stand in a column: it is blank, or holds a tab or a line")
+    return text
+
+
+def _at(path: str | Path, repaired: Any, stray: Stray) -> Any:
+    try:
+        return repaired(stray)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None

@@ -1,0 +1,118 @@
+"""The rows of a table of spans as they stand, columns found by name."""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from manyhands.annotations import Span
+from manyhands.annotations.vocabulary import text_of
+from manyhands.core.errors import DataError
+from manyhands.core.registry import nearest_names
+from manyhands.io.tables import Table
+
+_NAMES = {
+    "document": ("document", "doc", "sentence", "item", "id"),
+    "text": ("text",),
+    "tokens": ("tokens", "words"),
+    "annotator": ("annotator", "worker", "user"),
+    "start": ("start", "begin", "start_offset"),
+    "end": ("end", "stop", "end_offset"),
+    "label": ("label", "type", "class", "tag"),
+}
+
+
+@dataclass(frozen=True)
+class MarkedSpan:
+    """One row of the table; `span` is None where the annotator found nothing."""
+
+    where: str
+    document: str
+    annotator: str | None
+    span: Span | None
+
+
+def span_cells(table: Table, given: dict[str, str]) -> tuple[dict[str, list[Any]], bool]:
+    """The columns by role, and whether texts are given as tokens."""
+    unknown = [role for role in given if role not in _NAMES]
+    if unknown:
+        raise DataError(f"columns= names {unknown[0]!r}; known: {', '.join(_NAMES)}")
+    found = {role: _column(table, role, given.get(role)) for role in _NAMES}
+    if found["text"] is not None:
+        found["tokens"] = None
+    in_tokens = found["tokens"] is not None
+    lacking = [r for r in found if found[r] is None and r not in {"text", "tokens"}]
+    if lacking or (found["text"] is None and not in_tokens):
+        role = lacking[0] if lacking else "text"
+        raise DataError(
+            f"{table.path}: no column {role!r}; name it with columns={{{role!r}: ...}}; "
+            f"columns: {', '.join(table.columns)}"
+        )
+    names = {role: name for role, name in found.items() if name is not None}
+    taken = table.select(list(dict.fromkeys(names.values())))
+    cells = {role: taken[name].to_pylist() for role, name in names.items()}
+    return {("text" if role == "tokens" else role): cells[role] for role in cells}, in_tokens
+
+
+def _column(table: Table, role: str, given: str | None) -> str | None:
+    if given is not None and given not in table.columns:
+        near = nearest_names(given, table.columns)
+        hint = f"did you mean {near[0]}?" if near else f"columns: {', '.join(table.columns)}"
+        raise DataError(f"{table.path}: no column {given!r}; {hint}")
+    by_lower = {name.lower(): name for name in table.columns}
+    return given or next((by_lower[name] for name in _NAMES[role] if name in by_lower), None)
+
+
+def document_texts(cells: dict[str, list[Any]], wheres: list[str]) -> dict[str, str]:
+    """The text of every document by name, in the order of the documents."""
+    contents: dict[str, str] = {}
+    for where, document, text in zip(wheres, cells["document"], cells["text"], strict=True):
+        if _blank(document):
+            raise DataError(f"{where}: the document is blank; every row needs one")
+        name, said = text_of(document), "" if text is None else str(text)
+        before = contents.setdefault(name, said)
+        if not before:
+            contents[name] = said
+        elif said and said != before:
+            raise DataError(f"{where}: the document {name!r} had another text before")
+    for name, text in contents.items():
+        if not text:
+            raise DataError(f"document {name!r}: no row gives its text; give it once")
+    return contents
+
+
+def listed_words(text: str, where: str) -> list[str]:
+    """The words of a text that is given as a JSON list."""
+    try:
+        words = json.loads(text)
+    except ValueError:
+        words = None
+    if not isinstance(words, list) or not all(isinstance(word, str) and word for word in words):
+        raise DataError(f'{where}: tokens must be a JSON list like ["Anna", "sang"]')
+    return words
+
+
+def marked_span(cells: dict[str, list[Any]], row: int, where: str) -> MarkedSpan:
+    """One row of the table."""
+    start, end, label = (cells[role][row] for role in ("start", "end", "label"))
+    annotator = cells["annotator"][row]
+    who = None if _blank(annotator) else text_of(annotator)
+    document = text_of(cells["document"][row])
+    blank = [_blank(value) for value in (start, end, label)]
+    if all(blank):
+        return MarkedSpan(where, document, who, None)
+    if any(blank) or who is None:
+        raise DataError(f"{where}: a span needs an annotator, a start, an end and a label")
+    span = Span(_whole(start, where), _whole(end, where), str(label).strip())
+    return MarkedSpan(where, document, who, span)
+
+
+def _blank(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value)) or str(value) == ""
+
+
+def _whole(value: Any, where: str) -> int:
+    text = text_of(value).strip()
+    if not text.isdecimal():
+        raise DataError(f"{where}: {text!r} is no whole number, 0 or more; offsets count from 0")
+    return int(text)

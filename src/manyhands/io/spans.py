@@ -1,0 +1,219 @@
+"""Tables of spans, a row per entity that an annotator marked in a text, <-> labels of tokens.
+
+Columns: document, text (or tokens), annotator, start, end, label. A row whose start, end and
+label are blank says that the annotator looked at the document and found nothing; one whose
+annotator is blank too, that nobody looked. The text must stand in one row of its document.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from manyhands.annotations import (
+    Span,
+    TagScheme,
+    TokenisedTexts,
+    Tokeniser,
+    TokenLabels,
+    find_spans,
+    tags_of_spans,
+    token_places,
+)
+from manyhands.annotations.duplicates import repeats_previous
+from manyhands.annotations.rows import place
+from manyhands.annotations.sentences import as_objects
+from manyhands.annotations.vocabulary import encode, text_of
+from manyhands.core.errors import DataError
+from manyhands.core.settings import require_choice
+from manyhands.io.span_table import (
+    MarkedSpan,
+    document_texts,
+    listed_words,
+    marked_span,
+    span_cells,
+)
+from manyhands.io.tables import SUFFIXES, Table, existing, format_of, write_table
+
+Cut = Literal["refuse", "widen"]
+CUTS = ("refuse", "widen")
+
+
+@dataclass(frozen=True, eq=False)
+class TextLabels:
+    """Texts with the places of their tokens, and what annotators said of the tokens."""
+
+    texts: TokenisedTexts
+    labels: TokenLabels
+
+
+def read_spans(
+    path: str | Path,
+    *,
+    columns: dict[str, str] | None = None,
+    cut: Cut = "refuse",
+    types: Iterable[str] | None = None,
+    tokeniser: Tokeniser = token_places,
+    format: str | None = None,
+    encoding: str = "utf-8",
+) -> TextLabels:
+    """Spans marked by annotators, from CSV, TSV, Parquet or JSON lines.
+
+    `columns` tells what columns are called that have other names than those above. `start` and
+    `end` count characters of the text, `end` not included; with a column `tokens` (a JSON list)
+    in place of `text` they count tokens. A span that begins or ends within a token is refused, or
+    widened to whole tokens with `cut="widen"`. An annotator's spans must not overlap. `types`
+    lists the labels that are allowed, and fixes that they are classes even if nobody said them.
+    """
+    require_choice("cut", cut, CUTS)
+    table = Table(existing(path), format_of(Path(path), format, SUFFIXES), encoding)
+    cells, in_tokens = span_cells(table, columns or {})
+    wheres = [place(str(path), table.first_line, row) for row in range(len(cells["document"]))]
+    contents = document_texts(cells, wheres)
+    names = list(contents)
+    if in_tokens:
+        lists = [
+            listed_words(text, f"{path}, document {name!r}") for name, text in contents.items()
+        ]
+        texts = TokenisedTexts.of_words(lists, names)
+    else:
+        texts = TokenisedTexts.of(list(contents.values()), names, tokeniser)
+    rows = [marked_span(cells, row, where) for row, where in enumerate(wheres)]
+    known = frozenset(types) if types is not None else None
+    return TextLabels(texts, _labels(texts, rows, cut, known, in_tokens))
+
+
+def write_spans(marked: TextLabels, path: str | Path) -> None:
+    """The spans of every annotator with their characters, in the columns named above.
+
+    An I-X that follows nothing begins a span, as `find_spans` reads it.
+    """
+    texts, ann = marked.texts, marked.labels.annotations
+    sentences = marked.labels.sentences
+    _require_whole_documents(marked)
+    rows: list[tuple[Any, ...]] = []
+    scheme = TagScheme.of(ann.classes)
+    order, starts = ann.annotator_order, ann.annotator_offsets
+    for a, annotator in enumerate(ann.annotators.tolist()):
+        mine = order[starts[a] : starts[a + 1]]
+        code_t = np.full(sentences.n_tokens, -1, dtype=np.int32)
+        code_t[ann.item[mine]] = ann.label[mine]
+        spans = find_spans(code_t, sentences.offsets, scheme)
+        found = zip(spans.sentence, spans.first, spans.end, spans.type_names, strict=True)
+        for s, first, end, name in found:
+            rows.append((int(s), annotator, int(texts.start[first]), int(texts.end[end - 1]), name))
+        looked = np.unique(sentences.sentence_of_token[ann.item[mine]])
+        rows.extend(
+            (int(s), annotator, None, None, None) for s in np.setdiff1d(looked, spans.sentence)
+        )
+    seen = {row[0] for row in rows}
+    rows.extend((s, None, None, None, None) for s in range(len(texts)) if s not in seen)
+    rows.sort(key=lambda row: row[0])  # stable: annotators stay in order
+    _write_rows(texts, rows, path)
+
+
+def _write_rows(texts: TokenisedTexts, rows: list[tuple[Any, ...]], path: str | Path) -> None:
+    document, annotator, start, end, label = zip(*rows, strict=True)
+    is_first = [each == 0 or document[each - 1] != s for each, s in enumerate(document)]
+    text = [str(texts.texts[s]) if new else None for s, new in zip(document, is_first, strict=True)]
+    if "" in text:
+        raise DataError(
+            f"document {texts.sentences.names[document[text.index('')]]!s}: it is empty"
+        )
+    columns = {
+        "document": as_objects([text_of(texts.sentences.names[s]) for s in document]),
+        "text": as_objects(text),
+        "annotator": as_objects([None if one is None else text_of(one) for one in annotator]),
+        "start": pa.array(start, type=pa.int64()),
+        "end": pa.array(end, type=pa.int64()),
+        "label": as_objects(label),
+    }
+    write_table(columns, path)
+
+
+def _require_whole_documents(marked: TextLabels) -> None:
+    ann, sentences = marked.labels.annotations, marked.labels.sentences
+    if repeats_previous(ann.item, ann.annotator).any():
+        raise DataError("an annotator labelled a token twice; spans have room for one tag")
+    sentence_n = sentences.sentence_of_token[ann.item]
+    pair, counts = np.unique(sentence_n * ann.n_annotators + ann.annotator, return_counts=True)
+    partly = counts < sentences.lengths[pair // max(ann.n_annotators, 1)]
+    if partly.any():
+        s, a = divmod(int(pair[np.argmax(partly)]), ann.n_annotators)
+        raise DataError(
+            f"document {sentences.names[s]}, annotator {ann.annotators[a]}: only some tokens are "
+            "labelled, which spans cannot tell; write a CoNLL file"
+        )
+
+
+def _labels(
+    texts: TokenisedTexts,
+    rows: list[MarkedSpan],
+    cut: Cut,
+    types: frozenset[str] | None,
+    whole: bool,
+) -> TokenLabels:
+    """The BIO tags that spans say, for every document that an annotator looked at."""
+    sentences = texts.sentences
+    index = {name: s for s, name in enumerate(sentences.names.tolist())}
+    spans: dict[tuple[int, str], list[Span]] = {}
+    for row in rows:
+        if row.annotator is None:
+            continue
+        mine = spans.setdefault((index[row.document], row.annotator), [])
+        if row.span is None:
+            continue
+        if types is not None and row.span.type not in types:
+            known = ", ".join(sorted(types))
+            raise DataError(f"{row.where}: the label {row.span.type!r} is not among {known}")
+        found = _in_tokens(texts, index[row.document], row, cut, whole)
+        if any(found.first < other.end and other.first < found.end for other in mine):
+            raise DataError(
+                f"{row.where}: this span of annotator {row.annotator!r} in document "
+                f"{row.document!r} overlaps another of theirs; keep one of them"
+            )
+        mine.append(found)
+    said = {span.type for mine in spans.values() for span in mine}
+    scheme = TagScheme.of_types(said if types is None else types)
+    who, annotators = encode([annotator for _, annotator in spans], "annotator")
+    tokens = [sentences.tokens_of(s) for s, _ in spans]
+    codes = [
+        scheme.codes(tags_of_spans(mine, len(token)))
+        for token, mine in zip(tokens, spans.values(), strict=True)
+    ]
+    none = np.zeros(0, dtype=np.int32)
+    return TokenLabels.from_codes(
+        sentences,
+        np.concatenate([none, *tokens]),
+        np.repeat(who, [len(token) for token in tokens]),
+        np.concatenate([none, *codes]),
+        annotators.names,
+        scheme.names,
+    )
+
+
+def _in_tokens(texts: TokenisedTexts, s: int, row: MarkedSpan, cut: Cut, whole: bool) -> Span:
+    """The span counted in the tokens of its document."""
+    assert row.span is not None
+    start, end, label = row.span
+    token = texts.sentences.tokens_of(s)
+    limit = len(token) if whole else len(str(texts.texts[s]))
+    if not 0 <= start < end <= limit:
+        what = "tokens" if whole else "characters"
+        raise DataError(f"{row.where}: the span {start}..{end} is not within 0..{limit} {what}")
+    if whole:
+        return row.span
+    start_t, end_t = texts.start[token], texts.end[token]
+    first = int(np.searchsorted(end_t, start, side="right"))
+    behind = int(np.searchsorted(start_t, end, side="left"))
+    if first >= behind:
+        raise DataError(f"{row.where}: the span {start}..{end} holds no token, only white space")
+    if cut == "refuse" and (start_t[first] < start or end_t[behind - 1] > end):
+        raise DataError(
+            f"{row.where}: the span {start}..{end} cuts through a token; the tokens it touches are "
+            f'{start_t[first]}..{end_t[behind - 1]}; choose cut="widen" to take them whole'
+        )
+    return Span(first, behind, label)

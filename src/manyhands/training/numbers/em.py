@@ -1,0 +1,49 @@
+"""EM with a network for numbers: what it and the labels believe of an item is learnt next."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from manyhands.aggregation import GaussianSteps, NetworkedParameters
+from manyhands.core.arrays import Floats
+from manyhands.noise import NumberLayer
+from manyhands.training.crowd import Crowd
+from manyhands.training.numbers.learner import NumberLearner, network_values, take_over
+
+
+class EMNumberLearner(NumberLearner):
+    """A network trained on the mean of what it and the labels believe together.
+
+    Before an epoch the E-step makes the targets and the M-step the precisions, and biases if any;
+    the epoch is the network's part of the M-step.
+    """
+
+    def __init__(
+        self, network: nn.Module, noise: NumberLayer, targets: Tensor, steps: GaussianSteps
+    ) -> None:
+        super().__init__(network, noise, targets, on_targets=True)
+        self.steps = steps
+
+    @torch.no_grad()
+    def begin_epoch(self, crowd: Crowd, number: int) -> None:
+        """See `Trainee.begin_epoch`."""
+        value_i = self._step(crowd)
+        self.targets[crowd.labelled] = torch.from_numpy(value_i).unsqueeze(1).to(self.targets)
+
+    def portray(self, crowd: Crowd) -> None:
+        """One M-step more, for the network as it is at the end."""
+        self._step(crowd)
+
+    def _step(self, crowd: Crowd) -> Floats:
+        """E- and M-step for the network as it is; the mean of what is believed of every item."""
+        value_i = network_values(self.network, crowd)
+        held, fixed = self.noise.portrait, self.steps.fixed_precision
+        annotators = replace(
+            self.steps.first.annotators, bias_a=held["bias"], precision_a=held["precision"]
+        )
+        precision = 1.0 / self.noise.error_variance if fixed is None else fixed
+        before = NetworkedParameters(annotators, precision)
+        values = self.steps.values(value_i, before)
+        take_over(self.noise, self.steps.parameters(value_i, values, before))
+        return values.mean_i

@@ -1,0 +1,160 @@
+"""Training on numbers: what was planted is found, and the methods are what they say they are."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from manyhands.aggregation import Gaussian
+from manyhands.core.errors import SettingError
+from manyhands.networks import NumberDoctorNet
+from manyhands.training import METHODS, Crowd, EMRegression, Problem, TensorInputs, TrainingSettings
+from manyhands.training.numbers.doctors import mean_shift
+from training.rated_crowds import fit_numbers, rated
+
+LONG = {"network": "logistic", "epochs": 40, "learning_rate": 0.03, "noise_learning_rate": 0.03}
+LONG |= {"hold_out": 0.0, "batch_size": 64}
+
+
+class Constant(nn.Module):
+    """A network that says the same of everything."""
+
+    def __init__(self):
+        super().__init__()
+        self.value = nn.Parameter(torch.zeros(1, 1))
+
+    def forward(self, inputs):
+        return self.value.expand(len(inputs), 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "planted"),
+    [
+        ("crowd-layer-s", {"scales": 0.5, "biases": 0.0}),
+        ("crowd-layer-b", {"scales": 0.0, "biases": 0.8}),
+        ("crowd-layer-sb", {"scales": 0.5, "biases": 0.8}),
+    ],
+)
+@pytest.mark.parametrize("start", ["own", "consensus"])
+def test_planted_annotators_are_recovered(method, planted, start):
+    crowd = rated(600, 20, 5, **planted)
+    model = fit_numbers(method, crowd, start=start, **LONG)
+    found = model.annotators_frame()
+    if "s" in method.removeprefix("crowd-layer-"):
+        # Scales stand around the centre of the labels, and are known up to a common factor.
+        factor = np.mean(found["scale"]) / crowd.scale.mean()
+        assert np.corrcoef(found["scale"], crowd.scale)[0, 1] > 0.97
+        assert np.abs(found["scale"] / factor - crowd.scale).mean() < 0.1
+    if "b" in method.removeprefix("crowd-layer-"):
+        common = np.mean(found["bias"] - crowd.bias)
+        assert np.corrcoef(found["bias"], crowd.bias)[0, 1] > 0.97
+        assert np.abs(found["bias"] - common - crowd.bias).mean() < 0.12
+    assert np.corrcoef(np.log(found["noise"]), np.log(crowd.noise))[0, 1] > 0.9
+    assert np.corrcoef(model.predict(crowd.x), crowd.truth)[0, 1] > 0.97
+
+
+def test_the_networks_error_is_found():
+    crowd = rated(800, 20, 5)
+    for name in ("crowd-layer-b", "em-regression", "two-stage-gaussian", "truth"):
+        method = EMRegression(biases=True) if name == "em-regression" else name
+        model = fit_numbers(method, crowd, **LONG)
+        assert model.predict_spread(crowd.x)[0] == pytest.approx(0.2, abs=0.06), name
+        assert (model.predict_spread(crowd.x) == model.predict_spread(crowd.x)[0]).all()
+
+
+def test_equal_precisions_find_biases_and_the_error_too():
+    crowd = rated(800, 20, 5, biases=0.8)
+    model = fit_numbers("crowd-layer-b", crowd, noise={"precision": "equal"}, **LONG)
+    found = model.annotators_frame()
+    assert np.corrcoef(found["bias"], crowd.bias)[0, 1] > 0.98
+    assert found["noise"].nunique() == 1
+    noise2 = np.average(crowd.noise**2, weights=crowd.annotations.labels_per_annotator)
+    assert found["noise"][0] == pytest.approx(np.sqrt(noise2), rel=0.1)
+    assert model.predict_spread(crowd.x)[0] == pytest.approx(0.2, abs=0.1)
+
+
+def test_em_with_a_constant_network_is_the_gaussian_aggregator():
+    crowd = rated(80, 8, 4)
+    annotators = Gaussian(max_iter=300, tol=0.0)
+    model = fit_numbers(
+        EMRegression(annotators, biases=True, network_precision=0.0),
+        crowd,
+        network=Constant(),
+        epochs=300,
+    )
+    alone = annotators.fit(crowd.annotations)
+    found = model.annotators_frame()
+    np.testing.assert_allclose(found["bias"], alone.parameters.bias_a, atol=1e-4)
+    np.testing.assert_allclose(found["noise"], alone.parameters.precision_a**-0.5, rtol=1e-4)
+    together = model.infer(crowd.x, crowd.annotations)
+    np.testing.assert_allclose(together.values, alone.values, atol=1e-4)
+    np.testing.assert_allclose(together.spread, alone.spread, rtol=1e-4)
+
+
+def test_em_learns_who_is_precise():
+    crowd = rated(600, 15, 5, biases=0.0)
+    found = fit_numbers("em-regression", crowd, **LONG).annotators_frame()
+    assert np.corrcoef(np.log(found["noise"]), np.log(crowd.noise))[0, 1] > 0.9
+    assert (found["bias"] == 0).all()
+
+
+def doctors(crowd, name="weighted-doctor-net"):
+    """A learner of doctor nets that was not trained."""
+    method, ann = METHODS[name], crowd.annotations
+    network = method.network(nn.Linear(4, 1), ann.n_annotators, 0)
+    learner = method.learner(network, Problem(annotations=ann, shape=(4,)), TrainingSettings())
+    with torch.no_grad():
+        network.heads.weight.normal_(generator=torch.Generator().manual_seed(1))
+    return learner, Crowd(TensorInputs(torch.from_numpy(crowd.x)), ann, torch.device("cpu"))
+
+
+def test_the_shift_of_a_weighted_doctor_net_is_a_least_squares_solution():
+    crowd = rated()
+    learner, data = doctors(crowd)
+    network, ann = learner.network, crowd.annotations
+    head_ah = network.heads.weight.detach().double().numpy()
+    said_ia = np.column_stack([crowd.x.astype(float), np.ones(60)]) @ head_ah.T
+    own = np.eye(6)[ann.annotator]
+    others = (1 - own) / 5
+    off_n = ann.label - (said_ia[ann.item] * others).sum(axis=1)
+    bias_a = np.linalg.lstsq(others, off_n, rcond=None)[0]
+    assert mean_shift(network, data, 0.0) == pytest.approx(bias_a.mean(), abs=1e-5)
+    learner.portray(data)
+    assert network.shift.item() == pytest.approx(mean_shift(network, data, 1.0))
+
+
+def test_the_average_of_all_heads_is_one_head():
+    crowd = rated()
+    learner, data = doctors(crowd, "doctor-net")
+    [batch] = list(data.batches(np.arange(60), 60))
+    features = learner.network.features(batch.inputs)
+    every = torch.arange(6).repeat_interleave(60)
+    said_ai = learner.network.means(features, torch.arange(60).repeat(6), every).reshape(6, 60)
+    torch.testing.assert_close(learner.network(batch.inputs).squeeze(1), said_ai.mean(dim=0))
+
+
+def test_heads_of_people_without_labels_do_not_count():
+    net = NumberDoctorNet(nn.Linear(4, 1), 3, left_out=[1])
+    with torch.no_grad():
+        net.heads.weight[1] = 1e6
+    assert net(torch.ones(2, 4)).abs().max() < 100
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "said"),
+    [
+        ("crowd-layer-b", {"noise": {"omega": 1}}, "no setting 'omega'; known: precision"),
+        ("crowd-layer-b", {"noise": {"kind": "S"}}, "no setting 'kind'"),
+        ("crowd-layer-b", {"start": "majority"}, "start must be one of auto, own, consensus"),
+        ("two-stage-mean", {"noise": {"precision": "equal"}}, "noise and start are for noise"),
+        ("conal", {}, "method must be for numbers; got conal, which is for classes"),
+    ],
+)
+def test_wrong_settings_are_told_in_a_line(method, settings, said):
+    with pytest.raises(SettingError, match=said):
+        fit_numbers(method, rated(), **settings)
+
+
+def test_a_precision_below_zero_is_refused():
+    with pytest.raises(SettingError, match="network_precision must be >= 0"):
+        EMRegression(network_precision=-1.0)
