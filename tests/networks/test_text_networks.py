@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from manyhands.core.errors import SettingError
-from manyhands.networks import Tagger, TextCNN, WordTable
+from manyhands.core.errors import DataError, SettingError
+from manyhands.networks import NETWORKS, Tagger, TextCNN, WordTable
+from manyhands.networks.catalog import WORD_NETWORKS
 
 
 def text_cnn(**settings):
@@ -68,6 +69,14 @@ def test_the_vector_of_no_word_has_no_gradient_and_others_do(make):
 def test_sizes_are_checked(make, setting):
     with pytest.raises(SettingError, match=next(iter(setting))):
         make(**setting)
+
+
+@pytest.mark.parametrize("name", WORD_NETWORKS)
+def test_networks_over_words_are_made_for_the_table_of_words(name):
+    network = NETWORKS[name]((50, 8), 5)
+    assert network.words.weight.shape == (50, 8)
+    with pytest.raises(DataError, match="this network reads words"):
+        NETWORKS[name]((7,), 5)
 
 
 def test_words_start_from_their_vectors():

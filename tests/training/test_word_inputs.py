@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from manyhands.annotations import Annotations
-from manyhands.training import Crowd, TextInputs, TokenInputs
+from manyhands.training import Crowd, TextInputs, TokenInputs, split_items
 
 CPU = torch.device("cpu")
 LENGTHS = [3, 1, 4, 2]
@@ -90,3 +90,16 @@ def test_items_without_lengths_are_shuffled_as_ever():
     crowd = Crowd(TensorInputs(torch.zeros(50, 2)), labels(np.arange(50), 50), CPU)
     found = crowd.shuffled(np.random.default_rng(3), 8)
     assert found.tolist() == np.random.default_rng(3).permutation(50).tolist()
+
+
+def test_whole_sentences_are_kept_aside():
+    ann = labels(np.arange(10), 10)
+    inputs = TokenInputs(CODES, OFFSETS, VECTORS)
+    kept, held = split_items(ann, inputs.ends(np.arange(10)), 0.5, 0)
+    assert kept.n_annotations + held.n_annotations == 10
+    inside, aside = (set(inputs.sentence_of[part.item].tolist()) for part in (kept, held))
+    assert len(inside) == len(aside) == 2
+    assert not inside & aside
+    whole, none = split_items(ann, inputs.ends(np.arange(10)), 0.0, 0)
+    assert whole is ann
+    assert none is None

@@ -5,14 +5,25 @@ from typing import Annotated
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import Json, LabelsFile, OutFile, Reading, Repeats, Truth, takes_reading
+from manyhands.cli.options import (
+    AnyLabelsFile,
+    Asked,
+    Json,
+    OutFile,
+    Reading,
+    Repeats,
+    Truth,
+    takes,
+)
 from manyhands.cli.output import put_table, records, remark, require_targets, say, say_json, working
 from manyhands.cli.reading import consensus_by_name, truth_from
+from manyhands.cli.tasks import tokens_layout
+from manyhands.core.errors import SettingError
 
 
-@takes_reading
+@takes(asked=Asked, reading=Reading)
 def aggregate(
-    labels: LabelsFile,
+    labels: AnyLabelsFile,
     method: Annotated[
         str | None,
         typer.Option(help="How: majority, dawid-skene, one-coin, glad, worker-clustering, "
@@ -22,6 +33,9 @@ def aggregate(
     out: OutFile = "-",
     annotators: Annotated[
         str | None, typer.Option(help="Where to write the table of annotators.")
+    ] = None,
+    spans: Annotated[
+        str | None, typer.Option(help="Of tokens: where to write the table of entities.")
     ] = None,
     truth: Truth = None,
     known: Annotated[
@@ -33,17 +47,39 @@ def aggregate(
     ] = None,
     duplicates: Repeats = "keep",
     json: Json = False,
+    asked: Asked = Asked(),  # noqa: B008 - frozen
     reading: Reading = Reading(),  # noqa: B008 - frozen
 ) -> None:  # fmt: skip
     """Turn labels into a consensus: the label of every item, how sure it is, who is how good.
 
+    Labels are classes, numbers, or tags of tokens (sequence): of these the tags form whole
+    entities, --out may be a file of tokens with their tags (.conll .bio), and --spans takes the
+    entities as a table. --truth gold.bio then says how many entities were found.
+
     Example: manyhands aggregate labels.csv --out consensus.csv --annotators people.csv
+
+    Example: manyhands aggregate ratings.csv --task regression --range 1:5 --out ratings_found.csv
+
+    Example: manyhands aggregate tokens.conll --out found.bio --spans entities.csv
     """
     to_stream = "-" if json and annotators == "-" else None
-    require_targets(out, annotators, to_stream, read=[labels, truth, known, calibrate])
+    layout = tokens_layout(labels, asked, reading)
+    read = [labels, truth, known, calibrate]
+    tagged = None if layout is None else out
+    require_targets(out, annotators, spans, to_stream, read=read, tagged=tagged)
+    if layout is not None:
+        _refuse_for_tokens(calibrate, duplicates)
+        from manyhands.cli.aggregate_tokens import aggregate_tokens  # --help does without
+
+        aggregate_tokens(
+            labels, layout, method, out, spans, annotators, truth, known, json, asked, reading
+        )
+        return
+    if spans is not None:
+        raise SettingError(f"--spans is for tagged tokens; {labels} holds labels of items")
     truths = truth_from(truth, reading) if truth is not None else None
     with working(f"aggregating {labels}"):
-        consensus = consensus_by_name(labels, method, known, duplicates, reading)
+        consensus = consensus_by_name(labels, method, known, duplicates, reading, asked)
     if calibrate is not None:
         consensus = consensus.calibrated(truth_from(calibrate, reading))
     scores = consensus.score(truths).as_dict() if truths is not None else {}
@@ -57,14 +93,22 @@ def aggregate(
         say_json(content | rows)
         return
     tell = remark if out == "-" else say
-    for line in _lines(consensus, scores):
+    for line in _lines(consensus, scores, asked.task is None):
         tell(line)
+
+
+def _refuse_for_tokens(calibrate: str | None, duplicates: str) -> None:
+    if calibrate is not None:
+        raise SettingError("--calibrate is for labels of items; leave it out for tagged tokens")
+    if duplicates != "keep":
+        raise SettingError("--duplicates is for tables of labels; tagged tokens have none")
 
 
 def _summary(consensus: "mh.Consensus") -> dict[str, object]:
     ann = consensus.annotations
     return {
         "method": mh.aggregation.name_of(consensus.method),
+        "task": "classification" if ann.kind == "classes" else "regression",
         "kind": ann.kind,
         "items": ann.n_items,
         "annotators": ann.n_annotators,
@@ -78,12 +122,14 @@ def _summary(consensus: "mh.Consensus") -> dict[str, object]:
     }
 
 
-def _lines(consensus: "mh.Consensus", scores: dict[str, float]) -> list[str]:
+def _lines(consensus: "mh.Consensus", scores: dict[str, float], guessed: bool) -> list[str]:
     ann = consensus.annotations
     name = mh.aggregation.name_of(consensus.method)
+    by_looks = guessed and ann.kind == "numbers"
     lines = [
         f"{name}: {ann.n_annotations} labels of {ann.n_items} items "
         f"by {ann.n_annotators} annotators"
+        + (" (labels are numbers: --task regression)" if by_looks else "")
     ]
     if ann.kind == "classes" and ann.n_classes == 1:
         lines.append(

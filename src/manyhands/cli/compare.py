@@ -7,6 +7,7 @@ import typer
 
 import manyhands as mh
 from manyhands.cli.options import (
+    Asked,
     Json,
     OutFile,
     Reading,
@@ -18,6 +19,7 @@ from manyhands.cli.options import (
 )
 from manyhands.cli.output import (
     counting,
+    noting,
     put_table,
     remark,
     require_targets,
@@ -27,16 +29,23 @@ from manyhands.cli.output import (
 )
 from manyhands.cli.reading import annotations_from, features_from, truth_from
 from manyhands.cli.selection import select_aggregator, select_method, tell_choice
+from manyhands.cli.tasks import LEARNS, kind_asked, tokens_layout
+from manyhands.cli.train import TextColumn
 from manyhands.core.errors import SettingError
 
 _RULE = "last epoch of every run; nothing was chosen with clean labels"
+_RULE_OWN = (
+    "last epoch, or where the method has it so, chosen by held-out labels of the crowd; nothing "
+    "was chosen with clean labels"
+)
 _RULE_HELD = "epoch chosen by held-out labels of the crowd; nothing was chosen with clean labels"
 
 
-@takes(training=Training, reading=Reading)
+@takes(asked=Asked, training=Training, reading=Reading)
 def compare(
     labels: Annotated[
-        str | None, typer.Argument(metavar="LABELS", help="Labels; not with --dataset.")
+        str | None,
+        typer.Argument(metavar="LABELS", help="Labels, or tagged tokens; not with --dataset."),
     ] = None,
     methods: Annotated[
         str | None, typer.Option(help="Names separated by commas. [default: all that fit]")
@@ -44,6 +53,7 @@ def compare(
     features: Annotated[
         str | None, typer.Option(help="Features of the items: then networks are trained.")
     ] = None,
+    text: TextColumn = None,
     dataset: Annotated[
         str | None, typer.Option(help="A public corpus by name, see manyhands datasets.")
     ] = None,
@@ -70,6 +80,7 @@ def compare(
     duplicates: Repeats = "keep",
     seed: Seed = 0,
     json: Json = False,
+    asked: Asked = Asked(),  # noqa: B008 - frozen
     training: Training = Training(),  # noqa: B008 - frozen
     reading: Reading = Reading(),  # noqa: B008 - frozen
 ) -> None:
@@ -79,7 +90,10 @@ def compare(
     error (numbers), without it by how well a method foretells labels that were held out. With
     --features or --dataset, networks are trained, --runs times each: accuracy is of the network
     alone on items without labels (the corpus's test items), `inferred` of network and labels
-    together on the labelled items; the deviation is over seeds.
+    together on the labelled items; the deviation is over seeds. Networks for numbers are ranked by
+    mean absolute error (mae; rmse and r2 beside it), without truth by the log density of held-out
+    labels. For tagged tokens it is F1 of the entities, precision and recall beside it, on the
+    sentences of --truth, which may be others; methods that train do so, as the words are there.
 
     With --select the winner is named without any truth. Labels are kept aside before fitting, and
     methods are ranked by five criteria on them: likelihood (log-probability of the labels),
@@ -96,33 +110,42 @@ def compare(
     Example: manyhands compare labels.csv --truth truth.csv --methods majority,dawid-skene
 
     Example: manyhands compare --dataset labelme --data DIR --methods conal,speelfc --runs 10
+
+    Example: manyhands compare ratings.csv --features texts.txt --task regression --truth truth.csv
+
+    Example: manyhands compare tokens.conll --truth test.bio --methods majority,crowd-layer-mw
     """
     names = [name.strip() for name in methods.split(",")] if methods else None
     if (labels is None) == (dataset is None):
         raise SettingError("give a file of labels, or --dataset with --data, one of the two")
     require_targets(out, read=[labels, truth, features])
-    if select and dataset is None and features is None:
+    notes: tuple[str, ...] = ()
+    layout = None if labels is None else tokens_layout(labels, asked, reading)
+    alone = dataset is None and features is None and layout is None
+    if select and alone:
+        _require_classes("numbers" if kind_asked(asked, reading) == "numbers" else "classes")
         told = (str(labels), names, truth, duplicates)
         tell_choice(select_aggregator(*told, runs, seed, training.judge, reading), out, json)
         return
-    if dataset is None and features is None:
-        table = _aggregators(str(labels), names, truth, duplicates, seed, reading)
+    if alone:
+        table = _aggregators(str(labels), names, truth, duplicates, seed, reading, asked)
         rule = ""
     else:
-        trial = (
-            _corpus(dataset, data, feature_set)
-            if dataset is not None
-            else _files(str(labels), str(features), truth, duplicates, reading)
-        )
+        if dataset is not None:
+            trial = _corpus(dataset, data, feature_set, asked)
+        elif layout is not None:
+            trial, notes = _tokens(str(labels), layout, truth, asked, reading)
+            names = names or _named_for_tokens(features)
+        else:
+            trial = _files(str(labels), str(features), text, truth, duplicates, reading, asked)
         if select:
+            _require_classes(trial.learns)
             tell_choice(select_method(trial, names, runs, seed, jobs, training), out, json)
             return
-        with counting("training", mh.estimators.n_runs(trial, names, runs)) as done:
-            table = mh.estimators.compare_training(
-                trial, names, runs=runs, seed=seed, settings=training.settings(),
-                jobs=jobs or os.cpu_count() or 1, done=done,
-            )  # fmt: skip
-        rule = _RULE_HELD if training.hold_out else _RULE
+        table = _by_training(trial, names, runs, seed, jobs, training)
+        rule = _rule(trial, names, training)
+    for note in notes:
+        remark(f"note: {note}")
     if json:
         said = {"ranked_by": table.ranked_by, "methods": table.records()}
         say_json(said | ({"selection": rule} if rule else {}))
@@ -134,6 +157,32 @@ def compare(
         put_table(table.columns, out)
 
 
+def _by_training(
+    trial: "mh.estimators.Trial",
+    names: list[str] | None,
+    runs: int,
+    seed: int,
+    jobs: int | None,
+    training: Training,
+) -> "mh.aggregation.Comparison":
+    mh.estimators.require_methods(names or (), trial.learns)  # told before the bar is shown
+    settings = training.settings(trial.learns)
+    with counting("training", mh.estimators.n_runs(trial, names, runs)) as done, noting():
+        return mh.estimators.compare_training(
+            trial, names, runs=runs, seed=seed, settings=settings,
+            jobs=jobs or os.cpu_count() or 1, done=done,
+        )  # fmt: skip
+
+
+def _rule(trial: "mh.estimators.Trial", names: list[str] | None, training: Training) -> str:
+    """How the epoch of every run was chosen."""
+    if names is not None and mh.METHODS.keys().isdisjoint(names) and trial.learns != "classes":
+        return ""
+    if trial.learns != "classes" and training.hold_out is None:
+        return _RULE_OWN
+    return _RULE_HELD if training.hold_out else _RULE
+
+
 def _aggregators(
     labels: str,
     names: list[str] | None,
@@ -141,25 +190,66 @@ def _aggregators(
     duplicates: str,
     seed: int,
     reading: Reading,
+    asked: Asked,
 ) -> "mh.aggregation.Comparison":
     truths = truth_from(truth, reading) if truth is not None else None
     mh.aggregation.require_comparable(names or ())  # told before a long file is read
     with working(f"comparing methods on {labels}"):
-        annotations = annotations_from(labels, reading, duplicates)
+        annotations = annotations_from(labels, reading, duplicates, asked)
         return mh.aggregation.compare(annotations, names, truth=truths, seed=seed)
 
 
-def _corpus(dataset: str, data: str | None, feature_set: str | None) -> "mh.estimators.Trial":
+def _corpus(
+    dataset: str, data: str | None, feature_set: str | None, asked: Asked
+) -> "mh.estimators.Trial":
     reader = mh.DATASETS[dataset]
     if data is None:
         raise SettingError("give --data, the folder that holds the corpora")
-    return mh.estimators.trial_of_corpus(reader.read(data, feature_set))
+    trial = mh.estimators.trial_of_corpus(reader.read(data, feature_set))
+    if asked.task is not None and LEARNS.get(asked.task) != trial.learns:
+        raise SettingError(f"{dataset} holds {trial.learns}, so --task {asked.task} is not for it")
+    return trial
 
 
 def _files(
-    labels: str, features: str, truth: str | None, duplicates: str, reading: Reading
+    labels: str,
+    features: str,
+    text: str | None,
+    truth: str | None,
+    duplicates: str,
+    reading: Reading,
+    asked: Asked,
 ) -> "mh.estimators.Trial":
-    table = features_from(features, reading)
+    table = features_from(features, reading, text)
     truths = truth_from(truth, reading) if truth is not None else None
-    ann = annotations_from(labels, reading, duplicates)
+    ann = annotations_from(labels, reading, duplicates, asked)
     return mh.estimators.trial_of_files(table, ann, truths)
+
+
+def _tokens(
+    labels: str, layout: str, truth: str | None, asked: Asked, reading: Reading
+) -> "tuple[mh.estimators.Trial, tuple[str, ...]]":
+    from manyhands.cli.tokens import tagged_from, tokens_from  # --help does without
+
+    gold = tagged_from(truth, reading) if truth is not None else None
+    file = tokens_from(labels, layout, asked, reading)
+    trial = mh.estimators.trial_of_tokens(file.labels, gold)
+    if gold is None or trial.test_features is None:
+        return trial, file.notes
+    return trial, (*file.notes, f"scored on the {len(gold)} sentences of {truth}, which are others")
+
+
+def _named_for_tokens(features: str | None) -> list[str] | None:
+    """Aggregators, unless features say that networks are to be trained."""
+    if features is not None:
+        return None
+    aggregators = {name for name, method in mh.AGGREGATORS.items() if method.kind == "classes"}
+    return [name for name in mh.AGGREGATORS if name in aggregators and name not in mh.METHODS]
+
+
+def _require_classes(learns: str) -> None:
+    if learns != "classes":
+        raise SettingError(
+            f"--select is for classes, and these are {learns}; without it and without "
+            "--truth, methods are ranked by held-out labels"
+        )

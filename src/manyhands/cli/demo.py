@@ -10,6 +10,8 @@ import typer
 import manyhands as mh
 from manyhands.cli.options import Json, Seed
 from manyhands.cli.output import counting, say, say_json, show_table
+from manyhands.cli.tasks import TASKS
+from manyhands.core.settings import require_choice
 
 _TRAINED = ("two-stage-majority", "two-stage-dawid-skene", "conal", "truth")
 
@@ -18,10 +20,28 @@ def demo(
     out: Annotated[
         str | None, typer.Option("--out", help="Folder for the demo's files, to play with.")
     ] = None,
+    task: Annotated[
+        str,
+        typer.Option(
+            help="classification (digits), regression (ratings) or sequence (names in sentences)."
+        ),
+    ] = "classification",
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Run the main job on embedded data: a consensus, who can be trusted, a trained network."""
+    """Run the main job on embedded data: a consensus, who can be trusted, a trained network.
+
+    Example: manyhands demo
+
+    Example: manyhands demo --task sequence --out demo
+    """
+    require_choice("--task", task, TASKS)
+    if task != "classification":
+        from manyhands.cli import demo_ratings, demo_sentences  # --help does without
+
+        run = demo_ratings.demo if task == "regression" else demo_sentences.demo
+        run(out, seed, json)
+        return
     data = mh.datasets.load_demo(seed)
     table = mh.aggregation.compare(
         data.crowd.annotations, truth=data.crowd.truth_by_item, seed=seed

@@ -15,13 +15,24 @@ LabelsFile = Annotated[
     str, typer.Argument(metavar="LABELS", help="Table of labels (.csv .tsv .parquet .jsonl), dense "
                         "matrix (.txt .npy) or {item: {annotator: label}} (.json).")
 ]  # fmt: skip
+AnyLabelsFile = Annotated[
+    str, typer.Argument(metavar="LABELS", help="Table of labels (.csv .tsv .parquet .jsonl), dense "
+                        "matrix (.txt .npy), {item: {annotator: label}} (.json); or tokens with a "
+                        "column of tags per annotator (.conll .bio .txt), or a table of spans.")
+]  # fmt: skip
+FeaturesFile = Annotated[
+    str, typer.Argument(metavar="FEATURES", help="Table with a column of items and numbers in the "
+                        "others (.csv .tsv .parquet .jsonl), or an array (.npy .npz); texts: one "
+                        "per line (.txt), or a table with a column text; tokens (.conll .bio).")
+]  # fmt: skip
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 OutFile = Annotated[
     str, typer.Option("--out", help="Where to write the table; - is standard output.")
 ]
 Truth = Annotated[
-    str | None, typer.Option("--truth", help="Table with columns item, truth: for scores only.")
-]
+    str | None, typer.Option("--truth", help="Table with columns item, truth; of tokens a file of "
+                             "lines token, tag (.bio): for scores only.")
+]  # fmt: skip
 Repeats = Annotated[
     str,
     typer.Option("--duplicates", help="Repeated (item, annotator): keep, first, last or refuse."),
@@ -62,12 +73,49 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What the labels are, where the file does not tell, and how odd ones are taken."""
+
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="classification (labels are classes), regression (numbers) or sequence (tags of "
+            "tokens). [default: as the labels look]"
+        ),
+    ] = None
+    bounds: Annotated[
+        str | None,
+        typer.Option("--range", metavar="LOW:HIGH", help="Numbers outside are refused."),
+    ] = None
+    stray: Annotated[
+        str,
+        typer.Option(
+            help="A tag I-X that follows no B-X or I-X: repair makes it B-X, refuse, or keep."
+        ),
+    ] = "repair"
+    cut: Annotated[
+        str, typer.Option(help="A span that cuts through a token: refuse, or widen to whole ones.")
+    ] = "refuse"
+
+
+@dataclass(frozen=True)
 class Training:
     """How to train: the options of every command that trains; those left out are the method's."""
 
     network: Annotated[
-        str | None, typer.Option(help="mlp, logistic or cnn. [default: by the features]")
+        str | None,
+        typer.Option(help="mlp, logistic, cnn; text-cnn for texts. [default: by the features]"),
     ] = None
+    word_vectors: Annotated[
+        str | None,
+        typer.Option(help="Vectors that words start from: lines word, numbers (GloVe), or .npz."),
+    ] = None
+    fixed_words: Annotated[
+        bool, typer.Option("--fixed-words", help="Word vectors stay as they are.")
+    ] = False
+    most_words: Annotated[
+        int, typer.Option(min=1, help="Words of a text that are read; the rest is cut off.")
+    ] = 1000
     epochs: Annotated[int | None, typer.Option(help="Passes over the labelled items.")] = None
     batch_size: Annotated[int | None, typer.Option(help="Items per step.")] = None
     learning_rate: Annotated[float | None, typer.Option(help="Of the network.")] = None
@@ -116,11 +164,23 @@ class Training:
     devices: Annotated[int, typer.Option(help="How many devices, a process each.")] = 1
     precision: Annotated[str, typer.Option(help="32, or bf16 for mixed precision.")] = "32"
 
-    def settings(self) -> dict[str, Any]:
-        """The arguments of `CrowdClassifier`."""
+    def settings(self, learns: str = "classes") -> dict[str, Any]:
+        """The arguments of the estimator that learns classes, numbers or tags."""
         chosen = {field.name: getattr(self, field.name) for field in fields(self)}
         chosen["noise"] = dict(_setting(text) for text in self.noise) if self.noise else None
+        for field in fields(self):
+            unfit = field.name in _NOT_FOR.get(learns, ())
+            if unfit and chosen.pop(field.name) != field.default:
+                option = field.name.replace("_", "-")
+                raise SettingError(f"--{option} is not for {learns}; leave it out")
+        if self.fixed_words and self.word_vectors is None:
+            raise SettingError("--fixed-words needs --word-vectors")
+        if learns == "tags" and chosen["batch_size"] is None:
+            del chosen["batch_size"]  # the tagger counts tokens, and has a default of its own
         return chosen
+
+
+_NOT_FOR = {"numbers": ("judge",), "tags": ("scale", "most_words", "network")}
 
 
 def _setting(text: str) -> tuple[str, Any]:

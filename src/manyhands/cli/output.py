@@ -3,14 +3,27 @@
 import json
 import math
 import os
+import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import manyhands as mh
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import SettingError
+
+_OPTIONS = {
+    'stray="repair"': "--stray repair",
+    'cut="widen"': "--cut widen",
+    "most_words=None reads them whole": "--most-words reads more",
+    "name it with columns={'document': ...}": "name it with --item",
+    "name it with columns={'annotator': ...}": "name it with --annotator",
+    "name it with columns={'label': ...}": "name it with --label",
+}
+TAGGED = (".conll", ".bio", ".iob", ".iob2")
 
 
 def say(text: str = "") -> None:
@@ -41,6 +54,33 @@ def working(text: str) -> Iterator[None]:
 
 
 @contextmanager
+def noting() -> Iterator[None]:
+    """What the library warns of becomes a line on standard error.
+
+    What differs in its counts only is said once: of texts to learn from, not of each part again.
+    """
+    said: set[str] = set()
+
+    def note(message: Warning | str, *_: Any) -> None:
+        plain = re.sub(r"\d+", "", str(message))
+        if plain not in said:
+            remark(f"note: {in_options(str(message))}")
+        said.add(plain)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = note  # type: ignore[assignment]
+        yield
+
+
+def in_options(text: str) -> str:
+    """A message of the library with its settings called as the command line calls them."""
+    for setting, option in _OPTIONS.items():
+        text = text.replace(setting, option)
+    return text
+
+
+@contextmanager
 def counting(text: str, total: int) -> Iterator[Callable[[], None]]:
     """A bar on standard error for work in equal parts, on a terminal only; call what it gives."""
     if not sys.stderr.isatty():
@@ -66,8 +106,18 @@ def put_table(columns: Mapping[str, AnyArray], out: str) -> None:
         mh.io.write_table(columns, out)
 
 
-def require_targets(*names: str | None, read: Sequence[str | None] = ()) -> None:
-    """Refuse early what could not be written at the end, or would take another file's place."""
+def is_tagged(name: str) -> bool:
+    """Whether a file holds tokens with their tags, by its name."""
+    return name.lower().endswith(TAGGED)
+
+
+def require_targets(
+    *names: str | None, read: Sequence[str | None] = (), tagged: str | None = None
+) -> None:
+    """Refuse early what could not be written at the end, or would take another file's place.
+
+    `tagged` is the one name that may be of a file of tokens with their tags.
+    """
     targets = [name for name in names if name is not None]
     places = [name if name == "-" else os.path.realpath(name) for name in targets]
     for name, place in zip(targets, places, strict=True):
@@ -76,9 +126,21 @@ def require_targets(*names: str | None, read: Sequence[str | None] = ()) -> None
     sources = {os.path.realpath(name) for name in read if name is not None}
     for name in targets:
         if name != "-":
-            mh.io.require_target(name)
+            if name == tagged and is_tagged(name):
+                mh.io.whole.require_place(Path(name))
+            else:
+                mh.io.require_target(name)
             if os.path.realpath(name) in sources:
                 raise SettingError(f"{name}: is read from and would be lost; name another file")
+
+
+def require_folder(name: str) -> Path:
+    """A folder to write to, made when missing."""
+    home = Path(name)
+    if home.exists() and not home.is_dir():
+        raise SettingError(f"{home}: is a file; name a folder")
+    home.mkdir(parents=True, exist_ok=True)
+    return home
 
 
 def records(columns: Mapping[str, AnyArray]) -> list[dict[str, Any]]:

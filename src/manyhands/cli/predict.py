@@ -1,19 +1,27 @@
-"""manyhands predict: a model and features -> classes with their probabilities."""
+"""manyhands predict: a model and features -> classes, numbers or tags."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import Json, OutFile, Reading, takes_reading
-from manyhands.cli.output import put_table, records, remark, require_targets, say_json, working
+from manyhands.cli.options import Asked, FeaturesFile, Json, OutFile, Reading, takes
+from manyhands.cli.output import (
+    noting,
+    put_table,
+    records,
+    remark,
+    require_targets,
+    say_json,
+    working,
+)
 from manyhands.cli.reading import annotations_from, features_from
-from manyhands.cli.train import FeaturesFile
+from manyhands.cli.train import TextColumn
 from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import SettingError
 
 
-@takes_reading
+@takes(asked=Asked, reading=Reading)
 def predict(
     model: Annotated[str, typer.Argument(metavar="DIR", help="Folder that manyhands train made.")],
     features: FeaturesFile,
@@ -22,40 +30,76 @@ def predict(
         str | None,
         typer.Option(help="Labels of these items: then network and labels decide together."),
     ] = None,
+    text: TextColumn = None,
     json: Json = False,
+    asked: Asked = Asked(),  # noqa: B008 - frozen
     reading: Reading = Reading(),  # noqa: B008 - frozen
 ) -> None:
-    """Say the class of items, with its probability, by a trained model.
+    """Say the class of items with its probability, their number, or the tags of tokens.
 
     The network alone decides. With --labels, what people said of these items counts too, each by
-    their portrait: columns agreement and n_annotations are then there as well.
+    their portrait: columns agreement and n_annotations are then there as well. The model knows
+    what it learnt. Of numbers, spread is the standard deviation of the truth around them. Of tokens
+    (one per line, a blank line between sentences), --out may be a .conll or .bio file.
 
     Example: manyhands predict model features.csv --out predictions.csv
+
+    Example: manyhands predict model texts.txt --out ratings.csv
+
+    Example: manyhands predict model new_tokens.conll --out tags.bio
     """
-    require_targets(out, read=[features, labels])
-    with working(f"reading {model} and {features}"):
+    with working(f"reading {model}"):
         trained = mh.load(model)
-        table = features_from(features, reading)
-        if labels is None:
-            columns = _alone(trained, table)
+    _require_task(model, trained, asked)
+    tagger = isinstance(trained, mh.CrowdTagger)
+    require_targets(out, read=[features, labels], tagged=out if tagger else None)
+    with working(f"reading {features}"), noting():
+        if isinstance(trained, mh.CrowdTagger):
+            from manyhands.cli.predict_tokens import predict_tokens  # --help does without
+
+            columns = predict_tokens(trained, features, labels, out, json, asked, reading)
         else:
-            ann = annotations_from(labels, reading)
-            columns = trained.infer(table.values, ann, X_items=table.items).item_columns()
-    if out != "-" or not json:
-        put_table(columns, out)
+            columns = _of_items(trained, features, labels, text, asked, reading)
+            if out != "-" or not json:
+                put_table(columns, out)
+    n_items, what = len(columns["item"]), "tokens" if tagger else "items"
     if json:
         rows = {"predictions": records(columns)} if out == "-" else {}
-        say_json({"items": len(table), "classes": trained.classes_.tolist()} | rows)
+        classes = {} if trained.learns == "numbers" else {"classes": trained.classes_.tolist()}
+        say_json({what: n_items} | classes | rows)
     elif out != "-":
-        remark(f"{len(table)} items")
+        remark(f"{n_items} {what}")
 
 
-def _alone(trained: "mh.CrowdClassifier", table: "mh.io.Features") -> dict[str, AnyArray]:
-    probabilities = trained.predict_proba(table.values)
-    best = probabilities.argmax(axis=1)
+def _require_task(folder: str, trained: Any, asked: Asked) -> None:
+    tasks = {"classes": "classification", "numbers": "regression", "tags": "sequence"}
+    if asked.task not in (None, tasks[trained.learns]):
+        raise SettingError(
+            f"{folder}: the model learnt {trained.learns}, which is --task "
+            f"{tasks[trained.learns]}; got --task {asked.task}: leave it out"
+        )
+
+
+def _of_items(
+    trained: "mh.CrowdClassifier | mh.CrowdRegressor",
+    features: str,
+    labels: str | None,
+    text: str | None,
+    asked: Asked,
+    reading: Reading,
+) -> dict[str, AnyArray]:
+    table = features_from(features, reading, text)
+    if labels is not None:
+        ann = annotations_from(labels, reading, asked=asked).as_kind(trained.kind)
+        return trained.infer(table.values, ann, X_items=table.items).item_columns()
+    if isinstance(trained, mh.CrowdRegressor):
+        number, spread = trained.predict(table.values), trained.predict_spread(table.values)
+        return {"item": table.items, "label": number, "spread": spread}
+    probability_ik = trained.predict_proba(table.values)
+    best = probability_ik.argmax(axis=1)
     columns: dict[str, AnyArray] = {
         "item": table.items,
         "label": trained.classes_[best],
-        "confidence": np.take_along_axis(probabilities, best[:, None], 1)[:, 0],
+        "confidence": probability_ik[range(len(best)), best],
     }
-    return columns | {f"p_{name}": probabilities[:, k] for k, name in enumerate(trained.classes_)}
+    return columns | {f"p_{name}": probability_ik[:, k] for k, name in enumerate(trained.classes_)}

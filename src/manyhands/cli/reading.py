@@ -1,19 +1,56 @@
-"""From file names and method names to a consensus."""
+"""From file names and method names to labels, features and a consensus."""
 
 from typing import Any, cast
 
 import manyhands as mh
-from manyhands.cli.options import Reading
+from manyhands.cli.options import Asked, Reading
+from manyhands.cli.tasks import bounds_asked, kind_asked, require_aggregator
+from manyhands.core.errors import DataError
 
 
-def annotations_from(labels: str, reading: Reading, duplicates: str = "keep") -> "mh.Annotations":
-    """The labels of a file."""
-    return mh.read_annotations(labels, duplicates=cast(Any, duplicates), **reading.settings())
+def annotations_from(
+    labels: str, reading: Reading, duplicates: str = "keep", asked: Asked | None = None
+) -> "mh.Annotations":
+    """The labels of a file, of the kind that was asked for and within the range."""
+    asked = asked or Asked()
+    kind, bounds = kind_asked(asked, reading), bounds_asked(asked)
+    settings = reading.settings() | {"kind": kind}
+    try:
+        rows = mh.io.read_rows(labels, **settings)
+    except mh.annotations.labels.MixedLabelsError as error:
+        if asked.task != "regression":
+            raise
+        raise DataError(
+            f"{error.where}: the label {error.label!r} is a word, and --task regression takes "
+            f"numbers; drop it with --missing {error.label!r}, or give --task classification"
+        ) from None
+    if bounds is not None:
+        _require_within(rows, *bounds)
+    ann = mh.Annotations.from_rows(rows, duplicates=cast(Any, duplicates))
+    if asked.task == "classification" and ann.kind == "numbers":
+        raise DataError(
+            f"{labels}: the labels are numbers with decimals, which is --task regression; "
+            "--kind classes reads every number as a class of its own"
+        )
+    return ann
 
 
-def features_from(path: str, reading: Reading) -> "mh.io.Features":
-    """The features of a file that goes with a file of labels."""
-    return mh.io.read_features(path, encoding=reading.encoding)
+def _require_within(rows: Any, low: float, high: float) -> None:
+    used = rows.state == mh.annotations.labels.USED
+    for row in (used & ~((rows.label >= low) & (rows.label <= high))).nonzero()[0][:1]:
+        who = rows.annotators.names[rows.annotator[row]]
+        raise DataError(
+            f"{rows.place(int(row))}: annotator {who!s} said {rows.label[row]:g}, outside of "
+            f"--range {low:g}:{high:g}; mend it, or drop it with --missing {rows.label[row]:g}"
+        )
+
+
+def features_from(path: str, reading: Reading, text: str | None = None) -> "mh.io.Features":
+    """The features of a file that goes with a file of labels: numbers, or texts."""
+    from manyhands.cli.text_features import texts_from  # it needs readers, which --help does not
+
+    texts = texts_from(path, reading, text)
+    return mh.io.read_features(path, encoding=reading.encoding) if texts is None else texts
 
 
 def truth_from(path: str, reading: Reading) -> dict[Any, Any]:
@@ -22,11 +59,18 @@ def truth_from(path: str, reading: Reading) -> dict[Any, Any]:
 
 
 def consensus_by_name(
-    labels: str, method: str | None, known: str | None, duplicates: str, reading: Reading
+    labels: str,
+    method: str | None,
+    known: str | None,
+    duplicates: str,
+    reading: Reading,
+    asked: Asked | None = None,
 ) -> "mh.Consensus":
     """The consensus of a file by a method's name."""
     if method is not None:
         mh.AGGREGATORS[method]  # an unknown name is told before a long file is read
-    annotations = annotations_from(labels, reading, duplicates)
+    if asked is not None and asked.task is not None:
+        require_aggregator(method, "numbers" if asked.task == "regression" else "classes")
+    annotations = annotations_from(labels, reading, duplicates, asked)
     truths = truth_from(known, reading) if known is not None else None
     return mh.aggregate(annotations, method, known=truths)

@@ -1,31 +1,49 @@
 """manyhands train: features and labels -> a network, straight from the disagreement."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import Json, LabelsFile, Reading, Repeats, Seed, Training, Truth, takes
-from manyhands.cli.output import put_table, remark, require_targets, say, say_json
+from manyhands.cli.options import (
+    Asked,
+    FeaturesFile,
+    Json,
+    Reading,
+    Repeats,
+    Seed,
+    Training,
+    Truth,
+    takes,
+)
+from manyhands.cli.output import noting, require_targets
 from manyhands.cli.reading import annotations_from, features_from, truth_from
+from manyhands.cli.tasks import LEARNS, require_method, tokens_layout
+from manyhands.cli.trained import Told, stoppable, tell_trained
 from manyhands.core.errors import SettingError
 
-FeaturesFile = Annotated[
-    str, typer.Argument(metavar="FEATURES", help="Table with a column of items and numbers in the "
-                        "others (.csv .tsv .parquet .jsonl), or an array (.npy .npz).")
-]  # fmt: skip
+TextColumn = Annotated[str | None, typer.Option("--text", help="Column of the texts.")]
+_DEFAULTS = {"classes": "conal", "numbers": "crowd-layer-b", "tags": "crowd-layer-mw"}
+_ESTIMATORS = {"classes": "CrowdClassifier", "numbers": "CrowdRegressor", "tags": "CrowdTagger"}
 
 
-@takes(training=Training, reading=Reading)
+@takes(asked=Asked, training=Training, reading=Reading)
 def train(
     features: FeaturesFile,
-    labels: LabelsFile,
     out: Annotated[str, typer.Option("--out", help="Folder for the model and its checkpoints.")],
+    labels: Annotated[
+        str | None,
+        typer.Argument(metavar="[LABELS]", help="Labels of the items; left out for tagged tokens, "
+                       "which are one file with their words."),
+    ] = None,
     method: Annotated[
-        str, typer.Option(help="A method such as conal, speelfc, crowd-layer-mw, mixture-e2e, "
-                          "two-stage-dawid-skene; the documentation lists them all.")
-    ] = "conal",
+        str | None, typer.Option(help="A method such as conal, speelfc, crowd-layer-mw, em; for "
+                          "numbers crowd-layer-b, em-regression, two-stage-mean; the documentation "
+                          "lists them all. [default: conal; numbers: crowd-layer-b; sequence: "
+                          "crowd-layer-mw]")
+    ] = None,
+    text: TextColumn = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoint in the folder.")
     ] = False,
@@ -36,86 +54,76 @@ def train(
     duplicates: Repeats = "keep",
     seed: Seed = 0,
     json: Json = False,
+    asked: Asked = Asked(),  # noqa: B008 - frozen
     training: Training = Training(),  # noqa: B008 - frozen
     reading: Reading = Reading(),  # noqa: B008 - frozen
 ) -> None:  # fmt: skip
     """Train a network straight from the labels of many people; no clean labels are needed.
 
-    Items of FEATURES without labels are left aside. The model goes to the folder --out, and
-    manyhands predict reads it. A run that was stopped, or killed, goes on with --resume and ends
-    with the same model. --truth is for scores only, except for the method "truth".
+    Labels are classes, numbers (regression) or tags of tokens (sequence). FEATURES are numbers, or
+    texts: one per line, or a table with a column text. Items of FEATURES without labels are left
+    aside. The model goes to the folder --out, and manyhands predict reads it. A run that was
+    stopped, or killed, goes on with --resume and ends with the same model. --truth is for scores
+    only, except for the method "truth".
 
     Example: manyhands train features.csv labels.csv --method conal --out model
+
+    Example: manyhands train texts.txt ratings.csv --task regression --out model
+
+    Example: manyhands train tokens.conll --task sequence --word-vectors glove.txt --out model
     """
-    needs_truth = mh.METHODS[method].needs_truth  # an unknown name is told before files are read
-    if needs_truth and truth is None:
-        raise SettingError(f"the method {method!r} trains on the truth: give --truth")
+    if method is not None:
+        mh.METHODS[method]  # an unknown name is told before files are read
     if annotators is not None:
         require_targets(annotators, read=[features, labels, truth])
-    truths = truth_from(truth, reading) if truth is not None else None
-    table = features_from(features, reading)
-    ann = annotations_from(labels, reading, duplicates)
-    model = mh.CrowdClassifier(
-        method=method, seed=seed, checkpoint=Path(out) / "checkpoint", **training.settings()
-    )
-    try:
-        model.fit(
-            table.values,
-            ann,
-            X_items=table.items,
-            truth=truths if needs_truth else None,
-            resume=resume,
-        )
-    except KeyboardInterrupt:
-        remark(f"stopped; the same command with --resume goes on from the checkpoint in {out}")
-        raise
-    model.save(out)
-    if annotators is not None:
-        put_table(model.annotator_columns_, annotators)
-    _tell(model, ann, table, method, out, truths, json)
+    layout = tokens_layout(labels or features, asked, reading)
+    told = Told(out, annotators, json, asked.task is None)
+    how = {"seed": seed, "checkpoint": Path(out) / "checkpoint"}
+    if layout is not None:
+        from manyhands.cli.train_tokens import train_tokens  # --help does without
 
-
-def _tell(
-    model: "mh.CrowdClassifier",
-    ann: "mh.Annotations",
-    table: "mh.io.Features",
-    method: str,
-    out: str,
-    truths: dict[object, object] | None,
-    json: bool,
-) -> None:
-    last = model.history_[-1]
-    summary: dict[str, object] = {
-        "method": method,
-        "labels": ann.n_annotations,
-        "items": ann.n_items,
-        "annotators": ann.n_annotators,
-        "classes": ann.classes.tolist(),
-        "epochs": last["epoch"],
-        "kept_epoch": model.epoch_,
-        "loss": last["loss"],
-        "searched_epochs": len(model.search_history_),
-        "model": out,
-    }
-    scores = {}
-    if truths is not None:
-        trial = mh.estimators.trial_of_files(table, ann, truths)
-        scores = mh.estimators.scores_of(trial, model)
-    if json:
-        say_json(summary | {"scores": scores})
+        method = _chosen(method, "tags", truth)
+        model = new_model("tags", method, training, **how)
+        train_tokens(model, features, labels, layout, truth, resume, told, asked, reading)
         return
-    say(
-        f"{method}: {ann.n_annotations} labels of {ann.n_items} items by {ann.n_annotators} "
-        f"annotators, {last['epoch']} epochs, loss {last['loss']:.4f}"
-    )
-    if model.search_history_ or "held_out" in last:
-        judge = model.settings_.judge
-        why = (
-            "under which labels kept aside are most probable"
-            if judge == "likelihood"
-            else (f"that {judge} on labels kept aside finds best")
-        )
-        say(f"epoch {model.epoch_} is the one {why}")
-    for name, score in scores.items():
-        say(f"{name} {score:.4f}")
-    say(f"model in {out}: manyhands predict {out} FEATURES --out predictions.csv")
+    if labels is None:
+        raise SettingError("give FEATURES and LABELS; only tagged tokens are one file")
+    if asked.task is not None:
+        _chosen(method, LEARNS[asked.task], truth)
+    truths = truth_from(truth, reading) if truth is not None else None
+    table = features_from(features, reading, text)
+    _require_texts(table, training)
+    ann = annotations_from(labels, reading, duplicates, asked)
+    method = _chosen(method, ann.kind, truth)
+    model = new_model(ann.kind, method, training, **how)
+    learnt = truths if mh.METHODS[method].needs_truth else None
+    scores = {}
+    with stoppable(out), noting():
+        model.fit(table.values, ann, X_items=table.items, truth=learnt, resume=resume)
+        model.save(out)
+        if truths is not None:
+            trial = mh.estimators.trial_of_files(table, ann, truths)
+            scores = mh.estimators.scores_of(trial, model)
+    tell_trained(model, ann, scores, told)
+
+
+def new_model(learns: str, method: str, training: Training, **how: Any) -> Any:
+    """The estimator of what is learnt, with the settings that were given."""
+    make = getattr(mh, _ESTIMATORS[learns])
+    return make(method=method, **how, **training.settings(learns))
+
+
+def _require_texts(table: "mh.io.Features", training: Training) -> None:
+    is_text = table.values.ndim == 1
+    if is_text or (training.word_vectors is None and not training.fixed_words):
+        return
+    raise SettingError("--word-vectors and --fixed-words are for texts; these features are numbers")
+
+
+def _chosen(method: str | None, learns: str, truth: str | None) -> str:
+    """The method asked for, or the default of what is learnt."""
+    name = method or _DEFAULTS[learns]
+    require_method(name, learns)
+    if mh.METHODS[name].needs_truth and truth is None:
+        raise SettingError(f"the method {name!r} trains on the truth: give --truth")
+    return name

@@ -6,13 +6,15 @@ from manyhands.estimators.comparison import (
     compare_training,
     fit_to_trial,
     n_runs,
+    require_methods,
     scores_of,
+    trained_on,
 )
 from manyhands.estimators.files import load
 from manyhands.estimators.regressor import CrowdRegressor
 from manyhands.estimators.selection import Selection, all_candidates, select, select_on_trial
 from manyhands.estimators.tagger import CrowdTagger
-from manyhands.estimators.trials import trial_of_corpus, trial_of_files
+from manyhands.estimators.trials import trial_of_corpus, trial_of_files, trial_of_tokens
 
 __all__ = [
     "CrowdClassifier",
@@ -25,9 +27,12 @@ __all__ = [
     "fit_to_trial",
     "load",
     "n_runs",
+    "require_methods",
     "scores_of",
     "select",
     "select_on_trial",
+    "trained_on",
     "trial_of_corpus",
     "trial_of_files",
+    "trial_of_tokens",
 ]

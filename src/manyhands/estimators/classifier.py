@@ -85,6 +85,7 @@ class CrowdClassifier(ClassifierMixin, ClassEstimator):  # type: ignore[misc]
         sam: float | None = None,
         hold_out: float | None = None,
         patience: int | None = None,
+        aside: str | None = None,
         judge: str | None = None,
         refit: bool | None = None,
         sparse: bool | None = None,
@@ -116,6 +117,7 @@ class CrowdClassifier(ClassifierMixin, ClassEstimator):  # type: ignore[misc]
         self.sam = sam
         self.hold_out = hold_out
         self.patience = patience
+        self.aside = aside
         self.judge = judge
         self.refit = refit
         self.sparse = sparse

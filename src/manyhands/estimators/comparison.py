@@ -1,47 +1,38 @@
 """Several ways of learning from the same crowd, several seeds each, in one ranked table."""
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from manyhands.aggregation import AGGREGATORS, Comparison, held_out_score, one_label_aside
-from manyhands.annotations import Annotations
-from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import SettingError
 from manyhands.core.settings import require
 from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.estimators.features import are_counts
-from manyhands.evaluation import accuracy, log_loss, summarise_runs
+from manyhands.estimators.trial import UNKNOWN, UNSAID, Trial
+from manyhands.estimators.trial_scores import NONE, SCORES, Scores, scores_of
+from manyhands.estimators.words import are_texts
+from manyhands.evaluation import summarise_runs
 from manyhands.training import METHODS, EndToEnd, Method
 
-UNKNOWN, UNSAID = -1, -2
-BY_TRUTH = "accuracy against the truth"
-BY_LABELS = "mean log-probability of held-out labels (no truth was used)"
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What methods are compared on: a crowd with features, and truth for scores where it is known.
-
-    `truth` and `test_truth` are class codes: `UNKNOWN` (-1) where the truth is not known,
-    `UNSAID` (-2) where it is a class that nobody said, which no method can find. Items
-    of `test_features` have no labels; without them the network is scored on the items it was
-    trained on.
-    """
-
-    features: AnyArray
-    annotations: Annotations
-    truth: AnyArray | None = None
-    test_features: AnyArray | None = None
-    test_truth: AnyArray | None = None
-
-    @property
-    def has_truth(self) -> bool:
-        """Whether anything can be scored against a truth."""
-        return self.test_truth is not None or self.truth is not None
+__all__ = [
+    "UNKNOWN",
+    "UNSAID",
+    "Trial",
+    "compare_training",
+    "fit_to_trial",
+    "methods_for",
+    "n_runs",
+    "require_methods",
+    "scores_of",
+    "settings_for",
+    "trained_on",
+]
 
 
 def compare_training(
@@ -57,24 +48,30 @@ def compare_training(
     """Train with every method `runs` times, with seeds `seed`, `seed` + 1 ..., and rank them.
 
     `accuracy` is of the network alone on the test items, `inferred` of network and labels
-    together (or of an aggregator alone) on the labelled ones; the deviation is over runs. Without
-    truth, `held_out` is the mean log-probability of labels taken away beforehand. `settings` go to
-    `CrowdClassifier`; `done` is called after every run.
+    together (or of an aggregator alone) on the labelled ones; the deviation is over runs. For
+    numbers it is `mae`, beside it `rmse` and `r2`; for tags `f1` of the entities, beside it
+    `precision` and `recall`. Without truth, `held_out` is the mean log-probability of labels taken
+    away beforehand, for numbers their log density. `settings` go to the estimator of what is
+    learnt; `done` is called after every run.
     """
     names = list(methods or _fitting(trial))
-    for name in names:
-        if name not in METHODS and name not in AGGREGATORS:
-            METHODS[name]  # says which names it knows
+    require_methods(names, trial.learns)
     require(runs >= 1, "runs", ">= 1", runs)
+    # Without a network the scores that rank are of what labels alone say of the labelled items.
+    labels_only = trial.learns != "classes" and METHODS.keys().isdisjoint(names)
     tasks = [(name, seed + run) for name in names for run in range(runs)]
     scored: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     made = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(_run)(trial, name, one, dict(settings or {})) for name, one in tasks
+        delayed(_run)(trial, name, one, dict(settings or {}), labels_only) for name, one in tasks
     )
-    for name, scores in made:
+    told: set[str] = set()
+    for name, scores, notes in made:
         scored[name].append(scores)
+        told |= notes
         done()
-    return _ranked(scored, trial.has_truth)
+    for note in sorted(told):  # what every run warns of is said once
+        warnings.warn(note, UserWarning, stacklevel=2)
+    return _ranked(scored, trial)
 
 
 def n_runs(trial: Trial, methods: Sequence[str] | None, runs: int) -> int:
@@ -82,46 +79,93 @@ def n_runs(trial: Trial, methods: Sequence[str] | None, runs: int) -> int:
     return len(methods or _fitting(trial)) * runs
 
 
-def methods_for(features: Any) -> list[str]:
-    """The methods for classes that these features suit: topic models only where they are counts."""
-    counts = are_counts(features)
-    classes = {name: each for name, each in METHODS.items() if "classes" in each.kinds}
-    return [name for name, method in classes.items() if counts or not method.takes_counts]
+def methods_for(features: Any, learns: str = "classes") -> list[str]:
+    """The methods that learn this and that these features suit.
+
+    Topic models are only for counts; what has a network of its own, or models the features, is
+    not for texts.
+    """
+    counts, texts = are_counts(features), are_texts(features)
+    fitting = {name: each for name, each in METHODS.items() if learns in each.learns}
+    return [
+        name
+        for name, method in fitting.items()
+        if (counts or not method.takes_counts) and not (texts and _reads_numbers(method))
+    ]
+
+
+def require_methods(names: Sequence[str], learns: str) -> None:
+    """Refuse names that are not known, and methods for something else, with those that fit."""
+    kind = SCORES[learns].aggregators
+    for name in names:
+        if name in METHODS:
+            fits = learns in METHODS[name].learns
+        elif name in AGGREGATORS:
+            fits = AGGREGATORS[name].kind == kind
+        else:
+            METHODS[name]  # says which names it knows
+        if not fits:
+            known = [one for one, method in METHODS.items() if learns in method.learns]
+            known += [one for one, method in AGGREGATORS.items() if method.kind == kind]
+            listed = ", ".join(dict.fromkeys(known))
+            raise SettingError(f"method must be for {learns}; got {name}; there are {listed}")
+
+
+def _reads_numbers(method: Method) -> bool:
+    return method.only_network is not None or method.learns == ("classes",)
 
 
 def _fitting(trial: Trial) -> list[str]:
-    whole = trial.truth is not None and bool((trial.truth >= 0).all())
-    return [name for name in methods_for(trial.features) if whole or not METHODS[name].needs_truth]
+    suited = methods_for(trial.features, trial.learns)
+    return [name for name in suited if trial.knows_all or not METHODS[name].needs_truth]
 
 
 def _run(
-    trial: Trial, name: str, seed: int, settings: dict[str, Any]
-) -> tuple[str, dict[str, float]]:
+    trial: Trial, name: str, seed: int, settings: dict[str, Any], labels_only: bool
+) -> tuple[str, dict[str, float], set[str]]:
     began = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        scores = _scored(trial, name, seed, settings, labels_only)
+    notes = {str(each.message) for each in caught if each.category is UserWarning}
+    return name, scores | {"seconds": time.perf_counter() - began}, notes
+
+
+def _scored(
+    trial: Trial, name: str, seed: int, settings: dict[str, Any], labels_only: bool
+) -> dict[str, float]:
+    how = SCORES[trial.learns]
     if trial.has_truth and name in METHODS:
-        scores = scores_of(trial, fit_to_trial(trial, name, seed, settings))
-    elif trial.has_truth:
-        posterior_ik = AGGREGATORS[name]().fit(trial.annotations).probabilities
-        scores = {"inferred": _accuracy(trial.truth, posterior_ik)}
-    elif name in METHODS:
+        return scores_of(trial, trained_on(trial, name, seed, settings))
+    if trial.has_truth:
+        known = trial.truth is not None
+        found = how.of_consensus(trial, how.consensus(trial, name)) if known else {}
+        return {"inferred": found.get(how.key, NONE)} | (found if labels_only else {})
+    if name in METHODS:
         kept, held = one_label_aside(trial.annotations, seed)
-        model = fit_to_trial(replace(trial, annotations=kept), name, seed, settings)
-        scores = {"held_out": model.log_likelihood(trial.features, held)}
-    else:
-        scores = {"held_out": held_out_score(AGGREGATORS[name](), trial.annotations, seed=seed)}
-    return name, scores | {"seconds": time.perf_counter() - began}
+        model = trained_on(replace(trial, annotations=kept), name, seed, settings)
+        return {"held_out": model.log_likelihood(trial.features, held)}
+    return {"held_out": held_out_score(AGGREGATORS[name](), trial.annotations, seed=seed)}
+
+
+def trained_on(
+    trial: Trial, method: str | Method, seed: int, settings: dict[str, Any], **fit: Any
+) -> Any:
+    """A model of what the trial learns, trained on its labelled items; `fit` goes to its `fit`."""
+    way = METHODS[method] if isinstance(method, str) else method
+    make = SCORES[trial.learns].estimator
+    model: Any = make(method=method, seed=seed, progress=False, **settings_for(way, settings))
+    truth = trial.truth_to_learn() if way.needs_truth else None
+    return model.fit(trial.features, trial.annotations, truth=truth, **fit)
 
 
 def fit_to_trial(
     trial: Trial, method: str | Method, seed: int, settings: dict[str, Any], **fit: Any
 ) -> CrowdClassifier:
-    """A classifier trained on the labelled items of a trial; `fit` goes to its `fit`."""
-    way = METHODS[method] if isinstance(method, str) else method
-    model = CrowdClassifier(method=method, seed=seed, progress=False, **settings_for(way, settings))
-    truth = None
-    if way.needs_truth and trial.truth is not None:
-        truth = trial.annotations.classes[trial.truth]
-    return model.fit(trial.features, trial.annotations, truth=truth, **fit)
+    """`trained_on` where classes are learnt: a classifier."""
+    model = trained_on(trial, method, seed, settings, **fit)
+    assert isinstance(model, CrowdClassifier), "labels are classes here"
+    return model
 
 
 def settings_for(method: Method, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,54 +174,29 @@ def settings_for(method: Method, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: each for key, each in settings.items() if key not in left_out}
 
 
-def scores_of(trial: Trial, model: CrowdClassifier) -> dict[str, float]:
-    """A trained model against the truth: the network alone, and network and labels together."""
-    tested = trial.test_features is not None
-    where = trial.test_features if tested else trial.features
-    wanted = trial.test_truth if tested else trial.truth
-    found_ik = model.predict_proba(where)
-    scores = {"accuracy": _accuracy(wanted, found_ik), "log_loss": _log_loss(wanted, found_ik)}
-    if trial.truth is not None:
-        together = model.infer(trial.features, trial.annotations)
-        scores["inferred"] = _accuracy(trial.truth, together.probabilities)
-    return scores
-
-
-def _accuracy(truth: AnyArray | None, probabilities_ik: AnyArray | None) -> float:
-    if truth is None or probabilities_ik is None or (truth == UNKNOWN).all():
-        return float("nan")
-    known = truth != UNKNOWN
-    return accuracy(truth[known], probabilities_ik[known].argmax(axis=1))
-
-
-def _log_loss(truth: AnyArray | None, probabilities_ik: AnyArray) -> float:
-    if truth is None or (truth == UNKNOWN).all():
-        return float("nan")
-    known = truth != UNKNOWN
-    # A class nobody said stands in a column of its own, which every method holds impossible.
-    wide_ik = np.pad(probabilities_ik[known], ((0, 0), (0, 1)))
-    return log_loss(np.where(truth[known] == UNSAID, -1, truth[known]), wide_ik)
-
-
-def _ranked(scored: Mapping[str, list[dict[str, float]]], by_truth: bool) -> Comparison:
-    key = "accuracy" if by_truth else "held_out"
-    rows = [_row(name, runs, key, by_truth) for name, runs in scored.items()]
-    rows.sort(key=lambda row: (np.isnan(row[key]), -row[key]))
+def _ranked(scored: Mapping[str, list[dict[str, float]]], trial: Trial) -> Comparison:
+    how, by_truth = SCORES[trial.learns], trial.has_truth
+    key, better = (how.key, how.better) if by_truth else ("held_out", 1)
+    rows = [_row(name, runs, key, how, by_truth) for name, runs in scored.items()]
+    rows.sort(key=lambda row: (np.isnan(row[key]), -better * row[key]))
     columns = {
         name: np.array([row[name] for row in rows], dtype=object if name == "method" else None)
         for name in rows[0]
     }
-    return Comparison(columns, BY_TRUTH if by_truth else BY_LABELS)
+    return Comparison(columns, how.by_truth if by_truth else how.by_labels)
 
 
-def _row(name: str, runs: list[dict[str, float]], key: str, by_truth: bool) -> dict[str, Any]:
+def _row(
+    name: str, runs: list[dict[str, float]], key: str, how: Scores, by_truth: bool
+) -> dict[str, Any]:
     def mean(score: str) -> float:
         return float(np.mean([run.get(score, np.nan) for run in runs]))
 
     values = [run.get(key, np.nan) for run in runs]
     summary = summarise_runs(values)
     row = {"method": name, key: summary.mean, "deviation": summary.deviation}
-    row["lowest"] = float(np.min(values))
+    less_is_better = by_truth and how.better < 0
+    row[how.worst if by_truth else "lowest"] = float((np.max if less_is_better else np.min)(values))
     if by_truth:
-        row |= {"log_loss": mean("log_loss"), "inferred": mean("inferred")}
+        row |= {score: mean(score) for score in (*how.beside, "inferred")}
     return row | {"runs": len(runs), "seconds": mean("seconds")}

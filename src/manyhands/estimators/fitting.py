@@ -5,8 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
+from manyhands.annotations import Annotations
 from manyhands.core.seeds import seed_for
 from manyhands.estimators.identity import identity_of
 from manyhands.estimators.new_network import new_network
@@ -23,6 +25,7 @@ from manyhands.training import (
     epoch_scores,
     fitting_threads,
     require_logits,
+    split_items,
     split_labels,
     train,
 )
@@ -54,13 +57,20 @@ class Fitting:
         """
         settings = self.settings
         folder = None if self.model.checkpoint is None else Path(self.model.checkpoint)
-        labels, held = split_labels(problem.annotations, settings.hold_out, settings.seed)
+        labels, held = self._split(problem.annotations)
         part = replace(problem, annotations=labels)
         if held is None or not settings.refit:
             return self._train(part, held=held, folder=folder)
         _, found = self._train(part, held=held, folder=folder and folder / SEARCH)
         learner, outcome = self._train(problem, folder=folder, stop_after=found.epoch)
         return learner, replace(outcome, search=found.history)
+
+    def _split(self, annotations: Annotations) -> tuple[Annotations, Annotations | None]:
+        share, seed = self.settings.hold_out, self.settings.seed
+        if self.settings.aside == "labels":
+            return split_labels(annotations, share, seed)
+        edges = self.inputs.ends(np.flatnonzero(annotations.labels_per_item > 0))
+        return split_items(annotations, edges, share, seed)
 
     def _train(self, problem: Problem, **how: Any) -> tuple[Trainee, Outcome]:
         learner = self._learner(problem)

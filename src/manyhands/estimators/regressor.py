@@ -89,6 +89,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
         sam: float | None = None,
         hold_out: float | None = None,
         patience: int | None = None,
+        aside: str | None = "items",
         refit: bool | None = None,
         sparse: bool | None = None,
         device: str = "auto",
@@ -119,6 +120,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
         self.sam = sam
         self.hold_out = hold_out
         self.patience = patience
+        self.aside = aside
         self.refit = refit
         self.sparse = sparse
         self.device = device

@@ -72,7 +72,7 @@ class CrowdTagger(ClassEstimator):
     def __init__(
         self,
         network: Network | None = None,
-        method: str | Method = "crowd-layer-mw",
+        method: str | Method = "speelfc",
         *,
         noise: Mapping[str, Any] | None = None,
         start: str | None = None,
@@ -91,6 +91,7 @@ class CrowdTagger(ClassEstimator):
         sam: float | None = None,
         hold_out: float | None = None,
         patience: int | None = None,
+        aside: str | None = "items",
         judge: str | None = None,
         refit: bool | None = None,
         sparse: bool | None = None,
@@ -121,6 +122,7 @@ class CrowdTagger(ClassEstimator):
         self.sam = sam
         self.hold_out = hold_out
         self.patience = patience
+        self.aside = aside
         self.judge = judge
         self.refit = refit
         self.sparse = sparse

@@ -9,6 +9,7 @@ from manyhands.experiments.methods import KINDS
 from manyhands.experiments.places import source_of, why_not_here
 from manyhands.experiments.published import Column, PublishedTable, Row
 from manyhands.experiments.tasks import MethodTask
+from manyhands.experiments.text_tasks import TASKS
 from manyhands.training import METHODS
 
 SCORES = {
@@ -20,6 +21,7 @@ SCORES = {
     "g-js": "g-js",
     "iterations": "epochs",
     "parameters": "noise-parameters",
+    **{name: name for name in ("mae", "rmse", "r2", "precision", "recall")},
 }  # metric of a table -> score of a record
 OF_GROUPS = ("prevalence", "identity-similarity", "entropy")  # one score for each group
 _GROUP = "group"
@@ -58,7 +60,8 @@ def _cell(row: Row, column: Column, not_here: str, seed: int, runs: int) -> Cell
     if reason:
         return Cell(row, column, missing=reason)
     source, settings = source_of(column, row.features), _settings(row.options, column)
-    tasks = tuple(MethodTask(source, str(row.method), seed + run, settings) for run in range(runs))
+    make = TASKS.get(column.dataset, MethodTask)
+    tasks = tuple(make(source, str(row.method), seed + run, settings) for run in range(runs))
     return Cell(row, column, _score(row, column), tasks)
 
 

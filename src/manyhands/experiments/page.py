@@ -17,10 +17,12 @@ SEARCHED = "epoch by held-out crowd labels, then all labels"
 LAST = "last epoch"
 CONVERGED = "run to convergence"
 RULE = "no clean label was used to train or to choose anything; truth only scores"
-_SMALLER_IS_BETTER = {"i-js", "g-js", "cross-entropy"}
+_SMALLER_IS_BETTER = {"i-js", "g-js", "cross-entropy", "mae", "rmse"}
 _FOR_INFORMATION = {"iterations", "parameters", "prevalence", "identity-similarity", "entropy"}
-_DIGITS = {"percent": 2, "count": 1}  # behind the point, by unit
-_NEAR = 1.0  # points within which a published figure counts as reached
+_POINTS = "rating points of a scale 1 to 10"  # of ratings that the files have in 0..1
+_DIGITS = {"percent": 2, "count": 1, _POINTS: 3}  # behind the point, by unit
+_SCALES = {"percent": 100.0, _POINTS: 10.0}  # of what is recorded to the unit shown
+_NEAR = 0.01  # of what is recorded, within which a published figure counts as reached
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def _line(cell: Cell, store: RecordStore) -> Line:
 
 def scores_in(records: Sequence[Mapping[str, Any]], cell: Cell) -> list[float]:
     """What the runs of a cell say, in the unit of its column."""
-    scale = 100.0 if cell.column.unit == "percent" else 1.0
+    scale = _SCALES.get(cell.column.unit, 1.0)
     found = [record.get("scores", {}).get(cell.score) for record in records]
     return [scale * score for score in found if score is not None]
 
@@ -162,7 +164,7 @@ def _verdict(cell: Cell, value: Value, summary: RunSummary) -> str:
     gain = summary.mean - value.mean
     if cell.column.metric in _SMALLER_IS_BETTER:
         gain = -gain
-    near = _NEAR if cell.column.unit == "percent" else _NEAR / 100
+    near = _NEAR * _SCALES.get(cell.column.unit, 1.0)
     if gain > near:
         return "better than published"
     return "reached" if gain >= -near else "short of published"

@@ -28,13 +28,14 @@ class Material:
 
     `shares` is how people's labels of the test items are spread over the classes, `valid` has items
     with clean labels that a paper may have chosen by, and `crowd` is all that is known of a
-    simulated crowd.
+    simulated crowd. `folder` holds the corpora, and what lies beside them.
     """
 
     trial: Trial
     shares: Floats | None = None
     valid: Split | None = None
     crowd: SimulatedCrowd | None = None
+    folder: str | None = None
 
 
 class Source(ABC):
@@ -144,7 +145,11 @@ def _corpus_material(source: CorpusSource, data: str) -> Material:
         corpus = replace(corpus, test=_both(corpus.valid, corpus.test))
     if source.who == "global":
         corpus = replace(corpus, annotations=_nameless(corpus.annotations))
-    return Material(trial_of_corpus(corpus), corpus.test.shares, corpus.valid)
+    if corpus.annotations.kind == "numbers":
+        test = corpus.test
+        trial = Trial(corpus.features, corpus.annotations, corpus.truth, test.features, test.truth)
+        return Material(trial, folder=data)
+    return Material(trial_of_corpus(corpus), corpus.test.shares, corpus.valid, folder=data)
 
 
 def _both(first: Split, second: Split) -> Split:

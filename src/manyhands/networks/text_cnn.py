@@ -10,16 +10,17 @@ _POOLED = 5  # words, or parts of a text, that become one
 
 
 class TextCNN(nn.Module):
-    """Vectors of words, two convolutions with pooling, the greatest of every feature, a layer.
+    """Vectors of words, two convolutions with pooling, the mean of every feature, a layer.
 
     ::
 
-        h = pool5(relu(conv3(vectors)));  h = pool5(relu(conv5(h)));  logits = W relu(V max_t h)
+        h = pool5(relu(conv3(vectors)));  h = pool5(relu(conv5(h)));  logits = W relu(V mean_t h)
 
     Inputs are codes of words (b, t), 0 behind the end of a text: how long others of a batch are
     changes nothing. Rodrigues and Pereira 2018 rate reviews of films with it; there the second
-    pooling is followed by all its parts in a row, which takes texts of one length, here by the
-    greatest over them. Dropout stands before the last two layers.
+    pooling is followed by all its parts in a row, which takes texts of one length, here by their
+    mean. Labels kept aside were far more probable under the mean than under the greatest of the
+    parts. Dropout stands before the last two layers.
 
     >>> TextCNN(1000, 100, 1)(torch.tensor([[5, 7, 0], [3, 0, 0]])).shape
     torch.Size([2, 1])
@@ -33,7 +34,7 @@ class TextCNN(nn.Module):
         *,
         n_features: int = 128,
         hidden: int = 32,
-        dropout: float = 0.5,
+        dropout: float = 0.2,
     ) -> None:
         super().__init__()
         for name, size in (("n_words", n_words), ("dimension", dimension), ("hidden", hidden)):
@@ -55,7 +56,8 @@ class TextCNN(nn.Module):
         first_bft = self.pool(torch.relu(self.first(vectors_bdt)) * there_b1t)
         there_b1t = self.pool(there_b1t.float())
         second_bft = self.pool(torch.relu(self.second(first_bft)) * there_b1t)
-        greatest_bf = self.dropout(second_bft.amax(dim=2))
-        hidden_bh = self.dropout(torch.relu(self.hidden(greatest_bf)))
+        n_parts_b1 = self.pool(there_b1t).sum(dim=2).clamp_min(1)
+        mean_bf = self.dropout(second_bft.sum(dim=2) / n_parts_b1)
+        hidden_bh = self.dropout(torch.relu(self.hidden(mean_bf)))
         logits_bk: Tensor = self.output(hidden_bh)
         return logits_bk

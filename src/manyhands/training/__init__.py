@@ -8,7 +8,7 @@ from manyhands.training.chains.method import CrfMa
 from manyhands.training.chains.network import ChainInputs, ChainNetwork
 from manyhands.training.crowd import Crowd, CrowdBatch
 from manyhands.training.doctors import DoctorNets
-from manyhands.training.hold_out import split_labels
+from manyhands.training.hold_out import split_items, split_labels
 from manyhands.training.inputs import DatasetInputs, Inputs, SparseInputs, TensorInputs
 from manyhands.training.judging import epoch_scores, held_labels, mean_log_label
 from manyhands.training.learner import Learner, Trainee, require_logits
@@ -73,6 +73,7 @@ __all__ = [
     "read_bundle",
     "read_header",
     "require_logits",
+    "split_items",
     "split_labels",
     "train",
     "under",

@@ -28,6 +28,28 @@ def split_labels(
     return annotations.only(~held), annotations.only(held)
 
 
+def split_items(
+    annotations: Annotations, edges: AnyArray, share: float, seed: int
+) -> tuple[Annotations, Annotations | None]:
+    """The labels to train on, and all labels of a random share of the items kept aside.
+
+    `edges` part the labelled items into what stays together: one by one, or by sentences. What is
+    learnt of an item by heart is no help for its labels then.
+    """
+    n_units = len(edges) - 1
+    if share == 0 or n_units < 2:
+        return annotations, None
+    n_held = min(max(1, round(share * n_units)), n_units - 1)
+    chosen = generator(seed, "items held out").permutation(n_units)[:n_held]
+    is_held_u = np.zeros(n_units, dtype=bool)
+    is_held_u[chosen] = True
+    is_held_i = np.zeros(annotations.n_items, dtype=bool)
+    labelled = np.flatnonzero(annotations.labels_per_item > 0)
+    is_held_i[labelled] = np.repeat(is_held_u, np.diff(edges))
+    held = is_held_i[annotations.item]
+    return annotations.only(~held), annotations.only(held)
+
+
 def _spare(annotations: Annotations, wanted: int, seed: int) -> AnyArray:
     """Up to the wanted number of labels at random, none the last of an item."""
     order = generator(seed, "labels held out").permutation(annotations.n_annotations)

@@ -37,6 +37,11 @@ class Inputs(ABC):
         """Put into a new network what it starts from, if anything."""
 
     @property
+    def words_per_item(self) -> float:
+        """How many words an item has on average, where it has words; else 1."""
+        return 1.0
+
+    @property
     def seen_shape(self) -> tuple[int, ...]:
         """The shape of what noise models see of an item."""
         return self.shape

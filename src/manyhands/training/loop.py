@@ -129,9 +129,8 @@ def _work(fabric: "Fabric", job: Job) -> Any:
     if several:  # what was sent lies in memory that all processes share
         job = replace(job, learner=copy.deepcopy(job.learner))
     cuda = [fabric.device] if fabric.device.type == "cuda" else []
-    threads = fitting_threads(
-        job.learner.network, job.inputs.shape, job.settings.batch_size, job.settings
-    )
+    at_once = round(job.settings.batch_size * job.inputs.words_per_item)
+    threads = fitting_threads(job.learner.network, job.inputs.shape, at_once, job.settings)
     same = repeatable(fabric.device)
     try:
         with torch.random.fork_rng(devices=cuda), torch.enable_grad(), threads, same:

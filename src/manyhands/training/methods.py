@@ -99,7 +99,9 @@ class Method(ABC):
         if "warm_up" in defaults and isinstance(epochs, Integral):
             defaults["warm_up"] = min(defaults["warm_up"], epochs // 4)
         share = chosen.get("hold_out", defaults.get("hold_out", 0.0))
-        if share == 0 or ("hold_out" not in chosen and _n_spare(annotations, share) < _FEW):
+        by_items = chosen.get("aside", TrainingSettings.aside) == "items"
+        few = _n_spare(annotations, share, by_items) < _FEW
+        if share == 0 or ("hold_out" not in chosen and few):
             defaults = {name: each for name, each in defaults.items() if name not in _SEARCH}
         return TrainingSettings(**{**defaults, **chosen})
 
@@ -253,10 +255,12 @@ def _hardened(posterior_ik: Floats) -> Floats:
     return np.asarray(top_ik / top_ik.sum(axis=1, keepdims=True))
 
 
-def _n_spare(annotations: Annotations, share: float) -> int:
+def _n_spare(annotations: Annotations, share: float, by_items: bool) -> int:
     """How many labels can be kept aside: a share of them, and none the last of its item."""
-    spare = int(np.maximum(annotations.labels_per_item - 1, 0).sum())
-    return min(round(share * annotations.n_annotations), spare)
+    wanted = round(share * annotations.n_annotations)
+    if by_items:
+        return wanted
+    return min(wanted, int(np.maximum(annotations.labels_per_item - 1, 0).sum()))
 
 
 def _is_known(truth: AnyArray) -> Bools:

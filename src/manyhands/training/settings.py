@@ -10,6 +10,7 @@ import torch
 from manyhands.core.settings import require, require_choice
 from manyhands.evaluation import JUDGES, RANKS
 
+ASIDE = ("labels", "items")
 SCHEDULES = ("constant", "cosine")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 PRECISIONS = ("32", "bf16")
@@ -44,6 +45,10 @@ class TrainingSettings:
         `hold_out` is the share of labels kept aside. The epoch kept is then the one under which
         these labels are most probable (no clean label is used), and training ends after
         `patience` epochs without a better one. With 0 the last epoch is kept.
+    aside:
+        what is kept aside: "labels", one by one, or "items", with all their labels (sentences,
+        where tokens are tagged). By labels nothing of an item is lost; by items one sees what is
+        learnt by heart.
     judge:
         what decides which epoch is best by the labels kept aside: "likelihood", another of
         `CRITERIA`, or "ranks", the average rank over all of them among the epochs so far. As ranks
@@ -74,6 +79,7 @@ class TrainingSettings:
     sam: float = 0.0
     hold_out: float = 0.0
     patience: int | None = None
+    aside: Literal["labels", "items"] = "labels"
     judge: str = "likelihood"
     refit: bool = False
     sparse: bool | None = None
@@ -110,6 +116,7 @@ class TrainingSettings:
             "try hold_out=0.1",
         )
         self._require_judge()
+        require_choice("aside", self.aside, ASIDE)
         require_choice("schedule", self.schedule, SCHEDULES)
         require_choice("device", self.device, DEVICES)
         require_choice("precision", self.precision, PRECISIONS)

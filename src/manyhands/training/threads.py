@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from manyhands.networks import Tagger
+from manyhands.networks import Tagger, TextCNN
 from manyhands.training.settings import TrainingSettings
 
 _SMALL = 200_000_000  # multiplications per step up to which one thread is quickest
@@ -21,17 +21,18 @@ def fitting_threads(
 
     The threads of a small step mostly wait for each other, and for long when another program has
     the core: one thread is as quick and never waits. Counted by the weights of a network that
-    uses each once per item: one that sees flat inputs, or a `Tagger`, but for its words.
+    uses each once per item, because it sees flat inputs, or once per word, which are the items
+    then, but for the vectors of words.
     """
     before = torch.get_num_threads()
     tables = {each.weight for each in network.modules() if isinstance(each, nn.Embedding)}
-    tagger = any(isinstance(each, Tagger) for each in network.modules())
+    reads = any(isinstance(each, Tagger | TextCNN) for each in network.modules())
     weights = sum(
         each.numel()
         for each in network.parameters()
-        if not is_lazy(each) and not (tagger and each in tables)
+        if not is_lazy(each) and not (reads and each in tables)
     )
-    small = (tagger or len(shape) <= 1) and weights * at_once < _SMALL
+    small = (reads or len(shape) <= 1) and weights * at_once < _SMALL
     torch.set_num_threads(settings.threads or (1 if small else max(1, before // settings.devices)))
     try:
         yield

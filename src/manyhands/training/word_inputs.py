@@ -29,6 +29,11 @@ class TextInputs(Inputs):
         return len(self.offsets) - 1
 
     @property
+    def words_per_item(self) -> float:
+        """See `Inputs.words_per_item`."""
+        return len(self.code) / max(len(self), 1)
+
+    @property
     def seen_shape(self) -> tuple[int, ...]:
         """See `Inputs.seen_shape`."""
         return tuple(self.vectors.shape[1:])

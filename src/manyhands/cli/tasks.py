@@ -1,0 +1,85 @@
+"""What a file of labels is for: classes or numbers of items, or tags of the tokens of sentences."""
+
+import manyhands as mh
+from manyhands.cli.options import Asked, Reading
+from manyhands.core.errors import DataError, SettingError
+from manyhands.core.settings import require_choice
+
+TASKS = ("classification", "regression", "sequence")
+LEARNS = {"classification": "classes", "regression": "numbers", "sequence": "tags"}
+
+
+def tokens_layout(path: str, asked: Asked, reading: Reading) -> str | None:
+    """How a file of tagged tokens is laid out, "conll" or "spans"; None for labels of items.
+
+    What the file is decides, and --task where it does not; that the two agree is required.
+    """
+    from manyhands.cli.looks import UNCLEAR, layout_of  # it needs readers, which --help does not
+
+    if asked.task is not None:
+        require_choice("--task", asked.task, TASKS)
+    found = layout_of(path, reading)
+    if asked.task == "sequence":
+        if found is None:
+            raise DataError(
+                f"{path}: --task sequence takes tokens with a column of tags per annotator "
+                "(.conll .bio .txt), or a table of spans with columns start, end and text"
+            )
+        return "conll" if found == UNCLEAR else found
+    if found == UNCLEAR and asked.task is None:
+        raise DataError(
+            f"{path}: may be a matrix of labels, or tokens with their tags; give --task "
+            "classification or --task sequence"
+        )
+    if found == "conll" and asked.task is not None:
+        raise DataError(
+            f"{path}: holds tokens with their tags, which is --task sequence; --task "
+            f"{asked.task} is for labels of items"
+        )
+    return None if asked.task is not None or found == UNCLEAR else found
+
+
+def kind_asked(asked: Asked, reading: Reading) -> str | None:
+    """The kind of labels that --task, --range and --kind ask for together."""
+    numbers = asked.task == "regression" or asked.bounds is not None
+    if numbers and asked.task == "classification":
+        raise SettingError("--range is for numbers, --task classification for classes; drop one")
+    if reading.kind is not None:
+        said = "numbers" if numbers else {"classification": "classes"}.get(str(asked.task))
+        if said is not None and said != reading.kind:
+            raise SettingError(f"--kind {reading.kind} contradicts --task or --range; drop one")
+        return reading.kind
+    return "numbers" if numbers else None
+
+
+def bounds_asked(asked: Asked) -> tuple[float, float] | None:
+    """The two ends of --range."""
+    if asked.bounds is None:
+        return None
+    low, _, high = asked.bounds.partition(":")
+    try:
+        ends = float(low), float(high)
+    except ValueError:
+        ends = 1.0, 0.0
+    if not ends[0] < ends[1]:
+        raise SettingError(f"--range must be LOW:HIGH with LOW below HIGH; got {asked.bounds!r}")
+    return ends
+
+
+def require_method(method: str, learns: str) -> None:
+    """Refuse a method of training that is for something else, with those that fit."""
+    if learns not in mh.METHODS[method].learns:
+        fitting = [name for name, each in mh.METHODS.items() if learns in each.learns]
+        is_for = " and ".join(mh.METHODS[method].learns)
+        raise SettingError(
+            f"--method must be for {learns}; got {method}, which is for {is_for}; there are "
+            f"{', '.join(fitting)}"
+        )
+
+
+def require_aggregator(method: str | None, kind: str | None) -> None:
+    """Refuse an aggregator that is for another kind of labels, with those that fit."""
+    if method is None or kind is None or mh.AGGREGATORS[method].kind == kind:
+        return
+    fitting = [name for name, each in mh.AGGREGATORS.items() if each.kind == kind]
+    raise SettingError(f"--method must be for {kind}; got {method}; there are {', '.join(fitting)}")

@@ -1,0 +1,166 @@
+"""Files of tokens: what people said of them, what is true, and what came out."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+import manyhands as mh
+from manyhands.annotations import Sentences, TaggedSentences, TokenLabels
+from manyhands.annotations.tags import STRAY
+from manyhands.cli.options import Asked, Reading
+from manyhands.cli.output import in_options, is_tagged, put_table
+from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import DataError, SettingError
+from manyhands.core.settings import require_choice
+from manyhands.io.tables import SUFFIXES
+from manyhands.io.texts import text_lines
+
+_ONLY_SPANS = ("item", "annotator", "label")
+_ONLY_ITEMS = ("layout", "kind")
+
+
+@dataclass(frozen=True)
+class TokenFile:
+    """Labels of tokens, and what a person should know of them."""
+
+    labels: TokenLabels
+    notes: tuple[str, ...]
+
+    @property
+    def sentences(self) -> Sentences:
+        """The sentences."""
+        return self.labels.sentences
+
+
+def tokens_from(path: str, layout: str, asked: Asked, reading: Reading) -> TokenFile:
+    """The labels of a file that `tokens_layout` has looked at."""
+    require_choice("--stray", asked.stray, STRAY)
+    require_choice("--cut", asked.cut, mh.io.CUTS)
+    _refuse_options(path, layout, asked, reading)
+    classes = reading.settings()["classes"]
+    try:
+        if layout == "spans":
+            labels = _spans(path, classes, asked, reading)
+        else:
+            mark = (reading.missing or ["?"])[0]
+            labels = mh.read_conll(path, tags=classes, missing=mark, encoding=reading.encoding)
+    except DataError as error:
+        raise DataError(in_options(str(error))) from None
+    if labels.annotations.n_annotations == 0:
+        raise DataError(f"{path}: there is not a single label; nothing can be said")
+    n_stray = int(labels.stray().sum())
+    if asked.stray != "keep":
+        try:
+            labels = labels.repaired(cast(Any, asked.stray))
+        except DataError as error:
+            raise DataError(f"{path}: {in_options(str(error))}") from None
+    return TokenFile(labels, tuple(_notes(labels, n_stray, asked.stray)))
+
+
+def tagged_from(path: str, reading: Reading) -> TaggedSentences:
+    """True tags: lines with a token first and its tag last."""
+    if Path(path).suffix.lower() in SUFFIXES:
+        raise DataError(f"{path}: true tags are lines of a token and its tag, in a .bio file")
+    classes = reading.settings()["classes"]
+    return mh.read_bio(path, tags=classes, encoding=reading.encoding)
+
+
+def sentences_from(path: str, reading: Reading) -> Sentences:
+    """The words of a file with a token in every line, and perhaps further columns behind it."""
+    words: list[str] = []
+    ends, width, split = [0], 0, ""
+    for number, line in enumerate(text_lines(_file(path), reading.encoding), 1):
+        if not line.strip(" \t") or line.startswith("-DOCSTART-"):
+            ends.append(len(words))
+            continue
+        split = split or ("\t" if "\t" in line else " ")
+        cells = line.split("\t") if split == "\t" else re.split(r"[ \t]+", line.strip(" \t"))
+        if width and len(cells) != width:
+            raise DataError(
+                f"{path}, line {number}: {len(cells)} columns where the lines before have {width}; "
+                "a file of tokens has one in every line, and a blank line between sentences"
+            )
+        if not width and cells[0].startswith("#") and len(cells) > 1:
+            width = len(cells)  # the names of the columns
+            continue
+        width = len(cells)
+        words.append(cells[0])
+    if not words:
+        raise DataError(f"{path}: the file holds no token")
+    return Sentences.from_tokens(words, np.unique([*ends, len(words)]))
+
+
+def require_same(path: str, one: Sentences, other_path: str, other: Sentences) -> None:
+    """Refuse two files of other words or sentences, at the first difference."""
+    for s in range(min(len(one), len(other))):
+        if one.words(s) != other.words(s):
+            raise DataError(
+                f"{other_path}: sentence {s} is {_short(other.words(s))}, and in {path} "
+                f"{_short(one.words(s))}; both must hold the same tokens"
+            )
+    if len(one) != len(other):
+        raise DataError(f"{other_path}: {len(other)} sentences, and in {path} {len(one)}")
+
+
+def put_tokens(
+    sentences: Sentences, tags: Sequence[str] | AnyArray, columns: dict[str, AnyArray], out: str
+) -> None:
+    """Tokens with their tags to a CoNLL file by its suffix, or to a table."""
+    if is_tagged(out):
+        mh.io.write_bio(TaggedSentences(sentences, np.asarray(tags, dtype=object)), out)
+    else:
+        put_table(columns, out)
+
+
+def with_words(sentences: Sentences, columns: dict[str, AnyArray]) -> dict[str, AnyArray]:
+    """A table of tokens with their words behind the items."""
+    return {"item": columns["item"], "word": sentences.word} | columns
+
+
+def _spans(path: str, types: Any, asked: Asked, reading: Reading) -> TokenLabels:
+    given = {"document": reading.item, "annotator": reading.annotator, "label": reading.label}
+    columns = {role: name for role, name in given.items() if name is not None}
+    table = None if reading.format == "spans" else reading.format
+    marked = mh.read_spans(
+        path, columns=columns, cut=cast(Any, asked.cut), types=types, format=table,
+        encoding=reading.encoding,
+    )  # fmt: skip
+    return marked.labels
+
+
+def _refuse_options(path: str, layout: str, asked: Asked, reading: Reading) -> None:
+    """Options that say nothing about such a file are no help, and are told so."""
+    lost = [name for name in _ONLY_ITEMS if getattr(reading, name) is not None]
+    if layout == "conll":
+        lost += [name for name in _ONLY_SPANS if getattr(reading, name) is not None]
+    elif reading.missing:
+        lost.append("missing")
+    lost += ["range"] if asked.bounds is not None else []
+    if lost:
+        raise SettingError(f"--{lost[0]} is not for {path}, which holds tagged tokens")
+    if len(reading.missing or ()) > 1:
+        raise SettingError("--missing may be given once for tokens: one mark says no label")
+
+
+def _notes(labels: TokenLabels, n_stray: int, stray: str) -> list[str]:
+    notes, sentences, ann = [], labels.sentences, labels.annotations
+    if n_stray:
+        done = "were made B-" if stray == "repair" else "are kept"
+        notes.append(f"{n_stray} tags I- that follow nothing {done} (--stray)")
+    labelled = np.unique(sentences.sentence_of_token[ann.item])
+    n_bare = len(sentences) - len(labelled)
+    if n_bare:
+        notes.append(f"{n_bare} of {len(sentences)} sentences have no label; they are kept")
+    return notes
+
+
+def _file(path: str) -> Path:
+    return mh.io.tables.existing(path)
+
+
+def _short(words: list[str]) -> str:
+    return repr(" ".join(words[:6]) + (" ..." if len(words) > 6 else ""))
