@@ -52,12 +52,30 @@ def test_the_readme_example_runs(tmp_path, monkeypatch):
         )
     features = {"item": [f"img{i}" for i in range(40)], "size": rng.normal(size=40)}
     mh.io.write_table(features | {"hue": rng.normal(size=40)}, tmp_path / "features.csv")
+    write_words(tmp_path, rng)
     names = {}
     for language, text in blocks("README.md"):
         assert language == "python"
         exec(compile(text, "README.md", "exec"), names)
     assert names["c"].annotations.n_items == 40
     assert names["clf"].predict_proba(names["X"]).shape == (40, 2)
+    assert names["reg"].predict(names["texts"]).shape == (30,)
+    assert names["tagger"].predict([["Rome"]])[0][0] in ("O", "B-PER", "B-LOC")
+
+
+def write_words(home, rng):
+    """Reviews and their ratings, sentences and their tags, and vectors of words."""
+    words = ["Anna", "Rome", "saw", "a", "film"]
+    texts = [" ".join(rng.choice(words, 6)) for _ in range(30)]
+    (home / "reviews.txt").write_text("\n".join(texts) + "\n")
+    np.savetxt(home / "ratings.txt", rng.integers(1, 11, size=(30, 3)), fmt="%d")
+    tag = {"Anna": "B-PER", "Rome": "B-LOC"}
+    lines = [f"{word} {tag.get(word, 'O')} O" for text in texts for word in [*text.split(), ""]]
+    (home / "tags.conll").write_text("\n".join("" if line[0] == " " else line for line in lines))
+    vectors = [
+        " ".join([word.lower(), *(f"{v:.3f}" for v in rng.normal(size=8))]) for word in words
+    ]
+    (home / "glove.txt").write_text("\n".join(vectors) + "\n")
 
 
 def test_the_page_of_training_methods_is_made_from_the_table():

@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 from command_line import HEADER, assert_refused, call, plain_json
 
+from manyhands.training.checkpoint import Checkpoint
+
 N, LABELLED, A = 90, 70, 6
 WORDS = {"good": 1.0, "fine": 0.5, "bad": -1.0, "dull": -0.5, "film": 0.0, "the": 0.0}
 QUICK = ("--epochs", 40, "--learning-rate", 0.02, "--hold-out", 0)
@@ -82,15 +84,29 @@ def test_labels_beside_a_model_of_numbers_count(folder, model):
     assert off[:LABELLED].mean() < 0.5
 
 
-def test_a_stopped_training_goes_on_to_the_same_model(folder, tmp_path):
+def stop_after(n_epochs, monkeypatch):
+    """Interrupt training once so many epochs are saved."""
+    save, calls = Checkpoint.save, []
+
+    def counted(*args, **settings):
+        calls.append(save(*args, **settings))
+        if len(calls) == n_epochs:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "save", counted)
+
+
+def test_a_stopped_training_goes_on_to_the_same_model(folder, tmp_path, monkeypatch):
     words = ("train", folder / "texts.txt", folder / "r.csv", "--task", "regression",
-             "--hold-out", 0, "--out")  # fmt: skip
-    assert call(*words, tmp_path / "whole", "--epochs", 4).code == 0
-    checkpoint = tmp_path / "part" / "checkpoint"
-    assert call(*words, tmp_path / "part", "--epochs", 4).code == 0
-    before = (checkpoint / "log.jsonl").read_text()
-    assert call(*words, tmp_path / "part", "--epochs", 4, "--resume").code == 0
-    assert (checkpoint / "log.jsonl").read_text() == before
+             "--hold-out", 0, "--epochs", 4, "--out")  # fmt: skip
+    assert call(*words, tmp_path / "whole").code == 0
+    with monkeypatch.context() as stopping:
+        stop_after(2, stopping)
+        stopped = call(*words, tmp_path / "part")
+    assert stopped.code == 1
+    assert "the same command with --resume goes on" in stopped.err
+    assert not (tmp_path / "part" / "model.json").exists()
+    assert call(*words, tmp_path / "part", "--resume").code == 0
     one, other = (json.loads((tmp_path / name / "model.json").read_text())
                   for name in ("whole", "part"))  # fmt: skip
     assert one["sha256"] == other["sha256"]
@@ -191,6 +207,7 @@ WRONG = {
     "range and task": (("--task", "classification", "--range", "0:9"), "--range is for numbers"),
     "a method for classes": (("--task", "regression", "--method", "glad"),
                              "must be for numbers; got glad; there are mean, median, gaussian"),
+    "stray": (("--stray", "keep"), "--stray is for tagged tokens"),
     "spans": (("--spans", "s.csv"), "--spans is for tagged tokens"),
 }  # fmt: skip
 
@@ -236,6 +253,24 @@ def test_a_model_knows_what_it_learnt(folder, model):
     refused = call("predict", model[0], folder / "x.csv", "--task", "sequence")
     assert_refused(refused)
     assert "learnt numbers, which is --task regression" in refused.err
+
+
+def test_numbers_are_no_texts_for_a_model(folder, model, tmp_path):
+    refused = call("predict", model[0], folder / "texts.txt")
+    assert_refused(refused)
+    assert "texts.txt: holds texts, and the model was trained on numbers" in refused.err
+    words = ("--epochs", 1, "--hold-out", 0, "--out", tmp_path / "m")
+    assert call("train", folder / "texts.txt", folder / "r.csv", *words).code == 0
+    refused = call("predict", tmp_path / "m", folder / "x.csv")
+    assert_refused(refused)
+    assert "x.csv: holds numbers, and the model was trained on texts" in refused.err
+
+
+@pytest.mark.parametrize("command", ["aggregate", "train", "predict", "compare", "demo"])
+def test_help_teaches_with_an_example(command):
+    text = call(command, "--help").out
+    assert f"Example: manyhands {command}" in text
+    assert "--task" in text
 
 
 def test_text_files_that_cannot_be_read_are_told(folder, tmp_path):

@@ -282,6 +282,9 @@ def test_wrong_trainings_of_tags_are_one_line(folder, tmp_path):
 def test_tokens_of_several_columns_must_be_even(folder, model, tmp_path):
     lines = tmp_path / "lines.txt"
     lines.write_text("Ada sang\nnobody knew why Ada left\n")
+    refused = call("predict", model[0], folder / "people.csv")
+    assert_refused(refused)
+    assert "is a table; tokens stand in a file" in refused.err
     refused = call("predict", model[0], lines)
     assert_refused(refused)
     assert "line 2: 5 columns where the lines before have 2" in refused.err
@@ -311,6 +314,16 @@ def test_compare_of_aggregators_alone_is_by_entities(folder):
     assert [row["method"] for row in held["methods"]] == ["dawid-skene", "majority"]
     for more in (("--methods", "mean"), ("--select",)):
         assert_refused(call("compare", folder / "tokens.conll", *more))
+
+
+def test_entities_of_a_type_nobody_said_count_as_lost(small, tmp_path):
+    gold = tmp_path / "gold.bio"
+    gold.write_text("Ada B-ORG\nBerg I-ORG\nsang O\n\nOslo B-LOC\n")
+    words = ("compare", small, "--truth", gold, "--methods", "majority", "--json")
+    row = plain_json(call(*words).out)["methods"][0]
+    assert (row["precision"], row["recall"], row["f1"]) == (0.5, 0.5, 0.5)
+    scores = plain_json(call("aggregate", small, "--truth", gold, "--json").out)["scores"]
+    assert (scores["n_true"], scores["recall"]) == (2, 0.5)
 
 
 def test_the_demo_of_sentences_beats_majority_voting(tmp_path):

@@ -223,8 +223,16 @@ def test_a_method_may_have_settings_of_its_own(crowd):
         ({"network": "cnn"}, DataError, "cnn takes images"),
         ({"method": "conall"}, UnknownNameError, "no method 'conall'; did you mean conal"),
         ({"method": 7}, SettingError, "method must be a name of METHODS or a Method; got 7"),
-        ({"method": TwoStage("mean")}, SettingError, "got TwoStage, which is for numbers; there are"),
-        ({"method": "crowd-layer-b"}, SettingError, "method must be for classes; got crowd-layer-b"),
+        (
+            {"method": TwoStage("mean")},
+            SettingError,
+            "got TwoStage, which is for numbers; there are",
+        ),
+        (
+            {"method": "crowd-layer-b"},
+            SettingError,
+            "method must be for classes; got crowd-layer-b",
+        ),
         ({"noise": {"omga": 1}}, SettingError, "no setting 'omga'; known: .*omega"),
         ({"noise": "omega"}, SettingError, "noise must be settings by name"),
         ({"noise": {"omega": 2.0}}, SettingError, r"omega must be None or in 0\.\.1; got 2"),

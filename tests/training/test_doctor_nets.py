@@ -282,3 +282,16 @@ def test_a_head_foretells_its_annotator():
         said = log_label.gather(1, given.label[:, None]).mean()
         torch.testing.assert_close(-said, by_the_book(learner, batch))
         torch.testing.assert_close(log_class, learner.network(batch.inputs))
+
+
+def test_a_fitted_model_foretells_by_heads():
+    crowd = featured(n_items=80)
+    model = fit("doctor-net", crowd, epochs=10, hold_out=0.0)
+    told = model.foretell(crowd.x, crowd.annotations)
+    network = model.network_.eval()
+    with torch.no_grad():
+        features = network.features(torch.from_numpy(crowd.x) * model.scaling_.factor)
+        row, who = (torch.from_numpy(each.astype(np.int64)) for each in
+                    (crowd.annotations.item, crowd.annotations.annotator))  # fmt: skip
+        wanted = network.log_labels(features, row, who)
+    np.testing.assert_allclose(told.log_label_nl, wanted.double().numpy(), atol=1e-5)

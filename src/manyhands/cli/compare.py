@@ -178,7 +178,7 @@ def _rule(trial: "mh.estimators.Trial", names: list[str] | None, training: Train
     """How the epoch of every run was chosen."""
     if names is not None and mh.METHODS.keys().isdisjoint(names) and trial.learns != "classes":
         return ""
-    if trial.learns != "classes" and training.hold_out is None:
+    if training.hold_out is None:
         return _RULE_OWN
     return _RULE_HELD if training.hold_out else _RULE
 

@@ -18,7 +18,7 @@ from manyhands.cli.output import (
 from manyhands.cli.reading import annotations_from, features_from
 from manyhands.cli.train import TextColumn
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import SettingError
+from manyhands.core.errors import DataError, SettingError
 
 
 @takes(asked=Asked, reading=Reading)
@@ -89,6 +89,10 @@ def _of_items(
     reading: Reading,
 ) -> dict[str, AnyArray]:
     table = features_from(features, reading, text)
+    texts, wanted = table.values.ndim == 1, trained.words_ is not None
+    if texts != wanted:
+        kinds = ("texts", "numbers") if texts else ("numbers", "texts")
+        raise DataError(f"{features}: holds {kinds[0]}, and the model was trained on {kinds[1]}")
     if labels is not None:
         ann = annotations_from(labels, reading, asked=asked).as_kind(trained.kind)
         return trained.infer(table.values, ann, X_items=table.items).item_columns()

@@ -14,11 +14,21 @@ def tokens_layout(path: str, asked: Asked, reading: Reading) -> str | None:
 
     What the file is decides, and --task where it does not; that the two agree is required.
     """
-    from manyhands.cli.looks import UNCLEAR, layout_of  # it needs readers, which --help does not
+    from manyhands.cli.looks import layout_of  # it needs readers, which --help does not
 
     if asked.task is not None:
         require_choice("--task", asked.task, TASKS)
-    found = layout_of(path, reading)
+    found = _agreed(path, asked, layout_of(path, reading))
+    for option in ("stray", "cut"):
+        if found is None and getattr(asked, option) != getattr(Asked, option):
+            raise SettingError(f"--{option} is for tagged tokens; {path} holds labels of items")
+    return found
+
+
+def _agreed(path: str, asked: Asked, found: str | None) -> str | None:
+    """What the file looks like and --task says together."""
+    from manyhands.cli.looks import UNCLEAR  # it needs readers, which --help does not
+
     if asked.task == "sequence":
         if found is None:
             raise DataError(

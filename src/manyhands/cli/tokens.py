@@ -71,6 +71,9 @@ def tagged_from(path: str, reading: Reading) -> TaggedSentences:
 
 def sentences_from(path: str, reading: Reading) -> Sentences:
     """The words of a file with a token in every line, and perhaps further columns behind it."""
+    suffix = Path(path).suffix.lower()
+    if SUFFIXES.get(suffix, "tsv") != "tsv":
+        raise DataError(f"{path}: is a table; tokens stand in a file with one in every line")
     words: list[str] = []
     ends, width, split = [0], 0, ""
     for number, line in enumerate(text_lines(_file(path), reading.encoding), 1):

@@ -34,7 +34,7 @@ def train(
     out: Annotated[str, typer.Option("--out", help="Folder for the model and its checkpoints.")],
     labels: Annotated[
         str | None,
-        typer.Argument(metavar="[LABELS]", help="Labels of the items; left out for tagged tokens, "
+        typer.Argument(metavar="LABELS", help="Labels of the items; left out for tagged tokens, "
                        "which are one file with their words."),
     ] = None,
     method: Annotated[

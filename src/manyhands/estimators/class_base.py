@@ -21,8 +21,16 @@ from manyhands.estimators.base import CrowdEstimator
 from manyhands.estimators.posterior import NetworkPosterior, joint_posterior
 from manyhands.estimators.sight import Watch, probabilities
 from manyhands.evaluation import HeldLabels
+from manyhands.networks import DoctorNet
 from manyhands.noise import NoiseModel
-from manyhands.training import Crowd, Inputs, Learner, held_labels, mean_log_label
+from manyhands.training import (
+    Crowd,
+    DoctorLearner,
+    Inputs,
+    Learner,
+    held_labels,
+    mean_log_label,
+)
 
 
 class ClassEstimator(CrowdEstimator):
@@ -115,6 +123,8 @@ class ClassEstimator(CrowdEstimator):
         if known.n_annotations == 0:
             raise DataError("not one label is of an annotator seen in training")
         learner = Learner(self.network_, self.noise_, torch.zeros(0))
+        if isinstance(self.network_, DoctorNet):  # a head says what its annotator would
+            learner = DoctorLearner(self.network_, self.noise_, torch.zeros(0), None)
         return learner, Crowd(inputs, known, self._home())
 
     def _infer(self, inputs: Inputs, ann: Annotations) -> Consensus:

@@ -98,6 +98,8 @@ class WordReader:
         """Texts, or sentences, as the network reads them."""
         if self.tokens:
             return TokenInputs(*self._parts(as_sentences(features)), fixed=self.fixed)
+        if len(features) and not are_texts(features):
+            raise DataError("the model reads texts, a string each; got something else")
         sentences = words_of_texts(features, self.most_words)
         return TextInputs(*self._parts(sentences), fixed=self.fixed)
 

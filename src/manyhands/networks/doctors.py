@@ -98,7 +98,7 @@ class DoctorNet(nn.Module):
     def log_labels(self, features_bh: Tensor, row_n: Tensor, annotator_n: Tensor) -> Tensor:
         """Log p_a(l | x) of some pairs of item and annotator, shape (n, l)."""
         head_nlh = self.heads(annotator_n)
-        logits_nl = torch.bmm(head_nlh, features_bh[row_n].unsqueeze(2)).squeeze(2)
+        logits_nl = torch.bmm(head_nlh, features_bh.index_select(0, row_n).unsqueeze(2)).squeeze(2)
         return logits_nl.log_softmax(dim=-1)
 
     def log_said(self, features_bh: Tensor, row_n: Tensor, label_n: Tensor) -> Tensor:

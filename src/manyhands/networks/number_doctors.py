@@ -46,7 +46,7 @@ class NumberDoctorNet(DoctorNet):
     def means(self, features_bh: Tensor, row_n: Tensor, annotator_n: Tensor) -> Tensor:
         """mu_a(x) of some pairs of item and annotator, shape (n,)."""
         head_nh: Tensor = self.heads(annotator_n).squeeze(1)
-        return (head_nh * features_bh[row_n]).sum(dim=1)
+        return (head_nh * features_bh.index_select(0, row_n)).sum(dim=1)
 
     def average(self, features_bh: Tensor) -> Tensor:
         """The prediction for what the heads see, shape (b, 1)."""

@@ -191,13 +191,25 @@ class AnnotatorTable(nn.Embedding):
         part: Tensor = self.pull / 2 * (off_n / self.labels_a[annotator_n]).sum()
         return part / max(len(annotator_n), 1)
 
+    def penalty_of(self, blocks: Tensor, who: Tensor, count_a: Tensor | None) -> Tensor:
+        """`penalty` by the blocks of these annotators, who gave so many labels of the batch."""
+        if self.start is None or self.labels_a is None:
+            return torch.zeros((), device=self.weight.device)
+        if count_a is None:
+            return self.penalty()
+        off_a = (blocks.flatten(1) - self.start.index_select(0, who)).square().sum(dim=1)
+        weight_a = (self.pull / 2 / count_a.sum()) * count_a / self.labels_a.index_select(0, who)
+        return off_a @ weight_a
 
-def distinct(annotator_n: Tensor | None, n_annotators: int, device: torch.device) -> Tensor:
-    """The different annotators of a batch; all of them when none are given."""
+
+def distinct(
+    annotator_n: Tensor | None, n_annotators: int, device: torch.device
+) -> tuple[Tensor, Tensor | None]:
+    """The different annotators of a batch and their labels in it; all, and None, without any."""
     if annotator_n is None or len(annotator_n) == 0:
-        return torch.arange(n_annotators, device=device)
-    found: Tensor = torch.unique(annotator_n)
-    return found
+        return torch.arange(n_annotators, device=device), None
+    found, count = torch.unique(annotator_n, return_counts=True)
+    return found, count
 
 
 def log_mixture(log_class_nk: Tensor, log_confusion_nkl: Tensor) -> Tensor:

@@ -74,7 +74,7 @@ class CoNAL(NoiseModel):
         """See `NoiseModel.forward`."""
         f_bk = log_class_bk.exp()
         common_nl = self._common(f_bk, annotator_n, row_n)
-        own_nl = torch.einsum("nlk,nk->nl", self.own(annotator_n), f_bk[row_n])
+        own_nl = torch.einsum("nlk,nk->nl", self.own(annotator_n), f_bk.index_select(0, row_n))
         log_omega, log_rest = self._log_shares(row_n, annotator_n, features_b)
         if self.mix == "logits":
             omega, rest = log_omega.exp(), log_rest.exp()
@@ -85,9 +85,11 @@ class CoNAL(NoiseModel):
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
         """-strength sum_a ||W_g - W_a||, estimated on the annotators given, plus the pull."""
-        who = distinct(annotator_n, self.n_annotators, self.common.device)
-        apart_a: Tensor = (self.own(who) - self._common_matrix(who)).flatten(1).norm(dim=1)
-        return self.own.penalty(annotator_n) - self.strength * self.n_annotators * apart_a.mean()
+        who, count_a = distinct(annotator_n, self.n_annotators, self.common.device)
+        own_akl = self.own(who)
+        apart_a: Tensor = (own_akl - self._common_matrix(who)).flatten(1).norm(dim=1)
+        pull = self.own.penalty_of(own_akl, who, count_a)
+        return pull - self.strength * self.n_annotators * apart_a.mean()
 
     def observations(self) -> list[Tensor]:
         """The sum of omega, and the number of pairs, of every annotator."""
@@ -107,7 +109,7 @@ class CoNAL(NoiseModel):
         self.common.copy_(matrix_logits(confusion_akl.mean(dim=0)))
 
     def _common(self, f_bk: Tensor, annotator_n: Tensor, row_n: Tensor) -> Tensor:
-        return (f_bk @ self.common.T)[row_n]
+        return (f_bk @ self.common.T).index_select(0, row_n)
 
     def _common_matrix(self, who: Tensor) -> Tensor:
         return self.common
@@ -119,7 +121,8 @@ class CoNAL(NoiseModel):
             omega_n1 = torch.full((len(row_n), 1), self.omega, device=self.common.device)
             return omega_n1.log(), torch.log1p(-omega_n1)
         logit_n1 = self.gate(row_n, annotator_n, features_b).unsqueeze(1)
-        return functional.logsigmoid(logit_n1), functional.logsigmoid(-logit_n1)
+        log_omega_n1 = functional.logsigmoid(logit_n1)
+        return log_omega_n1, log_omega_n1 - logit_n1  # log(1 - sigmoid(x)) = log sigmoid(x) - x
 
 
 class CoNALGroups(CoNAL):
@@ -164,7 +167,7 @@ class CoNALGroups(CoNAL):
     def _common(self, f_bk: Tensor, annotator_n: Tensor, row_n: Tensor) -> Tensor:
         share_nm = self.member(annotator_n).softmax(dim=-1)
         by_group_bml = torch.einsum("mlk,bk->bml", self.common, f_bk)
-        return torch.einsum("nm,nml->nl", share_nm, by_group_bml[row_n])
+        return torch.einsum("nm,nml->nl", share_nm, by_group_bml.index_select(0, row_n))
 
     def _common_matrix(self, who: Tensor) -> Tensor:
         share_am = self.member(who).softmax(dim=-1)

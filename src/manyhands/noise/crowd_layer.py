@@ -64,9 +64,9 @@ class CrowdLayer(NoiseModel):
         features_b: Tensor | None = None,
     ) -> Tensor:
         """See `NoiseModel.forward`."""
-        return _ACT[self.kind](self.table(annotator_n), log_class_bk.exp()[row_n]).log_softmax(
-            dim=-1
-        )
+        return _ACT[self.kind](
+            self.table(annotator_n), log_class_bk.exp().index_select(0, row_n)
+        ).log_softmax(dim=-1)
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
         """What the pull towards the start adds, on the annotations given."""

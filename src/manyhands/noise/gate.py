@@ -49,7 +49,8 @@ class Gate(nn.Module):
         who = annotator_n if features is None else features[annotator_n]
         u_n = functional.normalize(self.annotator(who), dim=-1)
         v_b = functional.normalize(self.item(features_b.flatten(1)), dim=-1)
-        return (u_n * v_b[row_n]).sum(dim=-1) / self.temperature
+        cosine_n = (u_n * v_b.index_select(0, row_n)).sum(dim=-1)
+        return cosine_n if self.temperature == 1.0 else cosine_n / self.temperature
 
     @torch.no_grad()
     def observe(self, row_n: Tensor, annotator_n: Tensor, features_b: Tensor) -> None:

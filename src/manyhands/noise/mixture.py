@@ -61,7 +61,9 @@ class Mixture(NoiseModel):
         """See `NoiseModel.forward`; who gave a label does not matter."""
         log_alpha_bm = self.log_shares(features_b)
         log_by_group_bml = self._log_by_group(log_class_bk)
-        return torch.logsumexp(log_alpha_bm.unsqueeze(-1) + log_by_group_bml, dim=1)[row_n]
+        return torch.logsumexp(log_alpha_bm.unsqueeze(-1) + log_by_group_bml, dim=1).index_select(
+            0, row_n
+        )
 
     def log_shares(self, features_b: Tensor | None = None) -> Tensor:
         """Log alpha_m, shape (1, m), or (b, m) where the shares depend on the item."""

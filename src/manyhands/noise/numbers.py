@@ -154,7 +154,7 @@ class NumberLayer(AnnotatorModel):
         weigh_b = 1 + variance * _summed(precision_n * scale_n.square(), batch.row, value_b)
         pull_b = _summed(precision_n * scale_n * off_n, batch.row, value_b)
         error_b = variance * pull_b / weigh_b
-        log_n = _log_normal(off_n - scale_n * error_b[batch.row], log_precision_n)
+        log_n = _log_normal(off_n - scale_n * error_b.index_select(0, batch.row), log_precision_n)
         known_b = error_b * pull_b / weigh_b + weigh_b.log()  # e^2 / v, also where v is 0
         return _summed(log_n, batch.row, value_b) - known_b / 2
 
@@ -186,7 +186,9 @@ class NumberLayer(AnnotatorModel):
     def _parts(self, value_b: Tensor, batch: AnnotationBatch) -> tuple[Tensor, Tensor, Tensor]:
         """Scale, y - scale f - bias, and log-precision of every label."""
         scale_n = self.scale(batch.annotator)
-        off_n = batch.label - scale_n * value_b[batch.row] - self.bias(batch.annotator)
+        off_n = (
+            batch.label - scale_n * value_b.index_select(0, batch.row) - self.bias(batch.annotator)
+        )
         return scale_n, off_n, self.log_precision(batch.annotator)
 
 

@@ -44,7 +44,7 @@ class SpeeLFC(NoiseModel):
     ) -> Tensor:
         """See `NoiseModel.forward`."""
         log_confusion_nkl = self.table(annotator_n).log_softmax(dim=-1)
-        return log_mixture(log_class_bk[row_n], log_confusion_nkl)
+        return log_mixture(log_class_bk.index_select(0, row_n), log_confusion_nkl)
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
         """What the pull towards the start adds, on the annotations given."""
@@ -87,7 +87,7 @@ class TraceReg(SpeeLFC):
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
         """Strength x the mean trace over the annotators given, and the pull."""
-        who = distinct(annotator_n, self.n_annotators, self.table.weight.device)
+        who, _ = distinct(annotator_n, self.n_annotators, self.table.weight.device)
         confusion_akl = self.table(who).softmax(dim=-1)
         trace = torch.einsum("akk->a", confusion_akl).mean()
         return self.strength * trace + super().penalty(annotator_n)

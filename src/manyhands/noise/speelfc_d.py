@@ -62,9 +62,9 @@ class SpeeLFCD(NoiseModel):
             if len(features_b) != len(log_class_bk):
                 raise DataError("features and class probabilities are of different items")
             beta_b = self.l1 + self.l2 * self.difficulty(features_b.flatten(1)).squeeze(1).sigmoid()
-            beta_n = beta_b[row_n]
+            beta_n = beta_b.index_select(0, row_n)
         x_n1 = (self.alpha(annotator_n) * beta_n).unsqueeze(1)
-        log_class_nk = log_class_bk[row_n]
+        log_class_nk = log_class_bk.index_select(0, row_n)
         log_right = functional.logsigmoid(x_n1) + log_class_nk
         if self.n_classes == 1:
             return log_class_nk

@@ -7,7 +7,7 @@ from manyhands.training.chains import WordFeatures
 from manyhands.training.chains.method import CrfMa
 from manyhands.training.chains.network import ChainInputs, ChainNetwork
 from manyhands.training.crowd import Crowd, CrowdBatch
-from manyhands.training.doctors import DoctorNets
+from manyhands.training.doctors import DoctorLearner, DoctorNets
 from manyhands.training.hold_out import split_items, split_labels
 from manyhands.training.inputs import DatasetInputs, Inputs, SparseInputs, TensorInputs
 from manyhands.training.judging import epoch_scores, held_labels, mean_log_label
@@ -37,6 +37,7 @@ __all__ = [
     "Crowd",
     "CrowdBatch",
     "DatasetInputs",
+    "DoctorLearner",
     "DoctorNets",
     "EMRegression",
     "EndToEnd",

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from manyhands.noise import AnnotatorModel
 from manyhands.training.learner import Trainee
 from manyhands.training.row_adam import RowAdam, summed_rows
 from manyhands.training.settings import TrainingSettings
@@ -27,16 +28,26 @@ def make_optimisers(learner: Trainee, settings: TrainingSettings) -> list[torch.
     split = [[each for each in network if id(each) not in tables]]
     split += [[each] for each in network if id(each) in tables]
     groups = [_group(some, settings.learning_rate, settings.weight_decay) for some in split]
-    noise_rate = settings.noise_learning_rate or settings.learning_rate
-    for name, parameter in learner.noise.named_parameters():
-        slow = learner.noise.relative_rates.get(name.split(".")[0], 1.0)
-        groups.append(_group([parameter], noise_rate * slow, settings.noise_weight_decay))
+    groups += _noise_groups(learner.noise, settings, tables)
     groups = [group for group in groups if group["params"]]
     dense = [group for group in groups if id(group["params"][0]) not in tables]
     sparse = [group for group in groups if id(group["params"][0]) in tables]
     fused = next(learner.parameters()).device.type in {"cpu", "cuda"}
     made: list[torch.optim.Optimizer] = [torch.optim.AdamW(dense, fused=fused)] if dense else []
     return [*made, RowAdam(sparse)] if sparse else made
+
+
+def _noise_groups(
+    noise: AnnotatorModel, settings: TrainingSettings, tables: set[int]
+) -> list[dict[str, Any]]:
+    """Parameters of one rate in one group, a sparse table in one of its own: few are quick."""
+    rate = settings.noise_learning_rate or settings.learning_rate
+    split: dict[Any, tuple[float, list[nn.Parameter]]] = {}
+    for name, parameter in noise.named_parameters():
+        own = rate * noise.relative_rates.get(name.split(".")[0], 1.0)
+        key = id(parameter) if id(parameter) in tables else own
+        split.setdefault(key, (own, []))[1].append(parameter)
+    return [_group(some, own, settings.noise_weight_decay) for own, some in split.values()]
 
 
 def sparse_tables(learner: Trainee) -> set[int]:
