@@ -151,7 +151,7 @@ class CommonNoise(IterativeSettings, ClassAggregator[CommonNoiseParameters]):
         return self._consensus(evidence, parameters, beliefs, run.objective, run.converged)
 
     def _first(self, expect: ConfusionPass) -> tuple[CommonNoiseParameters, Floats]:
-        """The crowd as the shared confusion, and own ones that hold all labels; the crowd (l, k)."""
+        """The crowd as the shared confusion and own ones that hold all labels; the crowd (l, k)."""
         expected, crowd_lk = first_look(
             expect,
             majority_posterior(expect.evidence),

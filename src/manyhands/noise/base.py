@@ -69,9 +69,9 @@ class NoiseModel(AnnotatorModel, ABC):
         """What is added to the loss; a sum over annotators is estimated on those given."""
         return torch.zeros((), device=next(self.parameters()).device)
 
-    def class_penalty(self, log_class_bk: Tensor) -> Tensor:
+    def class_penalty(self, log_class_bk: Tensor) -> Tensor | None:
         """What is added to the loss for the network's class probabilities; most add nothing."""
-        return log_class_bk.new_zeros(())
+        return None
 
     @torch.no_grad()
     def start_from(self, confusion_akl: Floats) -> Self:
@@ -177,7 +177,11 @@ class AnnotatorTable(nn.Embedding):
 
     def forward(self, annotator_n: Tensor) -> Tensor:
         """The blocks of some annotators, shape (n, ...)."""
-        return super().forward(annotator_n).reshape(len(annotator_n), *self.shape)
+        return self.flat(annotator_n).reshape(len(annotator_n), *self.shape)
+
+    def flat(self, annotator_n: Tensor) -> Tensor:
+        """The blocks of some annotators, a row of numbers each."""
+        return super().forward(annotator_n)
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
         """Minus the log-prior per label, estimated on the annotations given."""
@@ -187,17 +191,17 @@ class AnnotatorTable(nn.Embedding):
             off_a = (self.weight - self.start).square().sum(dim=1)
             whole: Tensor = self.pull / 2 * off_a.sum() / self.labels_a.sum()
             return whole
-        off_n = (self(annotator_n).flatten(1) - self.start[annotator_n]).square().sum(dim=1)
+        off_n = (self.flat(annotator_n) - self.start[annotator_n]).square().sum(dim=1)
         part: Tensor = self.pull / 2 * (off_n / self.labels_a[annotator_n]).sum()
         return part / max(len(annotator_n), 1)
 
-    def penalty_of(self, blocks: Tensor, who: Tensor, count_a: Tensor | None) -> Tensor:
-        """`penalty` by the blocks of these annotators, who gave so many labels of the batch."""
+    def penalty_of(self, flat_ac: Tensor, who: Tensor, count_a: Tensor | None) -> Tensor:
+        """`penalty` by the rows of these annotators, who gave so many labels of the batch."""
         if self.start is None or self.labels_a is None:
             return torch.zeros((), device=self.weight.device)
         if count_a is None:
             return self.penalty()
-        off_a = (blocks.flatten(1) - self.start.index_select(0, who)).square().sum(dim=1)
+        off_a = (flat_ac - self.start.index_select(0, who)).square().sum(dim=1)
         weight_a = (self.pull / 2 / count_a.sum()) * count_a / self.labels_a.index_select(0, who)
         return off_a @ weight_a
 

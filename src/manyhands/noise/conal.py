@@ -74,7 +74,8 @@ class CoNAL(NoiseModel):
         """See `NoiseModel.forward`."""
         f_bk = log_class_bk.exp()
         common_nl = self._common(f_bk, annotator_n, row_n)
-        own_nl = torch.einsum("nlk,nk->nl", self.own(annotator_n), f_bk.index_select(0, row_n))
+        f_nk1 = f_bk.index_select(0, row_n).unsqueeze(2)
+        own_nl = torch.bmm(self.own(annotator_n), f_nk1).squeeze(2)
         log_omega, log_rest = self._log_shares(row_n, annotator_n, features_b)
         if self.mix == "logits":
             omega, rest = log_omega.exp(), log_rest.exp()
@@ -86,9 +87,9 @@ class CoNAL(NoiseModel):
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
         """-strength sum_a ||W_g - W_a||, estimated on the annotators given, plus the pull."""
         who, count_a = distinct(annotator_n, self.n_annotators, self.common.device)
-        own_akl = self.own(who)
-        apart_a: Tensor = (own_akl - self._common_matrix(who)).flatten(1).norm(dim=1)
-        pull = self.own.penalty_of(own_akl, who, count_a)
+        own_ac = self.own.flat(who)
+        apart_a: Tensor = (own_ac - self._common_flat(who)).norm(dim=1)
+        pull = self.own.penalty_of(own_ac, who, count_a)
         return pull - self.strength * self.n_annotators * apart_a.mean()
 
     def observations(self) -> list[Tensor]:
@@ -111,8 +112,9 @@ class CoNAL(NoiseModel):
     def _common(self, f_bk: Tensor, annotator_n: Tensor, row_n: Tensor) -> Tensor:
         return (f_bk @ self.common.T).index_select(0, row_n)
 
-    def _common_matrix(self, who: Tensor) -> Tensor:
-        return self.common
+    def _common_flat(self, who: Tensor) -> Tensor:
+        """The common matrices of annotators, or the one of all, as rows of numbers."""
+        return self.common.flatten()
 
     def _log_shares(
         self, row_n: Tensor, annotator_n: Tensor, features_b: Tensor | None
@@ -166,12 +168,14 @@ class CoNALGroups(CoNAL):
 
     def _common(self, f_bk: Tensor, annotator_n: Tensor, row_n: Tensor) -> Tensor:
         share_nm = self.member(annotator_n).softmax(dim=-1)
-        by_group_bml = torch.einsum("mlk,bk->bml", self.common, f_bk)
-        return torch.einsum("nm,nml->nl", share_nm, by_group_bml.index_select(0, row_n))
+        n_groups, n_classes = self.common.shape[:2]
+        by_group_bml = (f_bk @ self.common.flatten(0, 1).T).view(-1, n_groups, n_classes)
+        by_group_nml = by_group_bml.index_select(0, row_n)
+        return torch.bmm(share_nm.unsqueeze(1), by_group_nml).squeeze(1)
 
-    def _common_matrix(self, who: Tensor) -> Tensor:
-        share_am = self.member(who).softmax(dim=-1)
-        return torch.einsum("am,mlk->alk", share_am, self.common)
+    def _common_flat(self, who: Tensor) -> Tensor:
+        flat_ac: Tensor = self.member(who).softmax(dim=-1) @ self.common.flatten(1)
+        return flat_ac
 
     def _start_common_at(self, confusion_akl: Tensor) -> None:
         groups = group_annotators(confusion_akl, len(self.common))

@@ -31,8 +31,9 @@ def annotation_loss(layer: NoiseModel, logits: Tensor, batch: AnnotationBatch) -
     log_class_bk = logits.log_softmax(dim=-1)
     log_label_nl = layer(log_class_bk, batch.row, batch.annotator, batch.features)
     said_n = layer.log_likelihood(log_label_nl, batch.label)
-    penalty = layer.penalty(batch.annotator) + layer.class_penalty(log_class_bk)
-    return penalty - said_n.mean()
+    loss = layer.penalty(batch.annotator) - said_n.mean()
+    beside = layer.class_penalty(log_class_bk)
+    return loss if beside is None else loss + beside
 
 
 @torch.no_grad()
