@@ -57,10 +57,8 @@ class CrowdTagger(ClassEstimator):
     The others are as in `CrowdClassifier`.
 
     >>> sentences = [["Anna", "sang"], ["Anna", "ran"], ["he", "sang"], ["he", "ran"]]
-    >>> tags = np.array([1, 0, 1, 0, 0, 0, 0, 0])
-    >>> ann = Annotations.from_dense(np.stack([tags, tags, tags], axis=1)).with_classes(
-    ...     ["O", "B-PER"]
-    ... )
+    >>> tags = ["B-PER", "O", "B-PER", "O", "O", "O", "O", "O"]
+    >>> ann = Annotations.from_arrays(list(range(8)) * 2, [0] * 8 + [1] * 8, tags * 2)
     >>> tagger = CrowdTagger(epochs=30, learning_rate=0.01, progress=False)
     >>> tagger.fit(sentences, ann).predict([["Anna", "ran"]])
     [['B-PER', 'O']]
