@@ -16,7 +16,6 @@ from manyhands.aggregation import (
     ConfusionSteps,
     DawidSkene,
     Sources,
-    aggregate,
 )
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
@@ -24,7 +23,7 @@ from manyhands.core.settings import require, require_choice
 from manyhands.noise import NoiseModel, SpeeLFC
 from manyhands.training.crowd import Crowd
 from manyhands.training.learner import LOOK, Learner
-from manyhands.training.methods import About, Method, Problem
+from manyhands.training.methods import About, Method, Problem, label_shares
 from manyhands.training.settings import TrainingSettings
 
 SHARES = ("annotation", "annotator")
@@ -189,13 +188,6 @@ class CommonNoiseEM(Method):
         return AnnotationShareSteps(
             labelled, self.sources, share_pseudo_count=self.share_pseudo_count
         )
-
-
-def label_shares(annotations: Annotations) -> Tensor:
-    """The shares of the labels of every item, (i, k)."""
-    shares_ik = aggregate(annotations, "majority").probabilities
-    assert shares_ik is not None, "labels are classes here"
-    return torch.from_numpy(np.ascontiguousarray(shares_ik)).float()
 
 
 def _labelled(annotations: Annotations) -> Annotations:

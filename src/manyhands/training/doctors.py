@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from manyhands.aggregation import aggregate, portray
+from manyhands.aggregation import portray
 from manyhands.aggregation.em import EMRun, run_em
 from manyhands.annotations import Kind
 from manyhands.core.settings import require
@@ -17,7 +17,7 @@ from manyhands.noise import NoiseModel, NumberLayer, SpeeLFC
 from manyhands.training.alternating import log_classes
 from manyhands.training.crowd import Crowd, CrowdBatch
 from manyhands.training.learner import LOOK, Learner, Trainee
-from manyhands.training.methods import About, Method, Problem
+from manyhands.training.methods import About, Method, Problem, label_shares
 from manyhands.training.numbers import NumberDoctorLearner, number_means, started
 from manyhands.training.settings import TrainingSettings
 
@@ -180,8 +180,5 @@ class DoctorNets(Method):
         if isinstance(network, NumberDoctorNet):
             layer = started(NumberLayer(ann.n_annotators), ann, consensus=False)
             return NumberDoctorLearner(network, layer, number_means(ann), pseudo_count)
-        shares_ik = aggregate(ann, "majority").probabilities
-        assert shares_ik is not None, "labels are classes here"
         portrait = SpeeLFC(ann.n_annotators, ann.n_classes)
-        targets = torch.from_numpy(np.ascontiguousarray(shares_ik)).float()
-        return DoctorLearner(network, portrait, targets, pseudo_count)
+        return DoctorLearner(network, portrait, label_shares(ann), pseudo_count)

@@ -207,13 +207,11 @@ class EndToEnd(Method):
             sparse = large and settings.devices == 1
         layer = self._layer(problem, sparse)
         layer.count_labels(ann.labels_per_annotator)
-        shares_ik = aggregate(ann, "majority").probabilities
-        assert shares_ik is not None, "labels are classes here"
         consensus = aggregate(ann, "dawid-skene") if self.start != "own" else None
         if consensus is not None and (self.start == "consensus" or _credible(consensus)):
             assert consensus.confusion is not None, "Dawid-Skene portrays annotators"
             layer.start_from(consensus.confusion)
-        return Learner(network, layer, _tensor(shares_ik))
+        return Learner(network, layer, label_shares(ann))
 
     def _layer(self, problem: Problem, sparse: bool) -> NoiseModel:
         ann = problem.annotations
@@ -227,6 +225,13 @@ class EndToEnd(Method):
             )
         except TypeError as error:
             raise SettingError(f"noise: a setting is of the wrong kind: {error}") from error
+
+
+def label_shares(annotations: Annotations) -> Tensor:
+    """The shares of the labels of every item, (i, k)."""
+    shares_ik = aggregate(annotations, "majority").probabilities
+    assert shares_ik is not None, "labels are classes here"
+    return _tensor(shares_ik)
 
 
 def _trained_on(

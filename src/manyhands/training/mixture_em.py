@@ -13,10 +13,10 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Codes, Floats
 from manyhands.core.settings import require
 from manyhands.noise import Mixture
-from manyhands.training.alternating import label_shares, log_classes
+from manyhands.training.alternating import log_classes
 from manyhands.training.crowd import Crowd
 from manyhands.training.learner import Learner
-from manyhands.training.methods import About, Method, Problem
+from manyhands.training.methods import About, Method, Problem, label_shares
 from manyhands.training.settings import TrainingSettings
 
 

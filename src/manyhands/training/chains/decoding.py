@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from manyhands.annotations import allowed_starts, allowed_transitions
 from manyhands.core.arrays import Bools, Codes, Floats, Offsets
 from manyhands.core.errors import DataError
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
@@ -28,9 +29,7 @@ def bio_rules(tags: Sequence[str]) -> Allowed:
     >>> rules.start_k.tolist(), rules.transition_kk[:, 2].tolist()
     ([True, True, False], [False, True, True])
     """
-    start_k = np.array([not tag.startswith("I-") for tag in tags], dtype=np.bool_)
-    within_kk = [[tag[:2] in ("B-", "I-") and tag[2:] == then[2:] for then in tags] for tag in tags]
-    return Allowed(np.array(within_kk, dtype=np.bool_) | start_k[None, :], start_k)
+    return Allowed(allowed_transitions(tags), allowed_starts(tags))
 
 
 def best_tags(
