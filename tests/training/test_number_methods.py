@@ -5,10 +5,11 @@ import pytest
 import torch
 from torch import nn
 
-from manyhands.aggregation import Gaussian
+from manyhands.aggregation import Gaussian, aggregate
 from manyhands.core.errors import SettingError
 from manyhands.networks import NumberDoctorNet
 from manyhands.training import METHODS, Crowd, EMRegression, Problem, TensorInputs, TrainingSettings
+from manyhands.training.numbers import EMNumberLearner
 from manyhands.training.numbers.doctors import mean_shift
 from training.rated_crowds import fit_numbers, rated
 
@@ -158,3 +159,69 @@ def test_wrong_settings_are_told_in_a_line(method, settings, said):
 def test_a_precision_below_zero_is_refused():
     with pytest.raises(SettingError, match="network_precision must be >= 0"):
         EMRegression(network_precision=-1.0)
+
+
+LAYERS = ["crowd-layer-s", "crowd-layer-b", "crowd-layer-sb"]
+LEVELLED = [(name, {}) for name in (*LAYERS, "em-regression", "two-stage-mean")]
+LEVELLED += [(name, {"precision": "equal"}) for name in LAYERS]
+
+
+def learnt(name, network, crowd, **noise):
+    """A learner that took some steps, and all it learnt from."""
+    method, ann = METHODS[name], crowd.annotations
+    if noise:
+        method = method.with_settings(noise, None)
+    settings = TrainingSettings(learning_rate=0.03)
+    learner = method.learner(network, Problem(annotations=ann, shape=(4,)), settings)
+    inputs = TensorInputs(torch.from_numpy(crowd.x).float())
+    seen = Crowd(inputs, ann, torch.device("cpu"))
+    optimiser = torch.optim.Adam(learner.parameters(), lr=0.03)
+    for epoch in range(5):
+        learner.begin_epoch(seen, epoch)
+        for batch in seen.batches(seen.labelled, 16):
+            optimiser.zero_grad()
+            learner(batch).backward()
+            optimiser.step()
+    return learner, seen
+
+
+@torch.no_grad()
+def whole_loss(learner, crowd):
+    (batch,) = crowd.batches(crowd.labelled, 10_000)
+    if isinstance(learner, EMNumberLearner):  # its objective: targets move with the network
+        value_b = learner.network(batch.inputs).squeeze(1)
+        return -float(learner.noise.log_likelihood(value_b, batch.annotations).double().sum())
+    return float(learner(batch))
+
+
+@pytest.mark.parametrize(("name", "noise"), LEVELLED)
+def test_the_intercept_ends_where_the_loss_is_least(name, noise):
+    crowd = rated(120, 6, 3, scales=0.4, biases=0.5)
+    torch.manual_seed(3)
+    network = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    learner, seen = learnt(name, network, crowd, **noise)
+    intercept = network[2].bias.data
+    before = whole_loss(learner, seen)
+    learner._levelled(seen)
+    at_best = whole_loss(learner, seen)
+    assert at_best < before
+    for aside in (-0.05, 0.05):
+        intercept += aside
+        assert whole_loss(learner, seen) > at_best
+        intercept -= aside
+
+
+def test_a_network_that_ends_otherwise_keeps_its_level():
+    crowd = rated(120, 6, 3)
+    network = nn.Sequential(nn.Linear(4, 1), nn.Tanh())
+    learner, seen = learnt("crowd-layer-b", network, crowd)
+    before = {name: each.clone() for name, each in network.state_dict().items()}
+    learner.portray(seen)
+    assert all(torch.equal(before[name], each) for name, each in network.state_dict().items())
+
+
+def test_two_stage_predictions_stand_at_the_mean_of_their_targets():
+    crowd = rated(150, 6, 3, biases=0.5)
+    model = fit_numbers("two-stage-mean", crowd, network="mlp", epochs=3)
+    wanted = aggregate(crowd.annotations, "mean").values
+    assert model.predict(crowd.x).mean() == pytest.approx(wanted.mean(), abs=1e-4)

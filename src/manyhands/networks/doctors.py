@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
-from torch.nn.parameter import is_lazy
 
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import require
+from manyhands.networks.last_layer import last_linear
 from manyhands.noise.base import AnnotatorTable
 
 _MOST_CELLS = 1 << 22  # label probabilities held at a time, items x annotators x classes: 16 MiB
@@ -143,20 +143,14 @@ class _Tap(nn.Module):
 
 def _cut(network: nn.Module, n_classes: int, tap: _Tap) -> tuple[nn.Module, nn.Linear]:
     """The network with the tap in the place of its last linear layer, and that layer."""
-    found = [
-        (path, layer)
-        for path, layer in network.named_modules()
-        if isinstance(layer, nn.Linear)
-        and layer.out_features == n_classes
-        and not is_lazy(layer.weight)
-    ]
-    if not found:
+    found = last_linear(network, n_classes)
+    if found is None:
         raise SettingError(
             f"network must end in an nn.Linear of known size with {n_classes} outputs, "
             f"{'one per class' if n_classes > 1 else 'the number'}, in the place of which every "
             f"annotator gets a head; {type(network).__name__} has none"
         )
-    path, layer = found[-1]
+    path, layer = found
     if path == "":
         return tap, layer
     home, _, name = path.rpartition(".")

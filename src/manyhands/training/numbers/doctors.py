@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from manyhands.aggregation.sums import annotator_sums
+from manyhands.core.arrays import Floats
 from manyhands.networks import NumberDoctorNet
 from manyhands.noise import NumberLayer
 from manyhands.training.crowd import Crowd, CrowdBatch
@@ -58,6 +59,10 @@ class NumberDoctorLearner(NumberLearner):
         mean_n = self.doctors.means(self.doctors.features(batch.inputs), given.row, given.annotator)
         by_itself = replace(given, row=torch.arange(len(given), device=given.row.device))
         return self.noise.log_said(mean_n, by_itself)
+
+    def best_shift(self, crowd: Crowd, value_i: Floats) -> float:
+        """None: every head has a level of its own."""
+        return 0.0
 
     @torch.no_grad()
     def portray(self, crowd: Crowd) -> None:

@@ -10,6 +10,7 @@ from manyhands.core.arrays import Floats
 from manyhands.noise import NumberLayer
 from manyhands.training.crowd import Crowd
 from manyhands.training.numbers.learner import NumberLearner, network_values, take_over
+from manyhands.training.numbers.level import best_shift
 
 
 class EMNumberLearner(NumberLearner):
@@ -31,8 +32,13 @@ class EMNumberLearner(NumberLearner):
         value_i = self._step(crowd)
         self.targets[crowd.labelled] = torch.from_numpy(value_i).unsqueeze(1).to(self.targets)
 
+    def best_shift(self, crowd: Crowd, value_i: Floats) -> float:
+        """See `NumberLearner.best_shift`: targets move with the network, labels do not."""
+        return best_shift(self.noise, crowd.annotations[crowd.labelled], value_i)
+
     def portray(self, crowd: Crowd) -> None:
         """One M-step more, for the network as it is at the end."""
+        self._levelled(crowd)
         self._step(crowd)
 
     def _step(self, crowd: Crowd) -> Floats:

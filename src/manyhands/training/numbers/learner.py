@@ -12,10 +12,12 @@ from manyhands.aggregation.numbers import summarise
 from manyhands.aggregation.sums import item_sums
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
+from manyhands.networks import raise_output
 from manyhands.noise import NumberLayer, number_loss
 from manyhands.noise.numbers import LEAST_VARIANCE
 from manyhands.training.crowd import Crowd, CrowdBatch
 from manyhands.training.learner import LOOK, Trainee
+from manyhands.training.numbers.level import best_shift
 
 _PASSES, _GAIN = 30, 1e-5  # over the labels for portraits; what one must gain per label
 # Its prior holds biases for about as large as noise: a strong one takes the biased for noisy.
@@ -26,8 +28,9 @@ _LEAST = 1e-30  # of a precision: its inverse is a 32-bit float
 class NumberLearner(Trainee):
     """A network that gives one number, and a `NumberLayer`; numbers are standardised.
 
-    `targets` (i, 1) hold a number for every item; they are learnt by squared error. Annotators
-    that had no part in training are portrayed at the end, beside the network as it is then.
+    `targets` (i, 1) hold a number for every item; they are learnt by squared error. At the end the
+    network's intercept is put where the loss is least: the last steps leave the level of all its
+    predictions to chance. Annotators that had no part in training are then portrayed beside it.
     """
 
     noise: NumberLayer
@@ -45,14 +48,28 @@ class NumberLearner(Trainee):
     @torch.no_grad()
     def portray(self, crowd: Crowd) -> None:
         """See `Trainee.portray`."""
-        self.eval()
-        ann, value_i = crowd.annotations[crowd.labelled], network_values(self.network, crowd)
+        ann, value_i = crowd.annotations[crowd.labelled], self._levelled(crowd)
         if self.on_targets:
             crowd_variance = float(self.noise.crowd_variance)
             steps = GaussianSteps(ann, _PORTRAYED, crowd_variance=crowd_variance)
             take_over(self.noise, steps.portray(value_i, max_iter=_PASSES, tol=_GAIN).state)
         elif self.noise.precision == "equal":
             _share_noise(self.noise, ann, value_i)
+
+    def best_shift(self, crowd: Crowd, value_i: Floats) -> float:
+        """What to add to f(x_i) of every labelled item for the loss to be least."""
+        if self.on_targets:
+            target_i = self.targets[crowd.labelled].squeeze(1).double().cpu().numpy()
+            return float((target_i - value_i).mean())
+        return best_shift(self.noise, crowd.annotations[crowd.labelled], value_i)
+
+    @torch.no_grad()
+    def _levelled(self, crowd: Crowd) -> Floats:
+        """Put the network's intercept, if any, at its best; f(x_i) of every labelled item."""
+        value_i = network_values(self.network, crowd)
+        shift = self.best_shift(crowd, value_i)
+        few = next(crowd.batches(crowd.labelled[:LOOK], LOOK)).inputs
+        return value_i + shift if raise_output(self.network, shift, few) else value_i
 
     def _loss(self, given: Tensor, batch: CrowdBatch, warming_up: bool) -> Tensor:
         if len(batch.items) == 0:  # a step of fewer items than processes
