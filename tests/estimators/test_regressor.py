@@ -305,3 +305,22 @@ def test_the_torch_generator_is_untouched(crowd):
     before = torch.get_rng_state()
     fit_numbers("crowd-layer-b", crowd, epochs=1)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("method", ["crowd-layer-b", "two-stage-mean", "em-regression"])
+@pytest.mark.parametrize("refit", [False, True])
+def test_a_network_that_knows_its_items_by_heart_is_found_out(method, refit):
+    rng = np.random.default_rng(5)
+    crowd = rated(700, 6, 4, biases=0.2)
+    x = np.hstack([crowd.x, rng.normal(size=(700, 60)).astype(np.float32)])  # mostly of no use
+    n = 250
+    model = CrowdRegressor(
+        method=method, network="mlp", epochs=40, hold_out=0.25, refit=refit, progress=False
+    )
+    model.fit(x[:n], crowd.annotations[:n])
+    off = np.std(model.predict(x[n:]) - crowd.truth[n:])
+    told = model.predict_spread(x[n:])[0]
+    assert 0.7 * off < told < 1.4 * off
+    in_sample = model.unit_.size * np.sqrt(model.noise_.error_variance)
+    assert in_sample < told
+    assert model.infer(x[:n], crowd.annotations[:n]).spread.max() <= told

@@ -17,6 +17,7 @@ from manyhands.training import (
     Inputs,
     Job,
     Method,
+    NumberLearner,
     Outcome,
     Problem,
     Solved,
@@ -60,10 +61,22 @@ class Fitting:
         labels, held = self._split(problem.annotations)
         part = replace(problem, annotations=labels)
         if held is None or not settings.refit:
-            return self._train(part, held=held, folder=folder)
-        _, found = self._train(part, held=held, folder=folder and folder / SEARCH)
+            learner, outcome = self._train(part, held=held, folder=folder)
+            self._look_aside(learner, learner, held)
+            return learner, outcome
+        searcher, found = self._train(part, held=held, folder=folder and folder / SEARCH)
         learner, outcome = self._train(problem, folder=folder, stop_after=found.epoch)
+        self._look_aside(learner, searcher, held)
         return learner, replace(outcome, search=found.history)
+
+    def _look_aside(self, learner: Trainee, searcher: Trainee, held: Annotations | None) -> None:
+        """Tell a learner of numbers how far off new items are, as those kept aside show it."""
+        if held is None or self.settings.aside != "items":
+            return
+        if isinstance(learner, NumberLearner) and isinstance(searcher, NumberLearner):
+            home = next(searcher.noise.parameters()).device
+            error = searcher.error_on(Crowd(self.inputs, held, home))
+            learner.noise.aside_variance.fill_(error)
 
     def _split(self, annotations: Annotations) -> tuple[Annotations, Annotations | None]:
         share, seed = self.settings.hold_out, self.settings.seed

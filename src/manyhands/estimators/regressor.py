@@ -169,12 +169,14 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
         return _told(self.unit_, outputs)
 
     def predict_spread(self, X: Any) -> Floats:
-        """The standard deviation of the truth around every prediction, as the labels tell it.
+        """The standard deviation of the truth around every prediction, the same for every row.
 
-        It is that of the network's error on the items it was trained on, the same for every row:
-        what the labels of an item say together beyond the network. On others it may be larger.
+        It is that of the network's error, as labels tell it: those of the items it learnt from, and
+        those of items kept aside (`hold_out`, `aside="items"`), whichever is larger. A network that
+        knows its items by heart is found out by the latter alone. What the whole crowd has wrong
+        together is not in it: no label shows it.
         """
-        spread = self.unit_.size * math.sqrt(self.noise_.error_variance)
+        spread = self.unit_.size * math.sqrt(self.noise_.new_error_variance)
         return np.full(len(self._sight().inputs(X)), spread)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

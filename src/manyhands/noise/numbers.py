@@ -57,6 +57,7 @@ class NumberLayer(AnnotatorModel):
 
     labels_a: Tensor
     crowd_variance: Tensor
+    aside_variance: Tensor
 
     def __init__(
         self,
@@ -92,6 +93,7 @@ class NumberLayer(AnnotatorModel):
         self.log_precision.requires_grad_(own)
         self.register_buffer("labels_a", torch.ones(n_annotators))
         self.register_buffer("crowd_variance", torch.ones(()))
+        self.register_buffer("aside_variance", torch.zeros(()))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -102,6 +104,11 @@ class NumberLayer(AnnotatorModel):
     def error_variance(self) -> float:
         """The variance of the network's error."""
         return float(self.log_error.detach().double().exp())
+
+    @property
+    def new_error_variance(self) -> float:
+        """The same for items that nothing was learnt from: not below what those aside showed."""
+        return max(self.error_variance, float(self.aside_variance))
 
     @property
     def portrait(self) -> dict[str, Floats]:

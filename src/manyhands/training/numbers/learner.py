@@ -17,7 +17,7 @@ from manyhands.noise import NumberLayer, number_loss
 from manyhands.noise.numbers import LEAST_VARIANCE
 from manyhands.training.crowd import Crowd, CrowdBatch
 from manyhands.training.learner import LOOK, Trainee
-from manyhands.training.numbers.level import best_shift
+from manyhands.training.numbers.level import best_error, best_shift
 
 _PASSES, _GAIN = 30, 1e-5  # over the labels for portraits; what one must gain per label
 # Its prior holds biases for about as large as noise: a strong one takes the biased for noisy.
@@ -62,6 +62,11 @@ class NumberLearner(Trainee):
             target_i = self.targets[crowd.labelled].squeeze(1).double().cpu().numpy()
             return float((target_i - value_i).mean())
         return best_shift(self.noise, crowd.annotations[crowd.labelled], value_i)
+
+    def error_on(self, crowd: Crowd) -> float:
+        """The variance of the network's error on the items of a crowd, by their labels."""
+        value_i = network_values(self.network, crowd)
+        return best_error(self.noise, crowd.annotations[crowd.labelled], value_i)
 
     @torch.no_grad()
     def _levelled(self, crowd: Crowd) -> Floats:
