@@ -218,7 +218,7 @@ def test_spans_that_cut_through_a_word_are_refused_or_widened(tmp_path):
 
 def test_a_tagger_is_trained_from_one_file_and_tags_new_sentences(folder, model):
     home, outcome = model
-    assert outcome.out.startswith("crowd-layer-mw: ")
+    assert outcome.out.startswith("speelfc: ")
     assert "scored on the 30 sentences" in outcome.out
     scores = dict(re.findall(r"^(f1|precision|recall) (\S+)$", outcome.out, re.M))
     assert float(scores["f1"]) > 0.6

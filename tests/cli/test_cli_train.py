@@ -12,6 +12,7 @@ import pytest
 from command_line import assert_refused, call, plain_json
 
 import manyhands as mh
+from manyhands.cli import train as train_command
 from manyhands.simulation import simulate_crowd
 from manyhands.simulation.behaviours import honest
 
@@ -190,3 +191,9 @@ def test_compare_wants_labels_or_a_dataset(folder, tmp_path):
     assert_refused(call("compare", folder / "labels.csv", "--dataset", "labelme"))
     assert_refused(call("compare", folder / "labels.csv", "--features", folder / "features.csv",
                         "--methods", "conall"))  # fmt: skip
+
+
+def test_the_method_left_out_is_the_estimators_own():
+    estimators = {name: getattr(mh, each) for name, each in train_command._ESTIMATORS.items()}
+    found = {name: each().get_params()["method"] for name, each in estimators.items()}
+    assert found == train_command._DEFAULTS

@@ -2,9 +2,11 @@
 
 import numpy as np
 import torch
+from torch import nn
 
 from manyhands.annotations import Annotations
-from manyhands.training import Crowd, TextInputs, TokenInputs, split_items
+from manyhands.training import Crowd, TensorInputs, TextInputs, TokenInputs, split_items
+from manyhands.training.learner import network_outputs
 
 CPU = torch.device("cpu")
 LENGTHS = [3, 1, 4, 2]
@@ -103,3 +105,21 @@ def test_whole_sentences_are_kept_aside():
     whole, none = split_items(ann, inputs.ends(np.arange(10)), 0.0, 0)
     assert whole is ann
     assert none is None
+
+
+class Codes(nn.Module):
+    """A network that says the code of every word asked for."""
+
+    def forward(self, code_bt):
+        return code_bt[code_bt > 0].float().unsqueeze(1)
+
+
+def test_looking_goes_by_length_and_comes_back_in_order():
+    tokens = TokenInputs(CODES, OFFSETS, VECTORS)
+    assert tokens.by_length(np.arange(10)).tolist() == [3, 8, 9, 0, 1, 2, 4, 5, 6, 7]
+    labelled = [0, 2, 3, 5, 8, 9]
+    assert tokens.by_length(np.array(labelled)).tolist() == [2, 4, 5, 0, 1, 3]
+    found = network_outputs(Codes(), Crowd(tokens, labels(labelled, 10), CPU))
+    assert found.squeeze(1).tolist() == [code + 2 for code in labelled]
+    plain = TensorInputs(torch.zeros(3, 1))
+    assert plain.by_length(np.array([2, 0, 1])).tolist() == [0, 1, 2]

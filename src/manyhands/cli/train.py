@@ -24,7 +24,7 @@ from manyhands.cli.trained import Told, stoppable, tell_trained
 from manyhands.core.errors import SettingError
 
 TextColumn = Annotated[str | None, typer.Option("--text", help="Column of the texts.")]
-_DEFAULTS = {"classes": "conal", "numbers": "crowd-layer-b", "tags": "crowd-layer-mw"}
+_DEFAULTS = {"classes": "conal", "numbers": "crowd-layer-b", "tags": "speelfc"}
 _ESTIMATORS = {"classes": "CrowdClassifier", "numbers": "CrowdRegressor", "tags": "CrowdTagger"}
 
 
@@ -41,7 +41,7 @@ def train(
         str | None, typer.Option(help="A method such as conal, speelfc, crowd-layer-mw, em; for "
                           "numbers crowd-layer-b, em-regression, two-stage-mean; the documentation "
                           "lists them all. [default: conal; numbers: crowd-layer-b; sequence: "
-                          "crowd-layer-mw]")
+                          "speelfc]")
     ] = None,
     text: TextColumn = None,
     resume: Annotated[

@@ -56,12 +56,13 @@ class Sight:
         """What the network gives for inputs that are as it sees them, in double precision."""
         inputs = inputs.to(device)
         network.eval()
+        order = inputs.by_length(np.arange(len(inputs)))
         with torch.no_grad(), self.threads(network, settings):
             parts = [
                 network(inputs.rows(index)).double().cpu()
-                for index in torch.split(torch.arange(len(inputs), device=device), _AT_ONCE)
+                for index in torch.split(torch.from_numpy(order).to(device), _AT_ONCE)
             ]
-        return torch.cat(parts)
+        return torch.cat(parts)[torch.from_numpy(np.argsort(order))]
 
     def threads(
         self, network: nn.Module, settings: TrainingSettings

@@ -22,7 +22,7 @@ from manyhands.core.arrays import Floats
 from manyhands.core.settings import require, require_choice
 from manyhands.noise import NoiseModel, SpeeLFC
 from manyhands.training.crowd import Crowd
-from manyhands.training.learner import LOOK, Learner
+from manyhands.training.learner import Learner, network_outputs
 from manyhands.training.methods import About, Method, Problem, label_shares
 from manyhands.training.settings import TrainingSettings
 
@@ -116,15 +116,10 @@ class CommonNoiseLearner(AlternatingLearner):
         return {name: torch.from_numpy(each.copy()) for name, each in parts.items()}
 
 
-@torch.no_grad()
 def log_classes(network: nn.Module, crowd: Crowd) -> Floats:
     """Log f_k(x_i) of every labelled item, (i, k)."""
-    network.eval()
-    parts = [
-        network(batch.inputs).double().log_softmax(dim=-1).cpu().numpy()
-        for batch in crowd.batches(crowd.labelled, LOOK)
-    ]
-    return np.concatenate(parts)
+    log_class_ik = network_outputs(network, crowd).double().log_softmax(dim=-1)
+    return np.asarray(log_class_ik.cpu().numpy())
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.noise import AnnotationBatch
-from manyhands.training.inputs import Inputs
+from manyhands.training.inputs import Inputs, places
 
 _SORTED = 50  # batches whose items are sorted by length together
 
@@ -54,9 +54,7 @@ class Crowd:
         if lengths is not None:
             per_batch = max(batch_size * len(unit) // max(len(self.labelled), 1), 1)
             unit = _by_length(unit, lengths, per_batch, rng)
-        size = np.diff(edges)[unit]
-        first = np.repeat(edges[:-1][unit] - (np.cumsum(size) - size), size)
-        return np.asarray(self.labelled[first + np.arange(len(self.labelled))])
+        return np.asarray(self.labelled[places(edges, unit)])
 
     def batches(
         self, order: AnyArray, batch_size: int, *, rank: int = 0, n_ranks: int = 1

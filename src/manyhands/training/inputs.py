@@ -58,6 +58,25 @@ class Inputs(ABC):
         """How long the inputs of items are, where they differ: batches are of similar lengths."""
         return None
 
+    def by_length(self, items: AnyArray) -> AnyArray:
+        """Places of these items, shortest first: in this order least is padded."""
+        edges = self.ends(items)
+        lengths = self.lengths(items[edges[:-1]])
+        if lengths is None:
+            return np.arange(len(items))
+        return places(edges, np.argsort(lengths, kind="stable"))
+
+
+def places(edges: AnyArray, order: AnyArray) -> AnyArray:
+    """Where the items stand of units that have these edges, the units taken in this order.
+
+    >>> places(np.array([0, 2, 5]), np.array([1, 0])).tolist()
+    [2, 3, 4, 0, 1]
+    """
+    size = np.diff(edges)[order]
+    first = np.repeat(edges[:-1][order] - (np.cumsum(size) - size), size)
+    return np.asarray(first + np.arange(len(first)))
+
 
 class TensorInputs(Inputs):
     """Inputs in one tensor, which moves to the device once where it fits."""

@@ -44,7 +44,8 @@ def best_epoch(history: Sequence[Mapping[str, Any]], judge: str) -> int | None:
 def mean_log_label(learner: Trainee, crowd: Crowd) -> float:
     """The mean log-probability, or log density, of a crowd's labels under the model."""
     learner.eval()
-    parts = [learner.log_said(batch) for batch in crowd.batches(crowd.labelled, LOOK)]
+    order = crowd.labelled[crowd.inputs.by_length(crowd.labelled)]
+    parts = [learner.log_said(batch) for batch in crowd.batches(order, LOOK)]
     return float(torch.cat(parts).double().mean())
 
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -105,6 +106,16 @@ def target_loss(logits: Tensor, target_bk: Tensor) -> Tensor:
     loss = -mean_b sum_k target_bk log softmax(logits)_bk
     """
     return -(target_bk * logits.log_softmax(dim=-1)).sum(dim=-1).mean()
+
+
+@torch.no_grad()
+def network_outputs(network: nn.Module, crowd: Crowd) -> Tensor:
+    """What a network gives for every labelled item, in their order."""
+    network.eval()
+    order = crowd.inputs.by_length(crowd.labelled)
+    seen = [network(batch.inputs) for batch in crowd.batches(crowd.labelled[order], LOOK)]
+    back = torch.from_numpy(np.argsort(order)).to(crowd.device)
+    return torch.cat(seen).index_select(0, back)
 
 
 @torch.no_grad()

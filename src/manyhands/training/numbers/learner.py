@@ -16,8 +16,8 @@ from manyhands.networks import raise_output
 from manyhands.noise import NumberLayer, number_loss
 from manyhands.noise.numbers import LEAST_VARIANCE
 from manyhands.training.crowd import Crowd, CrowdBatch
-from manyhands.training.learner import LOOK, Trainee
-from manyhands.training.numbers.level import best_error, best_shift
+from manyhands.training.learner import LOOK, Trainee, network_outputs
+from manyhands.training.numbers.level import best_shift, expected_error
 
 _PASSES, _GAIN = 30, 1e-5  # over the labels for portraits; what one must gain per label
 # Its prior holds biases for about as large as noise: a strong one takes the biased for noisy.
@@ -66,7 +66,7 @@ class NumberLearner(Trainee):
     def error_on(self, crowd: Crowd) -> float:
         """The variance of the network's error on the items of a crowd, by their labels."""
         value_i = network_values(self.network, crowd)
-        return best_error(self.noise, crowd.annotations[crowd.labelled], value_i)
+        return expected_error(self.noise, crowd.annotations[crowd.labelled], value_i)
 
     @torch.no_grad()
     def _levelled(self, crowd: Crowd) -> Floats:
@@ -84,15 +84,9 @@ class NumberLearner(Trainee):
         return number_loss(self.noise, given, batch.annotations) * batch.label_weight
 
 
-@torch.no_grad()
 def network_values(network: nn.Module, crowd: Crowd) -> Floats:
     """f(x_i) of every labelled item, (i,)."""
-    network.eval()
-    parts = [
-        network(batch.inputs).double().squeeze(1).cpu().numpy()
-        for batch in crowd.batches(crowd.labelled, LOOK)
-    ]
-    return np.concatenate(parts)
+    return np.asarray(network_outputs(network, crowd).double().squeeze(1).cpu().numpy())
 
 
 def number_means(annotations: Annotations) -> Tensor:

@@ -1,16 +1,12 @@
 """What labels say of a network as a whole: its level, and how far off it is."""
 
-import math
-
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.stats import norm
 
 from manyhands.aggregation.sums import item_sums
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.noise import NumberLayer
-
-_LOG_VARIANCES = math.log(1e-4), math.log(1e2)  # of the network's error, standardised
 
 
 def best_shift(layer: NumberLayer, annotations: Annotations, value_i: Floats) -> float:
@@ -22,7 +18,9 @@ def best_shift(layer: NumberLayer, annotations: Annotations, value_i: Floats) ->
         pull_i = sum_n precision_a scale_a (y_n - scale_a f - bias_a)
         S_i = sum_n precision_a scale_a^2
     """
-    pull_i, size_i = _sums(layer, annotations, value_i)
+    weight_n, scale_n, off_n = _parts(layer, annotations, value_i)
+    pull_i = item_sums(annotations, weight_n * off_n)
+    size_i = item_sums(annotations, weight_n * scale_n)
     # With equal precisions labels weigh alike in training, and items have no error of their own.
     variance = 0.0 if layer.precision == "equal" else layer.error_variance
     share_i = 1.0 / (1.0 + variance * size_i)
@@ -30,30 +28,42 @@ def best_shift(layer: NumberLayer, annotations: Annotations, value_i: Floats) ->
     return float((pull_i * share_i).sum()) / whole if whole > 0 else 0.0
 
 
-def best_error(layer: NumberLayer, annotations: Annotations, value_i: Floats) -> float:
-    """The variance v of the network's error under which the labels are most probable.
+def expected_error(layer: NumberLayer, annotations: Annotations, value_i: Floats) -> float:
+    """The variance v of the network's error as the labels of items tell it, without a bias.
 
-    Up to what does not depend on it, the log density of an item's labels is
+    Labels of an item share its error and nothing else, whatever the noises are. So, with
+    r_n = y_n - scale_a f - bias_a and weights w_n = precision_a scale_a,
 
     ::
 
-        v pull_i^2 / 2 (1 + v S_i) - log(1 + v S_i) / 2
+        v = sum_i num_i / sum_i den_i
+        num_i = sum over pairs w_n r_n w_m r_m,  den_i = sum over pairs w_n scale_n w_m scale_m
+
+    Where no item has two labels, the noises are believed: num_i = sum_n w_n^2 r_n^2 - w_n scale_n.
+    Of this estimate, with its standard error, the mean over v > 0 is given: where labels are few or
+    noisy it may itself be 0 or less, on which nobody should rely.
     """
-    pull_i, size_i = _sums(layer, annotations, value_i)
+    weight_n, scale_n, off_n = _parts(layer, annotations, value_i)
+    pulls_n, sizes_n = weight_n * off_n, weight_n * scale_n
+    single_i, own_i = item_sums(annotations, pulls_n**2), item_sums(annotations, sizes_n**2)
+    num_i = item_sums(annotations, pulls_n) ** 2 - single_i
+    den_i = item_sums(annotations, sizes_n) ** 2 - own_i
+    if not (annotations.labels_per_item > 1).any():
+        num_i, den_i = single_i - item_sums(annotations, sizes_n), own_i
+    estimate = float(num_i.sum() / den_i.sum())
+    doubt = float(np.sqrt(((num_i - estimate * den_i) ** 2).sum()) / den_i.sum())
+    if doubt == 0:
+        return max(estimate, 0.0)
+    # exp(log pdf - log cdf): either alone is 0 where the estimate is far below 0
+    at = estimate / doubt
+    return estimate + doubt * float(np.exp(norm.logpdf(at) - norm.logcdf(at)))
 
-    def minus_log(log_variance: float) -> float:
-        variance = math.exp(log_variance)
-        weigh_i = 1.0 + variance * size_i
-        return float((np.log(weigh_i) - variance * pull_i**2 / weigh_i).sum()) / 2.0
 
-    found = minimize_scalar(minus_log, bounds=_LOG_VARIANCES, method="bounded")
-    return math.exp(float(found.x))
-
-
-def _sums(layer: NumberLayer, annotations: Annotations, value_i: Floats) -> tuple[Floats, Floats]:
-    """pull_i and S_i of every item."""
+def _parts(
+    layer: NumberLayer, annotations: Annotations, value_i: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """precision_a scale_a, scale_a, and y_n - scale_a f - bias_a of every label."""
     held, who = layer.portrait, annotations.annotator
     scale_n = held["scale"][who]
-    weight_n = held["precision"][who] * scale_n
     off_n = annotations.label - scale_n * value_i[annotations.item] - held["bias"][who]
-    return item_sums(annotations, weight_n * off_n), item_sums(annotations, weight_n * scale_n)
+    return held["precision"][who] * scale_n, scale_n, off_n
