@@ -197,3 +197,14 @@ def test_the_method_left_out_is_the_estimators_own():
     estimators = {name: getattr(mh, each) for name, each in train_command._ESTIMATORS.items()}
     found = {name: each().get_params()["method"] for name, each in estimators.items()}
     assert found == train_command._DEFAULTS
+
+
+@pytest.mark.parametrize(("words", "wanted"), [((), "labels"), (("--aside", "items"), "items")])
+def test_what_is_kept_aside_can_be_chosen(folder, tmp_path, words, wanted):
+    outcome = train(folder, tmp_path / "m", "--epochs", 2, "--hold-out", 0.2, *words)
+    assert outcome.code == 0, outcome.err
+    assert mh.load(tmp_path / "m").settings_.aside == wanted
+
+
+def test_only_labels_or_items_are_kept_aside(folder, tmp_path):
+    assert_refused(train(folder, tmp_path / "m", "--epochs", 2, "--aside", "people"))

@@ -135,6 +135,13 @@ class Training:
             help="Share of labels kept aside; the epoch that foretells them best is kept."
         ),
     ] = None
+    aside: Annotated[
+        str | None,
+        typer.Option(
+            help="What is kept aside: labels, or items (sentences) with all they have. "
+            "[default: labels; numbers and sequence: items]"
+        ),
+    ] = None
     judge: Annotated[
         str | None,
         typer.Option(
@@ -175,9 +182,9 @@ class Training:
                 raise SettingError(f"--{option} is not for {learns}; leave it out")
         if self.fixed_words and self.word_vectors is None:
             raise SettingError("--fixed-words needs --word-vectors")
-        if learns == "tags" and chosen["batch_size"] is None:
-            del chosen["batch_size"]  # the tagger counts tokens, and has a default of its own
-        return chosen
+        # Left out, these are the estimators', which differ: a tagger counts tokens.
+        own = [name for name in ("batch_size", "aside") if chosen[name] is None]
+        return {name: value for name, value in chosen.items() if name not in own}
 
 
 _NOT_FOR = {"numbers": ("judge",), "tags": ("scale", "most_words", "network")}
