@@ -15,6 +15,7 @@ from manyhands.annotations import (
     Sentences,
     Spans,
     TagScheme,
+    TokenisedTexts,
     TokenLabels,
     decode_valid,
     find_spans,
@@ -43,15 +44,23 @@ class TokenConsensus:
         """The tag of every token, valid BIO in every sentence."""
         return self.tokens.labels
 
-    def span_columns(self) -> dict[str, AnyArray]:
-        """A row per span: sentence, first token and end in it, label, confidence, its words."""
-        at = self.sentences.offsets[self.spans.sentence]
-        pairs = zip(self.spans.first.tolist(), self.spans.end.tolist(), strict=True)
-        words = [" ".join(self.sentences.word[first:end]) for first, end in pairs]
-        return {
-            "sentence": self.sentences.names[self.spans.sentence],
-            "first": self.spans.first - at,
-            "end": self.spans.end - at,
+    def span_columns(self, texts: TokenisedTexts | None = None) -> dict[str, AnyArray]:
+        """A row per span: sentence, first token and end in it, label, confidence, its words.
+
+        With the `texts` that the tokens are of: document, the characters it starts at and ends
+        before, label, confidence, its words as they stand there.
+        """
+        first_s, end_s = self.spans.first, self.spans.end
+        pairs = list(zip(first_s.tolist(), end_s.tolist(), strict=True))
+        names = self.sentences.names[self.spans.sentence]
+        if texts is None:
+            at = self.sentences.offsets[self.spans.sentence]
+            where = {"sentence": names, "first": first_s - at, "end": end_s - at}
+            words = [" ".join(self.sentences.word[first:end]) for first, end in pairs]
+        else:
+            where = {"document": names, "start": texts.start[first_s], "end": texts.end[end_s - 1]}
+            words = [texts.excerpt(first, end) for first, end in pairs]
+        return where | {
             "label": self.spans.type_names,
             "confidence": self.span_confidence,
             "words": np.array([*words, None], dtype=object)[:-1],

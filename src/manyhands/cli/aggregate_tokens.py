@@ -41,7 +41,7 @@ def aggregate_tokens(
     if annotators:
         put_table(found.tokens.annotator_columns(), annotators)
     if spans:
-        put_table(found.span_columns(), spans)
+        put_table(found.span_columns(file.texts), spans)
     if out != "-" or not json:
         put_tokens(file.sentences, found.tags, columns, out)
     _tell(file, found, columns, scores, out, json, asked.task is None)

@@ -7,6 +7,7 @@ import typer
 import manyhands as mh
 from manyhands.cli.options import Json, LabelsFile, Reading, takes_reading
 from manyhands.cli.output import say, say_json, working
+from manyhands.core.errors import DataError
 
 _MARKS = {"error": "ERROR  ", "warning": "WARNING", "note": "note   "}
 _MOST_NAMES = 5
@@ -25,6 +26,7 @@ def check(
 
     Example: manyhands check labels.csv
     """
+    _refuse_tokens(labels, reading)
     with working(f"examining {labels}"):
         examination = mh.doctor.examine_file(labels, **reading.settings())
     if json:
@@ -39,6 +41,16 @@ def check(
         say("" if examination.findings else "\nnothing wrong was found")
     if strict and not examination.ok:
         raise typer.Exit(1)
+
+
+def _refuse_tokens(labels: str, reading: Reading) -> None:
+    from manyhands.cli.looks import layout_of  # it needs readers, which --help does not
+
+    if layout_of(labels, reading) in ("conll", "spans"):
+        raise DataError(
+            f"{labels}: holds tagged tokens, and check is for labels of items; to see who is how "
+            f"good: manyhands aggregate {labels} --out found.bio --annotators people.csv"
+        )
 
 
 def _facts(examination: "mh.doctor.Examination") -> str:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 import manyhands as mh
-from manyhands.annotations import Sentences, TaggedSentences, TokenLabels
+from manyhands.annotations import Sentences, TaggedSentences, TokenisedTexts, TokenLabels
 from manyhands.annotations.tags import STRAY
 from manyhands.cli.options import Asked, Reading
 from manyhands.cli.output import in_options, is_tagged, put_table
@@ -25,10 +25,11 @@ _ONLY_ITEMS = ("layout", "kind")
 
 @dataclass(frozen=True)
 class TokenFile:
-    """Labels of tokens, and what a person should know of them."""
+    """Labels of tokens, what a person should know of them, and the texts if there were any."""
 
     labels: TokenLabels
     notes: tuple[str, ...]
+    texts: TokenisedTexts | None = None
 
     @property
     def sentences(self) -> Sentences:
@@ -42,9 +43,11 @@ def tokens_from(path: str, layout: str, asked: Asked, reading: Reading) -> Token
     require_choice("--cut", asked.cut, mh.io.CUTS)
     _refuse_options(path, layout, asked, reading)
     classes = reading.settings()["classes"]
+    texts = None
     try:
         if layout == "spans":
-            labels = _spans(path, classes, asked, reading)
+            marked = _spans(path, classes, asked, reading)
+            labels, texts = marked.labels, None if marked.in_tokens else marked.texts
         else:
             mark = (reading.missing or ["?"])[0]
             labels = mh.read_conll(path, tags=classes, missing=mark, encoding=reading.encoding)
@@ -58,7 +61,7 @@ def tokens_from(path: str, layout: str, asked: Asked, reading: Reading) -> Token
             labels = labels.repaired(cast(Any, asked.stray))
         except DataError as error:
             raise DataError(f"{path}: {in_options(str(error))}") from None
-    return TokenFile(labels, tuple(_notes(labels, n_stray, asked.stray)))
+    return TokenFile(labels, tuple(_notes(labels, n_stray, asked.stray)), texts)
 
 
 def tagged_from(path: str, reading: Reading) -> TaggedSentences:
@@ -124,15 +127,14 @@ def with_words(sentences: Sentences, columns: dict[str, AnyArray]) -> dict[str, 
     return {"item": columns["item"], "word": sentences.word} | columns
 
 
-def _spans(path: str, types: Any, asked: Asked, reading: Reading) -> TokenLabels:
+def _spans(path: str, types: Any, asked: Asked, reading: Reading) -> "mh.io.TextLabels":
     given = {"document": reading.item, "annotator": reading.annotator, "label": reading.label}
     columns = {role: name for role, name in given.items() if name is not None}
     table = None if reading.format == "spans" else reading.format
-    marked = mh.read_spans(
+    return mh.read_spans(
         path, columns=columns, cut=cast(Any, asked.cut), types=types, format=table,
         encoding=reading.encoding,
     )  # fmt: skip
-    return marked.labels
 
 
 def _refuse_options(path: str, layout: str, asked: Asked, reading: Reading) -> None:

@@ -44,10 +44,14 @@ CUTS = ("refuse", "widen")
 
 @dataclass(frozen=True, eq=False)
 class TextLabels:
-    """Texts with the places of their tokens, and what annotators said of the tokens."""
+    """Texts with the places of their tokens, and what annotators said of the tokens.
+
+    `in_tokens` says that spans came counted in tokens, and the texts are made of these.
+    """
 
     texts: TokenisedTexts
     labels: TokenLabels
+    in_tokens: bool = False
 
 
 def read_spans(
@@ -83,7 +87,7 @@ def read_spans(
         texts = TokenisedTexts.of(list(contents.values()), names, tokeniser)
     rows = [marked_span(cells, row, where) for row, where in enumerate(wheres)]
     known = frozenset(types) if types is not None else None
-    return TextLabels(texts, _labels(texts, rows, cut, known, in_tokens))
+    return TextLabels(texts, _labels(texts, rows, cut, known, in_tokens), in_tokens)
 
 
 def write_spans(marked: TextLabels, path: str | Path) -> None:
