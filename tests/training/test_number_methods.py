@@ -202,7 +202,7 @@ def test_the_intercept_ends_where_the_loss_is_least(name, noise):
     learner, seen = learnt(name, network, crowd, **noise)
     intercept = network[2].bias.data
     before = whole_loss(learner, seen)
-    learner._levelled(seen)
+    learner.settle(seen)
     at_best = whole_loss(learner, seen)
     assert at_best < before
     for aside in (-0.05, 0.05):
@@ -225,3 +225,49 @@ def test_two_stage_predictions_stand_at_the_mean_of_their_targets():
     model = fit_numbers("two-stage-mean", crowd, network="mlp", epochs=3)
     wanted = aggregate(crowd.annotations, "mean").values
     assert model.predict(crowd.x).mean() == pytest.approx(wanted.mean(), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["crowd-layer-s", "crowd-layer-sb"])
+def test_the_size_of_the_network_ends_where_the_prior_is_best(name):
+    crowd = rated(120, 6, 3, scales=0.4, biases=0.5)
+    torch.manual_seed(3)
+    network = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    learner, seen = learnt(name, network, crowd)
+    with torch.no_grad():  # what people's scales make up for
+        network[2].weight.mul_(2.0)
+        network[2].bias.mul_(2.0)
+        learner.noise.rescale(2.0)
+    learner.settle(seen)
+    (batch,) = seen.batches(seen.labelled, 10_000)
+
+    @torch.no_grad()
+    def said():
+        value_b = network(batch.inputs).squeeze(1)
+        return float(learner.noise.log_likelihood(value_b, batch.annotations).double().sum())
+
+    def prior_of_scales():
+        return float(np.square(learner.noise.portrait["scale"] - 1).sum())
+
+    likelihood, prior = said(), prior_of_scales()
+    for times in (0.9, 1.1):
+        with torch.no_grad():
+            network[2].weight.mul_(times)
+            network[2].bias.mul_(times)
+            learner.noise.rescale(times)
+        assert said() == pytest.approx(likelihood, rel=1e-4)
+        assert prior_of_scales() > prior
+        with torch.no_grad():
+            network[2].weight.div_(times)
+            network[2].bias.div_(times)
+            learner.noise.rescale(1 / times)
+
+
+@pytest.mark.parametrize("method", ["crowd-layer-s", "crowd-layer-sb"])
+def test_scales_that_nobody_has_do_not_stretch_predictions(method):
+    crowd = rated(800, 6, 3, biases=0.0)
+    models = [
+        fit_numbers(each, crowd, epochs=60, network="mlp") for each in (method, "crowd-layer-b")
+    ]
+    slopes = [np.polyfit(crowd.truth, model.predict(crowd.x), 1)[0] for model in models]
+    assert slopes[0] == pytest.approx(slopes[1], rel=0.05)  # "b" has no scales at all
+    assert np.abs(models[0].annotators_frame()["scale"] - 1).max() < 0.1

@@ -16,9 +16,9 @@ from manyhands.annotations import (
     Spans,
     TagScheme,
     TokenisedTexts,
-    TokenLabels,
     decode_valid,
     find_spans,
+    labels_of_tokens,
 )
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
@@ -79,7 +79,7 @@ def aggregate_tokens(
     Of all valid sequences of a sentence the one of largest sum_t log p_t(tag) is taken; where the
     most probable tags are valid already they stay. `method` is a name of `AGGREGATORS` or an
     aggregator with settings of its own; `known` maps item names ("<sentence>:<token>") to tags
-    held for certain.
+    held for certain. Items so called are found by name, others are taken in order.
 
     >>> sentences = Sentences.from_lists([["Anna", "Berg"]])
     >>> ann = Annotations.from_arrays(
@@ -89,7 +89,7 @@ def aggregate_tokens(
     >>> aggregate_tokens(sentences, ann, "majority").tags.tolist()
     ['B-PER', 'I-PER']
     """
-    TokenLabels(sentences, annotations)  # every token is an item
+    annotations = labels_of_tokens(sentences, annotations)
     if annotations.kind != "classes":
         raise DataError("the labels of tokens are numbers; tags are needed")
     if method is None or isinstance(method, str):

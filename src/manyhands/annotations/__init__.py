@@ -4,7 +4,7 @@ from manyhands.annotations.annotations import Annotations
 from manyhands.annotations.decoding import decode_valid
 from manyhands.annotations.duplicates import DUPLICATES, Duplicates
 from manyhands.annotations.labels import KINDS, Kind
-from manyhands.annotations.recoding import in_codes_of
+from manyhands.annotations.recoding import in_codes_of, of_items
 from manyhands.annotations.rows import Rows
 from manyhands.annotations.sentences import Sentences
 from manyhands.annotations.spans import Span, Spans, find_spans, spans_of_tags, tags_of_spans
@@ -18,7 +18,7 @@ from manyhands.annotations.tags import (
     is_valid_bio,
     repair_bio,
 )
-from manyhands.annotations.token_labels import TaggedSentences, TokenLabels
+from manyhands.annotations.token_labels import TaggedSentences, TokenLabels, labels_of_tokens
 from manyhands.annotations.tokenising import TokenisedTexts, Tokeniser, token_places
 from manyhands.annotations.vocabulary import Vocabulary
 
@@ -47,6 +47,8 @@ __all__ = [
     "in_codes_of",
     "is_tag",
     "is_valid_bio",
+    "labels_of_tokens",
+    "of_items",
     "repair_bio",
     "spans_of_tags",
     "tags_of_spans",

@@ -1,4 +1,4 @@
-"""Labels in the codes of others: for new items that known people labelled."""
+"""Labels in other codes: of known people for new items, of other items."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from manyhands.annotations.annotations import Annotations
 from manyhands.annotations.grouping import pair_order
+from manyhands.annotations.vocabulary import Vocabulary
 from manyhands.core.arrays import read_only
 
 
@@ -29,4 +30,18 @@ def in_codes_of(known: Annotations, new: Annotations) -> Annotations:
         label=read_only(label),
         annotator_vocabulary=annotators,
         class_vocabulary=classes,
+    )
+
+
+def of_items(annotations: Annotations, names: Vocabulary) -> Annotations:
+    """The same labels with these items, in this order; all that have labels must be among them."""
+    place_i = names.codes(annotations.items.tolist())
+    place_n = place_i[annotations.item]
+    order = np.argsort(place_n, kind="stable")
+    return replace(
+        annotations,
+        item=read_only(place_n[order]),
+        annotator=read_only(annotations.annotator[order]),
+        label=read_only(annotations.label[order]),
+        item_vocabulary=names,
     )

@@ -8,10 +8,11 @@ import numpy as np
 
 from manyhands.annotations.annotations import Annotations
 from manyhands.annotations.labels import USED
+from manyhands.annotations.recoding import of_items
 from manyhands.annotations.rows import Rows
 from manyhands.annotations.sentences import Sentences
 from manyhands.annotations.tags import Stray, TagScheme, stray_tags
-from manyhands.annotations.vocabulary import Vocabulary
+from manyhands.annotations.vocabulary import Vocabulary, short_list
 from manyhands.core.arrays import AnyArray, Bools, read_only
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require_choice
@@ -113,6 +114,30 @@ class TokenLabels:
         ann = self.annotations
         token, who = int(ann.item[n]), ann.annotators[ann.annotator[n]]
         raise stray_error(self.sentences, token, ann.classes[ann.label[n]], f"annotator {who!s}: ")
+
+
+def labels_of_tokens(sentences: Sentences, annotations: Annotations) -> Annotations:
+    """Labels with all tokens as items, in order, for items in any order that are called as tokens.
+
+    Where no item is called "<sentence>:<token>" (`Sentences.token_names`), item t is token t.
+    """
+    names = sentences.token_names
+    if len(names) == annotations.n_items and np.array_equal(annotations.items, names):
+        return annotations
+    if len(set(names)) == len(names):  # sentences that share a name cannot be told apart by it
+        tokens = Vocabulary.of(names, "item")
+        known_i = tokens.codes(annotations.items.tolist()) >= 0
+        lost_i = ~known_i & (annotations.labels_per_item > 0)
+        if known_i.any() and not lost_i.any():
+            return of_items(annotations, tokens)
+        if known_i.any():
+            raise DataError(
+                f"{int(lost_i.sum())} items are no tokens of these sentences: "
+                f"{short_list(annotations.items[lost_i])}; others are called as tokens, "
+                "<sentence>:<token>"
+            )
+    _require_same("items of the annotations", annotations.n_items, sentences)
+    return annotations
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,13 @@
 """Which row of the features belongs to which item."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations, Kind, Vocabulary
+from manyhands.annotations import Annotations, Kind, Vocabulary, of_items
 from manyhands.annotations.vocabulary import short_list
-from manyhands.core.arrays import AnyArray, Floats, read_only
+from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 
 
@@ -44,15 +43,7 @@ def aligned(annotations: Annotations, n_rows: int, items: Iterable[Any] | None) 
             f"{int(lost.sum())} items have labels but no features: "
             f"{short_list(annotations.items[lost])}; add their features or leave the labels out"
         )
-    row_n = row_i[annotations.item]
-    order = np.argsort(row_n, kind="stable")
-    return replace(
-        annotations,
-        item=read_only(row_n[order]),
-        annotator=read_only(annotations.annotator[order]),
-        label=read_only(annotations.label[order]),
-        item_vocabulary=names,
-    )
+    return of_items(annotations, names)
 
 
 def require_learnable(annotations: Annotations) -> None:

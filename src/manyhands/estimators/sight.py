@@ -59,8 +59,8 @@ class Sight:
         order = inputs.by_length(np.arange(len(inputs)))
         with torch.no_grad(), self.threads(network, settings):
             parts = [
-                network(inputs.rows(index)).double().cpu()
-                for index in torch.split(torch.from_numpy(order).to(device), _AT_ONCE)
+                network(inputs.rows(index.to(device))).double().cpu()
+                for index in map(torch.from_numpy, inputs.parts(order, _AT_ONCE))
             ]
         return torch.cat(parts)[torch.from_numpy(np.argsort(order))]
 

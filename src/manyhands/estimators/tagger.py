@@ -1,6 +1,6 @@
 """A tagger trained straight from the disagreeing tags of a crowd."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ from manyhands.annotations import (
     TokenLabels,
     decode_valid,
     is_tag,
+    labels_of_tokens,
 )
 from manyhands.core.arrays import AnyArray, Codes
 from manyhands.core.errors import DataError
+from manyhands.estimators.alignment import require_annotations
 from manyhands.estimators.chain_reader import ChainReader
 from manyhands.estimators.class_base import ClassEstimator
 from manyhands.estimators.new_network import Network
@@ -147,7 +149,7 @@ class CrowdTagger(ClassEstimator):
         as in `CrowdClassifier.fit`; probabilities are of all tokens.
         """
         tags = None if truth is None else flat_tags(truth, as_sentences(X))
-        self._learn(X, _labels(y), None, tags, resume, watch)
+        self._learn(X, _labels(y, X), None, tags, resume, watch)
         return self
 
     def predict(self, X: Any) -> list[list[str]]:
@@ -175,7 +177,7 @@ class CrowdTagger(ClassEstimator):
         Annotators not seen in training are taken for average ones; nothing is learnt from these
         labels.
         """
-        return decoded_tokens(as_sentences(X), self._infer(*self._seen(X, _labels(y), None)))
+        return decoded_tokens(as_sentences(X), self._infer(*self._seen(X, y, None)))
 
     def _codes(self, sentences: Sentences) -> Codes:
         """The tag of every token, as a place in `classes_`."""
@@ -185,6 +187,11 @@ class CrowdTagger(ClassEstimator):
         names = TagScheme.of(self.classes_).names
         with np.errstate(divide="ignore"):
             return decode_valid(np.log(probability_tk), sentences.offsets, names)
+
+    def _seen(
+        self, features: Any, labels: Any, items: Iterable[Any] | None
+    ) -> tuple[Inputs, Annotations]:
+        return super()._seen(features, _labels(labels, features), items)
 
     def _read(self, features: Any) -> tuple[Inputs, Reader | None]:
         if isinstance(self._method(), CrfMa):
@@ -209,5 +216,11 @@ def flat_tags(tags: Tags, sentences: Sentences) -> AnyArray:
     return np.array([*(str(tag) for tag in tags), None], dtype=object)[:-1]
 
 
-def _labels(labels: Annotations | TokenLabels) -> Annotations:
-    return labels.annotations if isinstance(labels, TokenLabels) else labels
+def _labels(labels: Any, features: Any) -> Annotations:
+    """Labels with the tokens of these sentences as items."""
+    sentences = as_sentences(features)
+    if isinstance(labels, TokenLabels):
+        if labels.sentences.lengths.tolist() != sentences.lengths.tolist():
+            raise DataError("the labels have other sentences, or of other lengths, than X")
+        return labels.annotations
+    return labels_of_tokens(sentences, require_annotations(labels))

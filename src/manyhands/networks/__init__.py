@@ -4,7 +4,7 @@ from manyhands.networks.catalog import NETWORKS, NetworkMaker, default_network
 from manyhands.networks.cnn import SmallCNN
 from manyhands.networks.doctors import DoctorNet
 from manyhands.networks.kernel import KernelClassifier
-from manyhands.networks.last_layer import raise_output
+from manyhands.networks.last_layer import adjust_output
 from manyhands.networks.logistic import LogisticRegression
 from manyhands.networks.mlp import MLP
 from manyhands.networks.number_doctors import NumberDoctorNet
@@ -24,6 +24,6 @@ __all__ = [
     "Tagger",
     "TextCNN",
     "WordTable",
+    "adjust_output",
     "default_network",
-    "raise_output",
 ]

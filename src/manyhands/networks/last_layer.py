@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-_NEAR = 1e-3  # of what outputs are raised by: 32-bit floats
+_NEAR = 1e-3  # of the outputs: 32-bit floats
 
 
 def last_linear(network: nn.Module, n_outputs: int) -> tuple[str, nn.Linear] | None:
@@ -20,26 +20,31 @@ def last_linear(network: nn.Module, n_outputs: int) -> tuple[str, nn.Linear] | N
 
 
 @torch.no_grad()
-def raise_output(network: nn.Module, by: float, inputs_b: Tensor) -> bool:
-    """Raise the one number that a network gives, by the intercept of its last linear layer.
+def adjust_output(
+    network: nn.Module, inputs_b: Tensor, *, times: float = 1.0, plus: float = 0.0
+) -> bool:
+    """Make the one number f that a network gives `times` f + `plus`, by its last linear layer.
 
-    False, and nothing is changed, where there is no such intercept or more is done with what that
-    layer gives, as `inputs_b` show.
+    False, and nothing is changed, where there is no such layer with an intercept, or more is done
+    with what it gives, as `inputs_b` show.
 
     >>> network = nn.Linear(2, 1)
-    >>> raise_output(network, 1.0, torch.zeros(1, 2))
+    >>> adjust_output(network, torch.zeros(1, 2), plus=1.0)
     True
-    >>> raise_output(nn.Sequential(network, nn.Sigmoid()), 1.0, torch.zeros(1, 2))
+    >>> adjust_output(nn.Sequential(network, nn.Sigmoid()), torch.zeros(1, 2), plus=1.0)
     False
     """
     found = last_linear(network, 1)
     if found is None or found[1].bias is None:
         return False
-    intercept = found[1].bias
-    was, before_b = intercept.clone(), network(inputs_b)
-    intercept.add_(by)
-    risen_b = network(inputs_b) - before_b
-    if bool(((risen_b - by).abs() <= _NEAR * (abs(by) + before_b.abs().max())).all()):
+    _, layer = found
+    was, before_b = [each.clone() for each in (layer.weight, layer.bias)], network(inputs_b)
+    layer.weight.mul_(times)
+    layer.bias.mul_(times).add_(plus)
+    off_b = (network(inputs_b) - times * before_b - plus).abs()
+    near = _NEAR * (abs(plus) + (1.0 + abs(times)) * before_b.abs().max())
+    if bool((off_b <= near).all()):
         return True
-    intercept.copy_(was)
+    for each, value in zip((layer.weight, layer.bias), was, strict=True):
+        each.copy_(value)
     return False

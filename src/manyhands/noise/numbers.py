@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from manyhands.aggregation.gaussian_steps import NETWORK_SHARE, NETWORK_STRENGTH
-from manyhands.core.arrays import Floats, Offsets
+from manyhands.core.arrays import Bools, Floats, Offsets
 from manyhands.core.settings import require, require_choice
 from manyhands.noise.base import AnnotatorModel, AnnotatorTable
 from manyhands.noise.batch import AnnotationBatch
@@ -138,6 +138,17 @@ class NumberLayer(AnnotatorModel):
             whole_a = np.broadcast_to(np.asarray(value_a, dtype=np.float64), self.n_annotators)
             table.start_at(torch.from_numpy(whole_a.copy()))
         self.log_error.fill_(math.log(error_variance))
+        return self
+
+    @torch.no_grad()
+    def rescale(self, times: float, is_known_a: Bools | None = None) -> Self:
+        """The same annotators behind a network that gives so many times as much.
+
+        Of those who are not known the scales stay where they are.
+        """
+        known_a = slice(None) if is_known_a is None else torch.from_numpy(is_known_a)
+        self.scale.weight[known_a] /= times
+        self.log_error.add_(2.0 * math.log(times))
         return self
 
     @torch.no_grad()

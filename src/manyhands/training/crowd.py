@@ -1,7 +1,6 @@
 """Ragged batches for an epoch: items with all the labels they have, held on the device."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -11,7 +10,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.noise import AnnotationBatch
-from manyhands.training.inputs import Inputs, places
+from manyhands.training.inputs import Inputs, even_parts, places
 
 _SORTED = 50  # batches whose items are sorted by length together
 
@@ -62,9 +61,9 @@ class Crowd:
         """Items in this order, in batches of nearly equal size.
 
         A batch holds about `batch_size` items, at most as many where it may end anywhere; tokens
-        of a sentence stay together (`Inputs.ends`). The order of all annotations is worked out at
-        once, so that a batch is a handful of slices. With several ranks each sees its share of
-        every batch.
+        of a sentence stay together (`Inputs.ends`), and little is padded (`even_parts`). The order
+        of all annotations is worked out at once, so that a batch is a handful of slices. With
+        several ranks each sees its share of every batch.
         """
         ann = self.annotations
         counts = ann.labels_per_item[order]
@@ -74,7 +73,7 @@ class Crowd:
         annotator, label = (self._moved(each[source]) for each in (ann.annotator, ann.label))
         items = self._moved(order)
         edges = self.inputs.ends(order)
-        for part in _even_parts(edges, batch_size):
+        for part in even_parts(edges, batch_size, self.inputs.lengths(order[edges[:-1]])):
             first, last = edges[list(part)].tolist()
             begin, end = edges[list(_share(*part, rank, n_ranks))].tolist()
             own = slice(int(ends[begin]), int(ends[end]))
@@ -107,16 +106,6 @@ def _by_length(
         some = some[np.argsort(lengths[some], kind="stable")]
         batches += np.array_split(some, -(-len(some) // per_batch))
     return np.concatenate([batches[place] for place in rng.permutation(len(batches))])
-
-
-def _even_parts(edges: AnyArray, most: int) -> list[tuple[int, int]]:
-    """Cut what has these edges into the fewest parts of about this size, as equal as can be.
-
-    A small last part would make a noisy step, and one of a single item breaks batch normalisation.
-    """
-    n_parts = -(-int(edges[-1]) // most)
-    wanted = np.linspace(0, edges[-1], n_parts + 1).round() if n_parts else np.zeros(1)
-    return list(pairwise(np.unique(np.searchsorted(edges, wanted)).tolist()))
 
 
 def _share(first: int, last: int, rank: int, n_ranks: int) -> tuple[int, int]:

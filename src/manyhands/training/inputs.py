@@ -1,6 +1,8 @@
 """What a network sees of the items: rows by index, on the device where they are needed."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from torch.utils.data import Dataset, default_collate
 from manyhands.core.arrays import AnyArray
 
 _MOST_OF_DEVICE = 0.5  # share of a device's free memory that inputs may take
+_MOST_WORDS = 1 << 18  # of a batch, with padding: layers hold hundreds of numbers for each
+_FEW_WORDS, _MOST_PADDED = 1 << 14, 4  # from how many on a batch may have so many times its words
 
 
 class Inputs(ABC):
@@ -58,6 +62,14 @@ class Inputs(ABC):
         """How long the inputs of items are, where they differ: batches are of similar lengths."""
         return None
 
+    def parts(self, items: AnyArray, most: int) -> list[AnyArray]:
+        """These items in parts that a network can look at, about so many at a time."""
+        if len(items) == 0:
+            return [items]
+        edges = self.ends(items)
+        cut = even_parts(edges, most, self.lengths(items[edges[:-1]]))
+        return [items[edges[first] : edges[last]] for first, last in cut]
+
     def by_length(self, items: AnyArray) -> AnyArray:
         """Places of these items, shortest first: in this order least is padded."""
         edges = self.ends(items)
@@ -65,6 +77,42 @@ class Inputs(ABC):
         if lengths is None:
             return np.arange(len(items))
         return places(edges, np.argsort(lengths, kind="stable"))
+
+
+def even_parts(
+    edges: AnyArray, most: int, length_u: AnyArray | None = None
+) -> list[tuple[int, int]]:
+    """Cut units that have these edges into the fewest parts of about this size, as equal as can be.
+
+    A small last part would make a noisy step, and one of a single item breaks batch normalisation.
+    A part is cut again where units of such lengths, padded to the longest, would be mostly padding
+    or take too much memory.
+    """
+    n_parts = -(-int(edges[-1]) // most)
+    wanted = np.linspace(0, edges[-1], n_parts + 1).round() if n_parts else np.zeros(1)
+    parts = list(pairwise(np.unique(np.searchsorted(edges, wanted)).tolist()))
+    if length_u is None:
+        return parts
+    return [each for first, last in parts for each in _padded_parts(first, last, length_u)]
+
+
+def _padded_parts(first: int, last: int, length_u: AnyArray) -> Iterator[tuple[int, int]]:
+    """Units `first` up to `last` in as few runs as padding allows."""
+    if not _too_padded(last - first, length_u[first:last].max(), length_u[first:last].sum()):
+        yield first, last
+        return
+    begin, longest, total = first, 0, 0
+    for unit, length in enumerate(length_u[first:last].tolist(), first):
+        longest, total = max(longest, length), total + length
+        if unit > begin and _too_padded(unit + 1 - begin, longest, total):
+            yield begin, unit
+            begin, longest, total = unit, length, length
+    yield begin, last
+
+
+def _too_padded(n_units: int, longest: int, total: int) -> bool:
+    padded = n_units * longest
+    return n_units > 1 and (padded > _MOST_WORDS or padded > max(_FEW_WORDS, _MOST_PADDED * total))
 
 
 def places(edges: AnyArray, order: AnyArray) -> AnyArray:

@@ -38,7 +38,7 @@ class EMNumberLearner(NumberLearner):
 
     def portray(self, crowd: Crowd) -> None:
         """One M-step more, for the network as it is at the end."""
-        self._levelled(crowd)
+        self.settle(crowd)
         self._step(crowd)
 
     def _step(self, crowd: Crowd) -> Floats:

@@ -12,16 +12,17 @@ from manyhands.aggregation.numbers import summarise
 from manyhands.aggregation.sums import item_sums
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
-from manyhands.networks import raise_output
+from manyhands.networks import adjust_output
 from manyhands.noise import NumberLayer, number_loss
 from manyhands.noise.numbers import LEAST_VARIANCE
 from manyhands.training.crowd import Crowd, CrowdBatch
-from manyhands.training.learner import LOOK, Trainee, network_outputs
-from manyhands.training.numbers.level import best_shift, expected_error
+from manyhands.training.learner import Trainee, network_outputs
+from manyhands.training.numbers.level import best_shift, best_size, expected_error
 
 _PASSES, _GAIN = 30, 1e-5  # over the labels for portraits; what one must gain per label
 # Its prior holds biases for about as large as noise: a strong one takes the biased for noisy.
 _PORTRAYED = Gaussian(bias_strength=1.0)
+_FEW = 64  # items that show whether a network ends in a linear layer
 _LEAST = 1e-30  # of a precision: its inverse is a 32-bit float
 
 
@@ -30,7 +31,8 @@ class NumberLearner(Trainee):
 
     `targets` (i, 1) hold a number for every item; they are learnt by squared error. At the end the
     network's intercept is put where the loss is least: the last steps leave the level of all its
-    predictions to chance. Annotators that had no part in training are then portrayed beside it.
+    predictions to chance. Likewise its size, which people's scales can make up for. Annotators
+    that had no part in training are then portrayed beside it.
     """
 
     noise: NumberLayer
@@ -48,7 +50,7 @@ class NumberLearner(Trainee):
     @torch.no_grad()
     def portray(self, crowd: Crowd) -> None:
         """See `Trainee.portray`."""
-        ann, value_i = crowd.annotations[crowd.labelled], self._levelled(crowd)
+        ann, value_i = crowd.annotations[crowd.labelled], self.settle(crowd)
         if self.on_targets:
             crowd_variance = float(self.noise.crowd_variance)
             steps = GaussianSteps(ann, _PORTRAYED, crowd_variance=crowd_variance)
@@ -69,12 +71,18 @@ class NumberLearner(Trainee):
         return expected_error(self.noise, crowd.annotations[crowd.labelled], value_i)
 
     @torch.no_grad()
-    def _levelled(self, crowd: Crowd) -> Floats:
-        """Put the network's intercept, if any, at its best; f(x_i) of every labelled item."""
+    def settle(self, crowd: Crowd) -> Floats:
+        """Put level and size of the network at their best; f(x_i) of every labelled item."""
         value_i = network_values(self.network, crowd)
+        few = next(crowd.batches(crowd.labelled[:_FEW], _FEW)).inputs
         shift = self.best_shift(crowd, value_i)
-        few = next(crowd.batches(crowd.labelled[:LOOK], LOOK)).inputs
-        return value_i + shift if raise_output(self.network, shift, few) else value_i
+        if adjust_output(self.network, few, plus=shift):
+            value_i = value_i + shift
+        size = 1.0 if self.on_targets else best_size(self.noise, crowd.annotations)
+        if size != 1.0 and adjust_output(self.network, few, times=size):
+            value_i = size * value_i
+            self.noise.rescale(size, crowd.annotations.labels_per_annotator > 0)
+        return value_i
 
     def _loss(self, given: Tensor, batch: CrowdBatch, warming_up: bool) -> Tensor:
         if len(batch.items) == 0:  # a step of fewer items than processes

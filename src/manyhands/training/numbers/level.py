@@ -1,4 +1,4 @@
-"""What labels say of a network as a whole: its level, and how far off it is."""
+"""What is said of a network as a whole: its level, its size, and how far off it is."""
 
 import numpy as np
 from scipy.stats import norm
@@ -26,6 +26,23 @@ def best_shift(layer: NumberLayer, annotations: Annotations, value_i: Floats) ->
     share_i = 1.0 / (1.0 + variance * size_i)
     whole = float((size_i * share_i).sum())
     return float((pull_i * share_i).sum()) / whole if whole > 0 else 0.0
+
+
+def best_size(layer: NumberLayer, annotations: Annotations) -> float:
+    """What to multiply every f(x_i) by, and divide scales by, for the prior to be best.
+
+    The labels do not tell: scale_a f is the same. sum_a (scale_a / c - 1)^2, over those who gave
+    labels, is least at
+
+    ::
+
+        c = sum_a scale_a^2 / sum_a scale_a
+    """
+    scale_a = layer.portrait["scale"][annotations.labels_per_annotator > 0]
+    total = float(scale_a.sum())
+    if "S" not in layer.kind or total <= 0:
+        return 1.0
+    return float((scale_a**2).sum()) / total
 
 
 def expected_error(layer: NumberLayer, annotations: Annotations, value_i: Floats) -> float:
