@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing
 
-from manyhands.annotations import Sentences, TaggedSentences, TokenisedTexts, TokenLabels
+from manyhands.annotations import (
+    Sentences,
+    TaggedSentences,
+    TokenisedTexts,
+    TokenLabels,
+    token_places,
+)
 from manyhands.core.errors import DataError
 
 LISTS = st.lists(st.lists(st.sampled_from("abc"), max_size=4), max_size=6)
@@ -71,12 +77,6 @@ def test_stray_tags_of_an_annotator_are_found_repaired_and_refused_by_place():
     assert labels[:2].repaired("refuse") is not None
 
 
-def test_a_tag_after_an_unlabelled_token_follows_nothing():
-    sentences = Sentences.from_lists([["a", "b", "c"]])
-    labels = TokenLabels.from_codes(sentences, [0, 2], [0, 0], [1, 2], ["u"], ["O", "B-X", "I-X"])
-    assert labels.stray().tolist() == [False, True]
-
-
 def test_an_inside_tag_needs_a_begin_to_become():
     sentences = Sentences.from_lists([["a"]])
     labels = TokenLabels.from_codes(sentences, [0], [0], [1], ["u"], ["O", "I-X"])
@@ -114,3 +114,22 @@ def test_words_can_be_given_in_place_of_text():
     assert texts.texts.tolist() == ["New York", "", "!"]
     assert texts.excerpt(0, 2) == "New York"
     assert texts.start.tolist() == [0, 4, 0]
+
+
+def test_marks_that_combine_belong_to_their_word():
+    def words(text):
+        return [text[start:end] for start, end in token_places(text)]
+
+    assert words("Zoe\u0308 sang.") == ["Zoe\u0308", "sang", "."]
+    assert words("हिन्दी में") == ["हिन्दी", "में"]
+    assert words("nai\u0308ve!\u0301") == ["nai\u0308ve", "!", "\u0301"]
+    assert words("a-b") == ["a", "-", "b"]
+
+
+def test_nobody_knows_what_follows_a_token_without_a_label():
+    sentences = Sentences.from_lists([["Ada", "Berg", "sang", "Oslo"]])
+    tags = ["O", "B-PER", "I-PER"]
+    after_gap = TokenLabels.from_codes(sentences, [1, 2], [0, 0], [2, 2], ["u"], tags)
+    assert not after_gap.stray().any()
+    at_begin = TokenLabels.from_codes(sentences, [0, 2, 3], [0, 0, 0], [2, 0, 2], ["u"], tags)
+    assert at_begin.stray().tolist() == [True, False, True]

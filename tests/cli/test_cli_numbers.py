@@ -132,7 +132,8 @@ def test_texts_that_are_cut_short_are_told_once(folder, tmp_path):
                    "--most-words", 5)  # fmt: skip
     assert outcome.code == 0, outcome
     assert outcome.err == (
-        "note: 90 of 90 texts have more than 5 words and are cut short; --most-words reads more\n"
+        "note: 90 of 90 texts have more than 5 words and are cut short; "
+        "train with --most-words to read more\n"
     )
 
 

@@ -338,3 +338,19 @@ def test_the_demo_of_sentences_beats_majority_voting(tmp_path):
     assert [path.rsplit("/", 1)[1] for path in content["files"]] == [
         "tokens.conll", "gold.bio", "test.bio",
     ]  # fmt: skip
+
+
+def test_tokens_to_tag_may_begin_with_a_hash_and_must_stand_one_by_one(model, tmp_path):
+    home, _ = model
+    path, out = tmp_path / "new.txt", tmp_path / "tags.bio"
+    path.write_text("#Ada O\nwent O\n\n#x O\n")
+    assert call("predict", home, path, "--out", out).code == 0
+    assert [line.split()[0] for line in out.read_text().split("\n") if line] == [
+        "#Ada",
+        "went",
+        "#x",
+    ]
+    path.write_text("Ada went to Rome\nBob saw Oslo today\n")
+    refused = call("predict", home, path, "--out", out)
+    assert_refused(refused)
+    assert "one token in every line" in refused.err

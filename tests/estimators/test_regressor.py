@@ -1,6 +1,7 @@
 """What CrowdRegressor does with every method for numbers."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
@@ -11,6 +12,8 @@ import manyhands as mh
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.estimators import CrowdRegressor, load
+from manyhands.estimators.unit import unit_of
+from manyhands.io import WordVectors
 from manyhands.training import METHODS, Solved
 from training.featured_crowds import assert_same_bits, columns, suited, weights
 from training.rated_crowds import FOR_NUMBERS, QUICK, fit_numbers, rated
@@ -324,3 +327,32 @@ def test_a_network_that_knows_its_items_by_heart_is_found_out(method, refit):
     in_sample = model.unit_.size * np.sqrt(model.noise_.error_variance)
     assert in_sample < told
     assert model.infer(x[:n], crowd.annotations[:n]).spread.max() <= told
+
+
+def test_texts_without_words_and_rows_without_texts():
+    ann = Annotations.from_dense([[1.0, 2.0], [3.0, 2.5], [2.0, 2.0]])
+    model = CrowdRegressor(epochs=1, progress=False, hold_out=0.0)
+    model.fit(["good film", "", "bad film"], ann)
+    assert np.isfinite(model.predict([""])).all()
+    assert np.isfinite(model.predict(["", ""])).all()
+    assert model.predict(pd.Series(["good", "bad"])).shape == (2,)
+    for missing in (None, np.nan):
+        with pytest.raises(DataError, match="row 1: a text must be a string"):
+            model.predict(["good", missing])
+        with pytest.raises(DataError, match="row 0: a text must be a string"):
+            model.fit([missing, "good", "bad"], ann)
+
+
+def test_vectors_of_no_word_are_said():
+    ann = Annotations.from_dense([[1.0, 2.0], [3.0, 2.5]])
+    vectors = WordVectors(np.array(["xyz"], dtype=object), np.ones((1, 4), dtype=np.float32))
+    model = CrowdRegressor(epochs=1, progress=False, hold_out=0.0, word_vectors=vectors)
+    with pytest.warns(UserWarning, match="not one of the 2 different words has a vector"):
+        model.fit(["good", "bad"], ann)
+
+
+def test_equal_labels_have_a_unit_of_one_and_huge_ones_are_refused():
+    equal = Annotations.from_dense(np.full((7, 3), 0.1))
+    assert unit_of(equal).size == 1.0
+    with pytest.raises(DataError, match="another unit"):
+        unit_of(Annotations.from_dense([[1e300, 1.0]]))

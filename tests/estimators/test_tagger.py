@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
 
 import manyhands as mh
 from manyhands.annotations import Annotations, Sentences, TokenLabels, is_valid_bio
@@ -213,7 +215,7 @@ def test_bad_requests_are_refused(small):
         fit("raykar", labels, tags)
     with pytest.raises(SettingError, match="method must be for classes; got crf-ma"):
         mh.CrowdClassifier(method="crf-ma").fit([[0.0], [1.0]], Annotations.from_dense([[0], [1]]))
-    with pytest.raises(DataError, match="rows of features for"):
+    with pytest.raises(DataError, match="items are no tokens of these sentences"):
         mh.CrowdTagger(**QUICK).fit(labels.sentences[1:], labels.annotations)
     with pytest.raises(DataError, match="sentences must be Sentences"):
         mh.CrowdTagger(**QUICK).fit(["a text"], labels.annotations)
@@ -229,3 +231,49 @@ def test_without_the_rule_tags_may_be_anything(small, fitted):
     model = fit("two-stage-majority", labels, None, valid=False)
     found = [tag for each in model.predict(labels) for tag in each]
     assert found == model.classes_[model.predict_proba(labels).argmax(axis=1)].tolist()
+
+
+def test_labels_find_their_tokens_by_name(small):
+    labels, tags = small
+    again = Annotations.from_frame(labels.annotations.to_frame(), classes=TAGS)
+    assert again.items.tolist() != labels.annotations.items.tolist()  # they are sorted as words
+    one, other = (
+        fit("two-stage-majority", TokenLabels(labels.sentences, labels.annotations), tags)
+        .infer(labels.sentences, each)
+        .tags
+        for each in (labels.annotations, again)
+    )
+    assert one.tolist() == other.tolist()
+    direct = mh.aggregate_tokens(labels.sentences, labels.annotations, "majority").tags
+    assert mh.aggregate_tokens(labels.sentences, again, "majority").tags.tolist() == direct.tolist()
+    model = mh.CrowdTagger(method="crf-ma", progress=False).fit(labels.sentences, again)
+    assert model.score(labels.sentences, direct.tolist()) > 0.5
+    frame = labels.annotations.to_frame()
+    frame.loc[0, "item"] = "99:0"
+    strange = Annotations.from_frame(frame)
+    with pytest.raises(DataError, match="1 items are no tokens of these sentences: 99:0"):
+        mh.aggregate_tokens(labels.sentences, strange)
+
+
+def test_labels_of_other_sentences_are_refused(small):
+    labels, _ = small
+    with pytest.raises(DataError, match="other sentences"):
+        mh.CrowdTagger(progress=False).fit(labels.sentences[::-1], labels)
+
+
+def test_scikit_learn_scores_against_what_most_people_said(small):
+    labels, _ = small
+    model = mh.CrowdTagger(method="crf-ma", progress=False)
+    found = cross_val_score(model, labels.sentences, labels, cv=2)
+    assert np.isfinite(found).all()
+    model.fit(labels.sentences, labels)
+    most = mh.aggregate_tokens(labels.sentences, labels.annotations, "majority").tags
+    assert model.score(labels.sentences, labels) == model.score(labels.sentences, most)
+    bare = labels.annotations.only(labels.annotations.item < 0)
+    with pytest.raises(DataError, match="not one sentence"):
+        model.score(labels.sentences, TokenLabels(labels.sentences, bare))
+
+
+def test_a_model_that_is_not_fitted_says_so():
+    with pytest.raises(NotFittedError):
+        mh.CrowdTagger().predict([["Anna"]])

@@ -153,3 +153,20 @@ def test_repeated_labels_and_annotators_called_as_tags_are_not_written(tmp_path)
     odd = TokenLabels.from_codes(sentences, [0], [0], [0], ["B-PER"], ["O"])
     with pytest.raises(DataError, match="called as tags are"):
         write_conll(odd, tmp_path / "crowd.conll")
+
+
+def test_a_first_token_with_a_hash_is_no_header(tmp_path):
+    path = saved(tmp_path, "#tag NOUN VERB\nrun VERB VERB\n")
+    labels = read_conll(path, tags=["NOUN", "VERB"])
+    assert labels.sentences.words(0) == ["#tag", "run"]
+    assert read_bio(saved(tmp_path, "#Ada O\nwent O\n")).sentences.words(0) == ["#Ada", "went"]
+
+
+def test_blank_tokens_and_columns_that_are_not_there_are_refused(tmp_path):
+    with pytest.raises(DataError, match="line 2: the token is blank"):
+        read_conll(saved(tmp_path, "Ada\tO\n\tO\n"))
+    path = saved(tmp_path, "Ada B-NP B-PER\n")
+    assert read_bio(path, column=1).tags.tolist() == ["B-NP"]
+    for column in (3, -4):
+        with pytest.raises(DataError, match=f"line 1: no column {column}; there are 3"):
+            read_bio(path, column=column)

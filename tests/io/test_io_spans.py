@@ -139,3 +139,14 @@ def test_documents_that_were_labelled_in_part_are_not_written(tmp_path):
     labels = TokenLabels.from_codes(cut.sentences, [1], [0], [0], ["u"], TAGS)
     with pytest.raises(DataError, match="document 0, annotator u: only some tokens"):
         write_spans(TextLabels(cut, labels), tmp_path / "spans.csv")
+
+
+def test_frames_write_whole_numbers_with_a_point_where_some_are_blank(tmp_path):
+    rows = ["d,Ada sang,u,0.0,3.0,PER", "e,nobody,u,,,"]
+    labels = read_spans(table(tmp_path, rows)).labels
+    assert tags_by(labels)["d", "u"] == ["B-PER", "O"]
+
+
+def test_a_label_of_blanks_is_no_label(tmp_path):
+    with pytest.raises(DataError, match="line 2: a span needs an annotator, a start, an end and a"):
+        read_spans(table(tmp_path, ["d,Ada sang,u,0,3,  "]))

@@ -107,3 +107,12 @@ def test_vectors_of_archives(tmp_path):
     path.write_bytes(b"PK cut")
     with pytest.raises(DataError, match="cut short"):
         read_word_vectors(path)
+
+
+def test_a_short_line_near_the_top_does_not_set_the_size_of_vectors(tmp_path):
+    lines = [f"w{i} 1 2 3" for i in range(9)]
+    path = saved(tmp_path, "\n".join([lines[0], "cut 1 2", *lines[1:]]) + "\n")
+    with pytest.raises(DataError, match="line 2: 2 numbers where 3 are expected"):
+        read_word_vectors(path)
+    path = saved(tmp_path, "\n".join([". . 4 5 6", *lines]) + "\n")  # a word with a blank in it
+    assert read_word_vectors(path).words.tolist()[0] == ". ."

@@ -6,6 +6,7 @@ from torch import nn
 
 from manyhands.annotations import Annotations
 from manyhands.training import Crowd, TensorInputs, TextInputs, TokenInputs, split_items
+from manyhands.training.inputs import even_parts
 from manyhands.training.learner import network_outputs
 
 CPU = torch.device("cpu")
@@ -123,3 +124,23 @@ def test_looking_goes_by_length_and_comes_back_in_order():
     assert found.squeeze(1).tolist() == [code + 2 for code in labelled]
     plain = TensorInputs(torch.zeros(3, 1))
     assert plain.by_length(np.array([2, 0, 1])).tolist() == [0, 1, 2]
+
+
+def test_a_long_sentence_stands_alone():
+    length_u = np.array([2] * 150 + [4000])
+    edges = np.concatenate([[0], np.cumsum(length_u)])
+    parts = even_parts(edges, 1024, length_u)
+    assert parts[-1] == (150, 151)
+    assert [first for first, _ in parts[1:]] == [last for _, last in parts[:-1]]
+    assert even_parts(edges[:151], 1024, length_u[:150]) == [(0, 150)]
+    similar = np.arange(20, 40)
+    edges = np.concatenate([[0], np.cumsum(similar)])
+    assert even_parts(edges, 100, similar) == even_parts(edges, 100)
+
+
+def test_a_batch_of_long_texts_fits_into_memory():
+    length_u = np.full(1024, 1000)
+    parts = even_parts(np.arange(1025), 1024, length_u)
+    assert max(last - first for first, last in parts) * 1000 <= 1 << 18
+    assert (parts[0][0], parts[-1][1]) == (0, 1024)
+    assert even_parts(np.arange(65), 64, length_u[:64]) == [(0, 64)]

@@ -80,12 +80,18 @@ class TokenLabels:
         return TokenLabels(chosen, self.annotations[self.sentences.tokens_of(key)])
 
     def stray(self) -> Bools:
-        """Which labels are an I-X that follows no B-X or I-X of the same annotator."""
+        """Which labels are an I-X that follows no B-X or I-X of the same annotator.
+
+        After a token that the annotator did not label nobody knows what it follows.
+        """
         ann = self.annotations
         order, offsets = self._by_annotator()
         scheme = TagScheme.of(ann.classes)
         stray_n = np.zeros(ann.n_annotations, dtype=bool)
         stray_n[order] = stray_tags(ann.label[order], offsets, scheme)
+        first_n = order[offsets[:-1][np.diff(offsets) > 0]]
+        begin_n = self.sentences.offsets[self.sentences.sentence_of_token[ann.item[first_n]]]
+        stray_n[first_n[ann.item[first_n] > begin_n]] = False
         return stray_n
 
     def repaired(self, stray: Stray = "repair") -> "TokenLabels":

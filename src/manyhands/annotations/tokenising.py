@@ -1,6 +1,7 @@
 """Texts cut into tokens that remember where in the text they stand."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,13 +19,34 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 def token_places(text: str) -> list[tuple[int, int]]:
     """Where the tokens of a text begin and end, in characters.
 
-    A token is a run of letters, digits and underscores, or one mark of another kind; white space
-    parts tokens and belongs to none.
+    A token is a run of letters, digits and underscores, with marks that combine with them, or one
+    mark of another kind; white space parts tokens and belongs to none.
 
     >>> token_places("It's 3.5!")
     [(0, 2), (2, 3), (3, 4), (5, 6), (6, 7), (7, 8), (8, 9)]
     """
-    return [found.span() for found in _TOKEN.finditer(text)]
+    places = [found.span() for found in _TOKEN.finditer(text)]
+    return places if text.isascii() else _with_marks(places, text)
+
+
+def _with_marks(places: list[tuple[int, int]], text: str) -> list[tuple[int, int]]:
+    """Marks that combine with a letter, as accents and vowel signs do, belong to its word."""
+    joined: list[tuple[int, int]] = []
+    after_mark = False
+    for start, end in places:
+        is_mark = end - start == 1 and unicodedata.category(text[start]).startswith("M")
+        touches = bool(joined) and joined[-1][1] == start and _is_letter(text[joined[-1][0]])
+        goes_on = touches and (is_mark or (after_mark and _is_letter(text[start])))
+        if goes_on:
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((start, end))
+        after_mark = goes_on and is_mark
+    return joined
+
+
+def _is_letter(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 @dataclass(frozen=True, eq=False)

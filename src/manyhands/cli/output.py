@@ -18,7 +18,7 @@ from manyhands.core.errors import SettingError
 _OPTIONS = {
     'stray="repair"': "--stray repair",
     'cut="widen"': "--cut widen",
-    "most_words=None reads them whole": "--most-words reads more",
+    "most_words=None reads them whole": "train with --most-words to read more",
     "name it with columns={'document': ...}": "name it with --item",
     "name it with columns={'annotator': ...}": "name it with --annotator",
     "name it with columns={'label': ...}": "name it with --label",

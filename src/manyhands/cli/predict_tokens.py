@@ -30,7 +30,7 @@ def predict_tokens(
     """The tags of the sentences of a file, written; a table of the tokens."""
     notes: tuple[str, ...] = ()
     if labels is None:
-        sentences = _words(features, asked, reading)
+        sentences = _words(features, trained.classes_, asked, reading)
         columns = _alone(trained, sentences)
     else:
         layout = tokens_layout(labels, asked, reading)
@@ -39,7 +39,9 @@ def predict_tokens(
         file = tokens_from(labels, layout, asked, reading)
         sentences = file.sentences
         if features != labels:
-            require_same(labels, sentences, features, _words(features, asked, reading))
+            require_same(
+                labels, sentences, features, _words(features, trained.classes_, asked, reading)
+            )
         columns = trained.infer(sentences, file.labels).tokens.item_columns()
         notes = file.notes
     columns = with_words(sentences, columns)
@@ -50,12 +52,12 @@ def predict_tokens(
     return columns
 
 
-def _words(path: str, asked: Asked, reading: Reading) -> Sentences:
+def _words(path: str, tags: AnyArray, asked: Asked, reading: Reading) -> Sentences:
     from manyhands.cli.looks import layout_of
 
     if layout_of(path, reading) == "spans":
         return tokens_from(path, "spans", asked, reading).sentences
-    return sentences_from(path, reading)
+    return sentences_from(path, reading, [str(tag) for tag in tags])
 
 
 def _alone(trained: "mh.CrowdTagger", sentences: Sentences) -> dict[str, AnyArray]:

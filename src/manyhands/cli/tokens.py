@@ -1,7 +1,7 @@
 """Files of tokens: what people said of them, what is true, and what came out."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 import manyhands as mh
-from manyhands.annotations import Sentences, TaggedSentences, TokenisedTexts, TokenLabels
+from manyhands.annotations import Sentences, TaggedSentences, TokenisedTexts, TokenLabels, is_tag
 from manyhands.annotations.tags import STRAY
 from manyhands.cli.options import Asked, Reading
 from manyhands.cli.output import in_options, is_tagged, put_table
@@ -19,6 +19,7 @@ from manyhands.core.settings import require_choice
 from manyhands.io.tables import SUFFIXES
 from manyhands.io.texts import text_lines
 
+_HEADS = ("#token", "#tokens", "#word", "#words")  # first cells of a line of names
 _ONLY_SPANS = ("item", "annotator", "label")
 _ONLY_ITEMS = ("layout", "kind")
 
@@ -72,12 +73,16 @@ def tagged_from(path: str, reading: Reading) -> TaggedSentences:
     return mh.read_bio(path, tags=classes, encoding=reading.encoding)
 
 
-def sentences_from(path: str, reading: Reading) -> Sentences:
-    """The words of a file with a token in every line, and perhaps further columns behind it."""
+def sentences_from(path: str, reading: Reading, tags: Collection[str] = ()) -> Sentences:
+    """The words of a file with a token in every line, and perhaps columns of tags behind it.
+
+    `tags` are those that are known, beside BIO's.
+    """
     suffix = Path(path).suffix.lower()
     if SUFFIXES.get(suffix, "tsv") != "tsv":
         raise DataError(f"{path}: is a table; tokens stand in a file with one in every line")
     words: list[str] = []
+    last = set[str]()
     ends, width, split = [0], 0, ""
     for number, line in enumerate(text_lines(_file(path), reading.encoding), 1):
         if not line.strip(" \t") or line.startswith("-DOCSTART-"):
@@ -90,13 +95,19 @@ def sentences_from(path: str, reading: Reading) -> Sentences:
                 f"{path}, line {number}: {len(cells)} columns where the lines before have {width}; "
                 "a file of tokens has one in every line, and a blank line between sentences"
             )
-        if not width and cells[0].startswith("#") and len(cells) > 1:
+        if not width and cells[0].lower() in _HEADS:
             width = len(cells)  # the names of the columns
             continue
         width = len(cells)
         words.append(cells[0])
+        last.add(cells[-1])
     if not words:
         raise DataError(f"{path}: the file holds no token")
+    if width > 1 and not any(is_tag(cell) or cell in tags for cell in last):
+        raise DataError(
+            f"{path}: lines of {width} columns, and the last holds no tags; put one token in every "
+            "line, and a blank line between sentences"
+        )
     return Sentences.from_tokens(words, np.unique([*ends, len(words)]))
 
 

@@ -24,7 +24,9 @@ def train_tokens(
     gold = tagged_from(truth, reading) if truth is not None else None
     file = tokens_from(labels or features, layout, asked, reading)
     if labels is not None and labels != features:
-        words = sentences_from(features, reading)
+        words = sentences_from(
+            features, reading, [str(tag) for tag in file.labels.annotations.classes]
+        )
         require_same(labels, file.sentences, features, words)
     ann, trial = file.labels.annotations, mh.estimators.trial_of_tokens(file.labels, gold)
     learnt = None

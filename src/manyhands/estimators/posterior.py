@@ -41,7 +41,7 @@ def joint_posterior(
         if len(batch.annotations):
             said_nk = _log_said(noise, batch.annotations, log_portrait_akl)
             log_bk = log_bk.index_add(0, batch.annotations.row, said_nk)
-        parts.append(log_bk.double().softmax(dim=-1).cpu())
+        parts.append(log_bk.cpu().double().softmax(dim=-1))
     return np.asarray(torch.cat(parts).numpy(), dtype=np.float64)
 
 

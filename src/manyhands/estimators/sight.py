@@ -59,7 +59,7 @@ class Sight:
         order = inputs.by_length(np.arange(len(inputs)))
         with torch.no_grad(), self.threads(network, settings):
             parts = [
-                network(inputs.rows(index.to(device))).double().cpu()
+                network(inputs.rows(index.to(device))).cpu().double()
                 for index in map(torch.from_numpy, inputs.parts(order, _AT_ONCE))
             ]
         return torch.cat(parts)[torch.from_numpy(np.argsort(order))]

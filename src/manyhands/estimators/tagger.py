@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.aggregation import TokenConsensus, decoded_tokens
+from manyhands.aggregation import TokenConsensus, aggregate_tokens, decoded_tokens
 from manyhands.annotations import (
     Annotations,
     Sentences,
@@ -155,18 +155,23 @@ class CrowdTagger(ClassEstimator):
     def predict(self, X: Any) -> list[list[str]]:
         """The tags of every sentence."""
         sentences = as_sentences(X)
-        names = self.classes_[self._codes(sentences)]
+        codes = self._codes(sentences)
+        names = self.classes_[codes]
         cut = np.split(names, sentences.offsets[1:-1])
         return [[str(name) for name in tags] for tags in cut] if len(sentences) else []
 
-    def score(self, X: Any, y: Tags) -> float:
+    def score(self, X: Any, y: Tags | Annotations | TokenLabels) -> float:
         """F1 of the entities, by exact span and type; of tags that are not BIO, the share right.
 
         `y` are the true tags: a list for every sentence, `TaggedSentences`, or the tags of all
-        tokens in order.
+        tokens in order. With labels of a crowd it is what most people said, which is not the truth
+        but all there is without it (sentences with a token nobody labelled do not count).
         """
         sentences = as_sentences(X)
-        wanted, found = flat_tags(y, sentences), self.classes_[self._codes(sentences)]
+        if isinstance(y, Annotations | TokenLabels):
+            sentences, y = _said_by_most(sentences, _labels(y, X))
+        codes = self._codes(sentences)
+        wanted, found = flat_tags(y, sentences), self.classes_[codes]
         if all(is_tag(str(name)) for name in self.classes_):
             return score_entities(wanted, found, sentences.offsets).f1
         return float(np.mean(wanted.astype(str) == found.astype(str)))
@@ -214,6 +219,16 @@ def flat_tags(tags: Tags, sentences: Sentences) -> AnyArray:
     if len(tags) != sentences.n_tokens:
         raise DataError(f"{len(tags)} true tags for {sentences.n_tokens} tokens")
     return np.array([*(str(tag) for tag in tags), None], dtype=object)[:-1]
+
+
+def _said_by_most(sentences: Sentences, labels: Annotations) -> tuple[Sentences, AnyArray]:
+    """The sentences whose tokens all have labels, and the tags that most people gave these."""
+    is_bare_t = labels.labels_per_item == 0
+    whole = np.setdiff1d(np.arange(len(sentences)), sentences.sentence_of_token[is_bare_t])
+    if len(whole) == 0:
+        raise DataError("not one sentence has labels of all its tokens to score against")
+    kept = sentences[whole]
+    return kept, aggregate_tokens(kept, labels[sentences.tokens_of(whole)], "majority").tags
 
 
 def _labels(labels: Any, features: Any) -> Annotations:

@@ -6,6 +6,10 @@ import numpy as np
 
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats, read_only
+from manyhands.core.errors import DataError
+
+_LARGEST = 1e100  # squares of numbers are summed
+_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -34,5 +38,9 @@ def unit_of(annotations: Annotations) -> Unit:
     >>> unit_of(Annotations.from_arrays([1, 1], ["u", "v"], [2.5, 4.5]))
     Unit(centre=3.5, size=1.0)
     """
+    largest = float(np.abs(annotations.label).max(initial=0.0))
+    if largest > _LARGEST:
+        raise DataError(f"a label is {largest:g}; give numbers up to {_LARGEST:g} in another unit")
     size = float(annotations.label.std())
-    return Unit(float(annotations.label.mean()), size if size > 0 else 1.0)
+    told_apart = size > _ROUNDING * largest  # equal numbers have a deviation of rounding errors
+    return Unit(float(annotations.label.mean()), size if told_apart else 1.0)

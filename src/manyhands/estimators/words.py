@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +20,19 @@ from manyhands.training import TextInputs, TokenInputs
 
 Vectors = WordVectors | str | Path
 _DRAWN = 100  # numbers of a vector where none are given
+_LOOKED_AT = 100  # rows, for one that is a text
 
 
 def are_texts(features: Any) -> bool:
-    """Whether features are texts: strings, in a list or an array.
+    """Whether features are texts: strings, in a list, an array or a column of a frame.
 
     >>> are_texts(["a film", "a good film"]), are_texts([[0.5, 1.0]])
     (True, False)
     """
-    if isinstance(features, np.ndarray):
-        return features.ndim == 1 and len(features) > 0 and isinstance(features[0], str)
-    if not isinstance(features, Sequence) or isinstance(features, str) or not len(features):
+    is_row = isinstance(features, Sequence) and not isinstance(features, str)
+    if not is_row and getattr(features, "ndim", 0) != 1:  # an array, or a column of a frame
         return False
-    return isinstance(features[0], str)
+    return any(isinstance(text, str) for text in islice(features, _LOOKED_AT))
 
 
 def as_sentences(features: Any) -> Sentences:
@@ -44,14 +45,19 @@ def as_sentences(features: Any) -> Sentences:
         words = [list(sentence) for sentence in features if not isinstance(sentence, str)]
         if len(words) == len(features) and all(isinstance(w, str) for each in words for w in each):
             return Sentences.from_lists(words)
-    raise DataError("sentences must be Sentences, or a list of words for each; got something else")
+    raise DataError(
+        f"sentences must be Sentences, or a list of words for each; got {type(features).__name__}"
+    )
 
 
 def words_of_texts(texts: Any, most_words: int | None) -> Sentences:
     """Texts cut into words (see `token_places`), the first `most_words` of each.
 
-    It warns of texts that are cut short.
+    It warns of texts that are cut short, and refuses what is no text.
     """
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise DataError(f"row {row}: a text must be a string; got {text!r}")
     made = TokenisedTexts.of([str(text) for text in texts]).sentences
     if most_words is None or int(made.lengths.max(initial=0)) <= most_words:
         return made
@@ -132,5 +138,12 @@ def word_table(
         both = {*seen, *(word.lower() for word in seen)}
         vectors = read_word_vectors(vectors, words=None if fixed else both)
     known = [str(word) for word in vectors.words]
+    if seen and not {*known} & {*seen, *(word.lower() for word in seen)}:
+        warnings.warn(
+            f"not one of the {len(seen)} different words has a vector; are they of this language, "
+            "and their words in lower case?",
+            UserWarning,
+            stacklevel=4,
+        )
     names = [*seen, *known] if fixed else seen
     return WordTable.of(names, known, vectors.vectors, seed=seed)

@@ -146,8 +146,11 @@ class _Columns:
         return recode[np.array(self.label, dtype=np.int64)], names
 
     def _is_header(self, cells: list[str]) -> bool:
-        given = all(is_tag(cell) or cell == self.missing for cell in cells[1:])
+        given = all(self._is_known(cell) or cell == self.missing for cell in cells[1:])
         return self.only is None and cells[0].startswith("#") and not given
+
+    def _is_known(self, tag: str) -> bool:
+        return tag in self.tags if self.tags else is_tag(tag)
 
     def _take(self, number: int, cells: list[str]) -> None:
         if len(cells) != self.width:
@@ -157,6 +160,13 @@ class _Columns:
                     f"{self.width}; every token needs the same; the file may be cut short"
                 )
             self.width = len(cells)
+        if not cells[0].strip():
+            raise DataError(f"{self.path}, line {number}: the token is blank; the line begins so")
+        if self.only is not None and not -len(cells) <= self.only < len(cells):
+            raise DataError(
+                f"{self.path}, line {number}: no column {self.only}; there are {len(cells)}, "
+                "counted from 0"
+            )
         token = len(self.words)
         self.words.append(cells[0])
         taken = range(1, len(cells)) if self.only is None else [self.only % len(cells)]
@@ -171,7 +181,7 @@ class _Columns:
 
     def _new(self, number: int, column: int, tag: str) -> int:
         """The code of a tag that is met for the first time."""
-        if tag not in self.tags if self.tags else not is_tag(tag):
+        if not self._is_known(tag):
             known = ", ".join(self.tags) if self.tags else "O, B-TYPE or I-TYPE"
             mark = f", or {self.missing} for no label" if self.missing else ""
             raise DataError(

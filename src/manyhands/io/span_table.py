@@ -108,11 +108,12 @@ def marked_span(cells: dict[str, list[Any]], row: int, where: str) -> MarkedSpan
 
 
 def _blank(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value)) or str(value) == ""
+    nothing = value is None or (isinstance(value, float) and math.isnan(value))
+    return nothing or not str(value).strip()
 
 
 def _whole(value: Any, where: str) -> int:
-    text = text_of(value).strip()
+    text = text_of(value).strip().removesuffix(".0")  # as frames write a column with blanks
     if not text.isdecimal():
         raise DataError(f"{where}: {text!r} is no whole number, 0 or more; offsets count from 0")
     return int(text)

@@ -1,6 +1,7 @@
 """Vectors of words: GloVe's text files, and .npz archives."""
 
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,7 +95,8 @@ def _of_lines(
     head = [line for _, line in zip(range(_LOOKED_AT), lines, strict=False)]
     if not head:
         raise DataError(f"{path}: holds no word")
-    size = dimension or min(line.count(" ") for _, line in head)
+    counts = Counter(line.count(" ") for _, line in head)  # a few words hold blanks themselves
+    size = dimension or min(counts, key=lambda count: (-counts[count], count))
     if size < 1:
         raise DataError(f"{path}, line {head[0][0]}: expected a word, then its numbers")
     row_of: dict[str, int] = {}

@@ -75,8 +75,6 @@ class WordTable:
     def codes(self, words: AnyArray) -> NDArray[np.int64]:
         """The code of every word."""
         code_of = self._code_of
-        distinct, place = np.unique(words.astype(str), return_inverse=True)
-        code_w = [
-            code_of.get(word, code_of.get(word.lower(), UNKNOWN)) for word in distinct.tolist()
-        ]
-        return np.array(code_w, dtype=np.int64)[place] if len(words) else np.zeros(0, np.int64)
+        named = [str(word) for word in words.tolist()]
+        found = {word: code_of.get(word, code_of.get(word.lower(), UNKNOWN)) for word in {*named}}
+        return np.array([found[word] for word in named], dtype=np.int64)

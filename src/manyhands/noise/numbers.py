@@ -115,7 +115,7 @@ class NumberLayer(AnnotatorModel):
         """Everybody's scale, bias and precision."""
         tables = {"scale": self.scale, "bias": self.bias, "precision": self.log_precision}
         columns = {
-            name: table.weight.detach().double().cpu().numpy()[:, 0]
+            name: table.weight.detach().cpu().double().numpy()[:, 0]
             for name, table in tables.items()
         }
         return columns | {"precision": np.exp(columns["precision"])}

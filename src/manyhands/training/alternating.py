@@ -71,7 +71,7 @@ class EMLearner(AlternatingLearner):
         self.steps = steps
 
     def _step(self, log_class_ik: Floats) -> Floats:
-        confusion_akl = self.noise.confusion().double().cpu().numpy()
+        confusion_akl = self.noise.confusion().cpu().double().numpy()
         posterior_ik = self.steps.posterior(log_class_ik, confusion_akl)
         self.noise.start_from(self.steps.confusions(posterior_ik))
         return posterior_ik
@@ -118,8 +118,8 @@ class CommonNoiseLearner(AlternatingLearner):
 
 def log_classes(network: nn.Module, crowd: Crowd) -> Floats:
     """Log f_k(x_i) of every labelled item, (i, k)."""
-    log_class_ik = network_outputs(network, crowd).double().log_softmax(dim=-1)
-    return np.asarray(log_class_ik.cpu().numpy())
+    log_class_ik = network_outputs(network, crowd).cpu().double().log_softmax(dim=-1)
+    return np.asarray(log_class_ik.numpy())
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,8 @@ class MixtureLearner(Learner):
             np.exp(log_classes(self.network, crowd)),
             np.searchsorted(crowd.labelled, ann.item).astype(np.int32),
             ann.label,
-            self.noise.log_shares().exp()[0].double().cpu().numpy(),
-            self.noise.group_confusion().double().cpu().numpy(),
+            self.noise.log_shares().exp()[0].cpu().double().numpy(),
+            self.noise.group_confusion().cpu().double().numpy(),
             self.pseudo_count,
         )
         set_groups(self.noise, step.share_m, step.confusion_mkl)

@@ -66,6 +66,8 @@ class TextInputs(Inputs):
         return total_bd / there_bt1.sum(dim=1).clamp_min(1)
 
     def _padded(self, text_b: AnyArray) -> Tensor:
+        if len(self.code) == 0:  # texts without a single word
+            return torch.full((len(text_b), 1), PADDING, device=self.device)
         begin_b, length_b = self.offsets[text_b], np.diff(self.offsets)[text_b]
         place_t = np.arange(max(int(length_b.max(initial=0)), 1))
         there_bt = place_t < length_b[:, None]

@@ -102,7 +102,7 @@ def mean_shift(network: NumberDoctorNet, crowd: Crowd, pseudo_count: float) -> f
         own_n = network.means(features_bh, given.row, given.annotator)
         all_n = (network.average(features_bh).squeeze(1) - network.shift)[given.row]
         parts.append(given.label - (n_heads * all_n - own_n) / (n_heads - 1))
-    off_n = torch.cat(parts).double().cpu().numpy()  # labels stand by item, as in the batches
+    off_n = torch.cat(parts).cpu().double().numpy()  # labels stand by item, as in the batches
     drawn_a = annotator_sums(ann, off_n) + pseudo_count * off_n.mean()
     above_a = drawn_a / (counts_a + pseudo_count)
     return float(np.mean(above_a[counts_a > 0]))

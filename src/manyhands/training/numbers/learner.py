@@ -61,7 +61,7 @@ class NumberLearner(Trainee):
     def best_shift(self, crowd: Crowd, value_i: Floats) -> float:
         """What to add to f(x_i) of every labelled item for the loss to be least."""
         if self.on_targets:
-            target_i = self.targets[crowd.labelled].squeeze(1).double().cpu().numpy()
+            target_i = self.targets[crowd.labelled].squeeze(1).cpu().double().numpy()
             return float((target_i - value_i).mean())
         return best_shift(self.noise, crowd.annotations[crowd.labelled], value_i)
 
@@ -94,7 +94,7 @@ class NumberLearner(Trainee):
 
 def network_values(network: nn.Module, crowd: Crowd) -> Floats:
     """f(x_i) of every labelled item, (i,)."""
-    return np.asarray(network_outputs(network, crowd).double().squeeze(1).cpu().numpy())
+    return np.asarray(network_outputs(network, crowd).squeeze(1).cpu().double().numpy())
 
 
 def number_means(annotations: Annotations) -> Tensor:
