@@ -77,14 +77,17 @@ def bounds_asked(asked: Asked) -> tuple[float, float] | None:
 
 
 def require_method(method: str, learns: str) -> None:
-    """Refuse a method of training that is for something else, with those that fit."""
-    if learns not in mh.METHODS[method].learns:
-        fitting = [name for name, each in mh.METHODS.items() if learns in each.learns]
-        is_for = " and ".join(mh.METHODS[method].learns)
-        raise SettingError(
-            f"--method must be for {learns}; got {method}, which is for {is_for}; there are "
-            f"{', '.join(fitting)}"
-        )
+    """Refuse a method of training that is for something else, with what to do."""
+    is_for = mh.METHODS[method].learns
+    if learns in is_for:
+        return
+    fitting = [name for name, each in mh.METHODS.items() if learns in each.learns]
+    do = f"there are {', '.join(fitting)}"
+    if (learns, is_for) == ("classes", ("numbers",)):
+        do = "give --task regression where the labels are numbers"
+    raise SettingError(
+        f"--method must be for {learns}; got {method}, which is for {' and '.join(is_for)}; {do}"
+    )
 
 
 def require_aggregator(method: str | None, kind: str | None) -> None:

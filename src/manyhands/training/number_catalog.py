@@ -37,7 +37,7 @@ NUMBER_METHODS: dict[str, Method] = {
             source="DL-EM in Rodrigues and Pereira 2018, Raykar et al. 2010",
             equation="y ~ N(z, 1 / precision_a), z ~ N(f(x), v); f learns E[z], in turns",
             cost="a plain epoch + a pass of the network + a few numbers per label",
-            when="numbers; people of different precision, none of them biased",
+            when="numbers; several labels per item, people of different precision, none biased",
         ),
     ),
     "crowd-layer-s": NumberCrowdLayer(
