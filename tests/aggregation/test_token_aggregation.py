@@ -108,10 +108,20 @@ def test_entities_of_a_good_crowd_are_recovered():
     assert score.f1 > 0.9
 
 
+def test_labels_of_some_sentences_find_them():
+    labels, _ = crowd(3)
+    without_first = aggregate_tokens(labels.sentences[1:], labels.annotations, "majority")
+    alone = aggregate_tokens(labels[1:].sentences, labels[1:].annotations, "majority")
+    assert without_first.tags.tolist() == alone.tags.tolist()
+
+
 def test_other_lengths_and_numbers_are_refused():
     labels, _ = crowd(3)
-    with pytest.raises(DataError, match="items of the annotations"):
-        aggregate_tokens(labels.sentences[1:], labels.annotations)
+    with pytest.raises(DataError, match="1 items are no tokens of these sentences: 1:0"):
+        aggregate_tokens(labels.sentences[2:], labels.annotations)
+    unnamed = Annotations.from_arrays(["x", "y"], ["u", "u"], ["O", "O"])
+    with pytest.raises(DataError, match="2 items of the annotations for 1 tokens"):
+        aggregate_tokens(Sentences.from_lists([["a"]]), unnamed)
     numbers = Annotations.from_arrays(["0:0"], ["u"], [0.5])
     with pytest.raises(DataError, match="tags are needed"):
         aggregate_tokens(Sentences.from_lists([["a"]]), numbers)
