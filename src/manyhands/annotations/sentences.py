@@ -91,11 +91,7 @@ class Sentences:
 
     def tokens_of(self, sentences: Any) -> Offsets:
         """The tokens of some sentences (a number, a slice, numbers, a mask), in their order."""
-        chosen = np.atleast_1d(np.arange(len(self))[sentences])
-        counts = self.lengths[chosen]
-        ends = np.cumsum(counts)
-        before = np.repeat(self.offsets[chosen] - (ends - counts), counts)
-        return np.asarray(np.arange(int(counts.sum())) + before, dtype=np.int64)
+        return places_of_runs(self.offsets, np.atleast_1d(np.arange(len(self))[sentences]))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -132,6 +128,17 @@ def offsets_of_lengths(lengths: Sequence[int] | AnyArray) -> Offsets:
     [0, 2, 2, 5]
     """
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+
+
+def places_of_runs(offsets: AnyArray, order: AnyArray) -> Offsets:
+    """The places within runs that begin at these offsets, the runs taken in this order.
+
+    >>> places_of_runs(np.array([0, 2, 5]), np.array([1, 0])).tolist()
+    [2, 3, 4, 0, 1]
+    """
+    size = np.diff(offsets)[order]
+    before = np.repeat(offsets[:-1][order] - (np.cumsum(size) - size), size)
+    return np.asarray(np.arange(len(before)) + before, dtype=np.int64)
 
 
 def as_objects(values: Sequence[Any] | AnyArray) -> AnyArray:

@@ -51,7 +51,7 @@ def convert(
     as_it_is = reading == plain and to == "long" and duplicates == "keep" and task is None
     if as_it_is and _is_table(source, reading.format) and _is_table(target):
         n_rows = mh.io.copy_table(source, target, format=plain.format, encoding=plain.encoding)
-        rows = f"{n_rows} rows"
+        what = "rows"
     elif (layout := tokens_layout(source, Asked(task=task, cut=cut), reading)) is not None:
         if to != "long" or duplicates != "keep":
             raise SettingError("--to and --duplicates are for labels of items, not tagged tokens")
@@ -59,18 +59,18 @@ def convert(
 
         asked = Asked(task=task, cut=cut, stray=stray)
         n_rows = convert_tokens(source, layout, target, asked, reading)
-        rows = f"{n_rows} tags"
+        what = "tags"
     else:
         if stray != "keep":
             raise SettingError(f"--stray is for tagged tokens; {source} holds labels of items")
         annotations = annotations_from(source, reading, duplicates)
         mh.io.write_annotations(annotations, target, layout=to)
         n_rows = annotations.n_annotations
-        rows = f"{n_rows} rows"
+        what = "rows"
     if json:
         say_json({"out": target, "rows": n_rows})
     else:
-        say(f"{target}: {rows} written")
+        say(f"{target}: {n_rows} {what} written")
 
 
 def _is_table(name: str, format: str | None = None) -> bool:

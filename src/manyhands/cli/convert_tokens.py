@@ -15,11 +15,8 @@ def convert_tokens(source: str, layout: str, target: str, asked: Asked, reading:
         remark(f"note: {note}")
     if is_tagged(target):
         mh.io.write_conll(file.labels, target)
-        return file.labels.annotations.n_annotations
-    sentences = file.sentences
-    texts = file.texts
-    if texts is None:
-        words = [sentences.words(s) for s in range(len(sentences))]
-        texts = TokenisedTexts.of_words(words, sentences.names.tolist())
-    mh.io.write_spans(mh.io.TextLabels(texts, file.labels), target)
+    else:
+        words = file.sentences
+        texts = file.texts or TokenisedTexts.of_words(words.to_lists(), words.names.tolist())
+        mh.io.write_spans(mh.io.TextLabels(texts, file.labels), target)
     return file.labels.annotations.n_annotations

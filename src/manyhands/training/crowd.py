@@ -7,10 +7,11 @@ import torch
 from torch import Tensor
 
 from manyhands.annotations import Annotations
+from manyhands.annotations.sentences import places_of_runs
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.noise import AnnotationBatch
-from manyhands.training.inputs import Inputs, even_parts, places
+from manyhands.training.inputs import Inputs, even_parts
 
 _SORTED = 50  # batches whose items are sorted by length together
 
@@ -53,7 +54,7 @@ class Crowd:
         if lengths is not None:
             per_batch = max(batch_size * len(unit) // max(len(self.labelled), 1), 1)
             unit = _by_length(unit, lengths, per_batch, rng)
-        return np.asarray(self.labelled[places(edges, unit)])
+        return np.asarray(self.labelled[places_of_runs(edges, unit)])
 
     def batches(
         self, order: AnyArray, batch_size: int, *, rank: int = 0, n_ranks: int = 1

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset, default_collate
 
+from manyhands.annotations.sentences import places_of_runs
 from manyhands.core.arrays import AnyArray
 
 _MOST_OF_DEVICE = 0.5  # share of a device's free memory that inputs may take
@@ -76,7 +77,7 @@ class Inputs(ABC):
         lengths = self.lengths(items[edges[:-1]])
         if lengths is None:
             return np.arange(len(items))
-        return places(edges, np.argsort(lengths, kind="stable"))
+        return places_of_runs(edges, np.argsort(lengths, kind="stable"))
 
 
 def even_parts(
@@ -113,17 +114,6 @@ def _padded_parts(first: int, last: int, length_u: AnyArray) -> Iterator[tuple[i
 def _too_padded(n_units: int, longest: int, total: int) -> bool:
     padded = n_units * longest
     return n_units > 1 and (padded > _MOST_WORDS or padded > max(_FEW_WORDS, _MOST_PADDED * total))
-
-
-def places(edges: AnyArray, order: AnyArray) -> AnyArray:
-    """Where the items stand of units that have these edges, the units taken in this order.
-
-    >>> places(np.array([0, 2, 5]), np.array([1, 0])).tolist()
-    [2, 3, 4, 0, 1]
-    """
-    size = np.diff(edges)[order]
-    first = np.repeat(edges[:-1][order] - (np.cumsum(size) - size), size)
-    return np.asarray(first + np.arange(len(first)))
 
 
 class TensorInputs(Inputs):
