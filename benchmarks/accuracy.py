@@ -14,7 +14,7 @@ import numpy as np
 
 import manyhands as mh
 from benchmarks.table import markdown_table
-from manyhands.evaluation import ClassScorecard, NumberScorecard
+from manyhands.evaluation import ClassScorecard, RegressionScorecard
 
 # Accuracy as 1 - the error printed in the paper; the same sets, other preparation possible.
 PUBLISHED = {
@@ -88,7 +88,7 @@ def number_table(folder: Path) -> str:
     for name, made in mh.AGGREGATORS.items():
         if made.kind == "numbers":
             card = made().fit(annotations).score(truth)
-            assert isinstance(card, NumberScorecard)
+            assert isinstance(card, RegressionScorecard)
             rows.append([name, f"{card.mae:.3f}", f"{card.rmse:.3f}"])
     return markdown_table(["method", "mean absolute error", "root mean squared error"], rows, 1)
 

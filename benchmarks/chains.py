@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from benchmarks.table import count, markdown_table, number, ratio
 from manyhands.core.kernels import thread_count
 from manyhands.core.seeds import generator
-from manyhands.training.chains import Links, expect
+from manyhands.methods.crf import Links, expect
 
 Array = NDArray[Any]
 OURS = "manyhands"

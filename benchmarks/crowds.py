@@ -31,7 +31,7 @@ class CrowdSize:
 
 
 @dataclass(frozen=True)
-class Crowd:
+class CrowdData:
     """Parallel columns sorted by item, and the class every item was drawn from."""
 
     item: NDArray[np.int32]
@@ -40,7 +40,7 @@ class Crowd:
     truth: NDArray[np.int8]
 
 
-def simulate(size: CrowdSize, seed: int = 0) -> Crowd:
+def simulate(size: CrowdSize, seed: int = 0) -> CrowdData:
     """Draw truths, who labels what, and what they say.
 
     Classes are equally probable. An annotator is right with a probability of their own, uniform
@@ -50,7 +50,7 @@ def simulate(size: CrowdSize, seed: int = 0) -> Crowd:
     """
     rng = np.random.default_rng(seed)
     right_a = rng.uniform(LEAST_RIGHT, MOST_RIGHT, size.n_annotators).astype(np.float32)
-    crowd = Crowd(
+    crowd = CrowdData(
         np.empty(size.n_labels, dtype=np.int32),
         np.empty(size.n_labels, dtype=np.int32),
         np.empty(size.n_labels, dtype=np.int8),
@@ -62,7 +62,7 @@ def simulate(size: CrowdSize, seed: int = 0) -> Crowd:
 
 
 def _fill(
-    crowd: Crowd,
+    crowd: CrowdData,
     first: int,
     last: int,
     size: CrowdSize,

@@ -19,10 +19,10 @@ from benchmarks.machine import machine_facts
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Codes, Floats
 from manyhands.core.seeds import generator
+from manyhands.methods import FullBatchMethod
 from manyhands.networks import MLP
 from manyhands.simulation import simulate_crowd
 from manyhands.simulation.behaviours import honest
-from manyhands.training import Solved
 
 Row = dict[str, Any]
 
@@ -92,15 +92,15 @@ def epoch_seconds(
     seen = scene(plan, labels_each)
     ends: list[float] = []
 
-    def watch(_: Any) -> dict[str, float]:
+    def callback(_: Any) -> dict[str, float]:
         ends.append(time.process_time())
         return {}
 
     network = None if hidden is None else MLP(plan.n_features, plan.n_classes, hidden=(hidden,))
-    settings = {**_ALIKE, "epochs": plan.epochs, "warm_up": 0, "hold_out": 0.0}
+    settings = {**_ALIKE, "epochs": plan.epochs, "warm_up": 0, "validation_fraction": 0.0}
     model = mh.CrowdClassifier(network, name, **settings)
     truth = seen.truth if mh.METHODS[name].needs_truth else None
-    model.fit(seen.features, seen.annotations, truth=truth, watch=watch)
+    model.fit(seen.features, seen.annotations, truth=truth, callback=callback)
     wall = min(entry["seconds"] for entry in model.history_[1:])
     return min(after - before for before, after in pairwise(ends)), float(wall)
 
@@ -121,7 +121,7 @@ def measure_all(plan: Plan, command: str) -> Iterator[Row]:
     """The rows of one run, as they come."""
     sizes = {key: value for key, value in vars(plan).items() if key != "methods"}
     yield {"part": PART, "kind": "run", "command": command, **sizes, **machine_facts()}
-    solved = [name for name in plan.names if isinstance(mh.METHODS[name], Solved)]
+    solved = [name for name in plan.names if isinstance(mh.METHODS[name], FullBatchMethod)]
     trained = [name for name in plan.names if name not in solved]
     times: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in trained}
     for number in range(plan.rounds):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.crowds import Crowd, CrowdSize, simulate
+from benchmarks.crowds import CrowdData, CrowdSize, simulate
 from benchmarks.gauges import least_seconds, marginal, peak_bytes, resident_bytes, stopwatch
 from benchmarks.tools import METHODS, TOOLS, Tool
 
@@ -100,12 +100,12 @@ JOBS: dict[str, Callable[..., Iterator[Row]]] = {
 }
 
 
-def _ready(tool: Tool, method: str, size: CrowdSize) -> tuple[Tool, Crowd]:
+def _ready(tool: Tool, method: str, size: CrowdSize) -> tuple[Tool, CrowdData]:
     """The tool after a small fit, so that imports and compilation are over, and its crowd."""
     small = simulate(CrowdSize(_WARM_LABELS, size.n_classes, _WARM_ANNOTATORS))
     tool.fit(tool.take(small), method, 1)
     return tool, simulate(size)
 
 
-def _accuracy(tool: Tool, fitted: Any, crowd: Crowd) -> float:
+def _accuracy(tool: Tool, fitted: Any, crowd: CrowdData) -> float:
     return float(np.mean(tool.labels(fitted) == crowd.truth))

@@ -19,8 +19,8 @@ from benchmarks.machine import machine_facts
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.seeds import generator
+from manyhands.methods.linear import LinearWeights, fit_raykar
 from manyhands.simulation import simulate_crowd
-from manyhands.training.linear import LinearWeights, fit_raykar
 
 Row = dict[str, Any]
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from benchmarks.crowds import Crowd, CrowdSize, simulate
+from benchmarks.crowds import CrowdData, CrowdSize, simulate
 from benchmarks.gauges import stopwatch
 
 N_CLASSES, N_ANNOTATORS = 10, 10_000
@@ -58,7 +58,7 @@ def write_table(path: Path, n_rows: int, ids: str) -> Path:
     return path
 
 
-def _block(crowd: Crowd, rows: slice, ids: str) -> pa.Table:
+def _block(crowd: CrowdData, rows: slice, ids: str) -> pa.Table:
     made = {
         "item": pa.array(crowd.item[rows]),
         "annotator": pa.array(crowd.annotator[rows]),

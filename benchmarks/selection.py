@@ -18,7 +18,7 @@ import numpy as np
 import manyhands as mh
 from benchmarks.command import tell
 from benchmarks.table import markdown_table
-from manyhands.evaluation import JUDGES
+from manyhands.evaluation import CRITERIA
 
 HOME = Path(__file__).parent.parent / "docs"
 RECORDS = HOME / "selection"
@@ -35,12 +35,12 @@ def measure(crowd: str, data: str, seeds: Sequence[int], jobs: int) -> None:
     done = {record["seed"] for record in records(crowd)}
     if done >= set(seeds):
         return
-    trial = mh.estimators.trial_of_corpus(mh.DATASETS[crowd].read(data))
+    trial = mh.selection.trial_of_corpus(mh.DATASETS[crowd].read(data))
     for seed in seeds:
         if seed in done:
             continue
         tell(f"{crowd}, seed {seed}")
-        found = mh.estimators.select_on_trial(trial, seed=seed, jobs=jobs)
+        found = mh.selection.select_on_trial(trial, seed=seed, jobs=jobs)
         record = {
             "seed": seed,
             "winner": found.winner,
@@ -60,12 +60,12 @@ def records(crowd: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in _path(crowd).read_text().splitlines()]
 
 
-def picked(record: dict[str, Any], judge: str) -> dict[str, Any]:
+def picked(record: dict[str, Any], monitor: str) -> dict[str, Any]:
     """The row of the method that a judge picks; of equals the one of greater likelihood."""
     rows = record["methods"]
-    names = [name for name in JUDGES if name in rows[0]]
+    names = [name for name in CRITERIA if name in rows[0]]
     scores = {name: np.array([row[name] for row in rows]) for name in names}
-    order = np.lexsort((-scores["likelihood"], -JUDGES[judge](scores)))
+    order = np.lexsort((-scores["likelihood"], -CRITERIA[monitor](scores)))
     row: dict[str, Any] = rows[int(order[0])]
     return row
 
@@ -74,9 +74,9 @@ def table() -> str:
     """Test accuracy of what each judge picks, beside the best there is and the average."""
     there = [crowd for crowd in CROWDS if len(records(crowd)) == len(SEEDS)]
     lines = [
-        [f"`{judge}`", *(_mean([picked(each, judge)["accuracy"] for each in records(crowd)])
+        [f"`{monitor}`", *(_mean([picked(each, monitor)["accuracy"] for each in records(crowd)])
                          for crowd in there)]
-        for judge in JUDGES
+        for monitor in CRITERIA
     ]  # fmt: skip
     accuracies = {crowd: [_accuracies(each) for each in records(crowd)] for crowd in there}
     lines += [

@@ -38,7 +38,7 @@ def random_crowd(n_sentences: int) -> tuple[TokenLabels, list[str]]:
 
 def epoch_seconds(method: str, labels: TokenLabels, truth: list[str], epochs: int) -> float:
     model = CrowdTagger(
-        method=method, epochs=epochs, hold_out=0.0, warm_up=0, progress=False, threads=1
+        method=method, epochs=epochs, validation_fraction=0.0, warm_up=0, progress=False, threads=1
     )
     model.fit(labels, labels, truth=np.array(truth, dtype=object) if method == PLAIN else None)
     return min(entry["seconds"] for entry in model.history_)

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.crowds import Crowd
+from benchmarks.crowds import CrowdData
 
 # method: what crowd-kit calls it, what manyhands calls it
 METHODS = {
@@ -22,7 +22,7 @@ class Tool(Protocol):
 
     name: str
 
-    def take(self, crowd: Crowd) -> Any:
+    def take(self, crowd: CrowdData) -> Any:
         """The crowd as this tool wants it."""
 
     def fit(self, table: Any, method: str, n_iterations: int | None = None) -> Any:
@@ -40,7 +40,7 @@ class CrowdKit:
 
     name = "crowd-kit"
 
-    def take(self, crowd: Crowd) -> Any:
+    def take(self, crowd: CrowdData) -> Any:
         """A data frame over the three arrays."""
         import pandas as pd
 
@@ -69,7 +69,7 @@ class Manyhands:
 
     name = "manyhands"
 
-    def take(self, crowd: Crowd) -> Any:
+    def take(self, crowd: CrowdData) -> Any:
         """Encoded, checked and sorted annotations."""
         from manyhands.annotations import Annotations
 

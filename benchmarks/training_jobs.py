@@ -27,8 +27,10 @@ from benchmarks.training_steps import (
     contestants,
     our_step,
 )
-from manyhands.training import Job, TensorInputs, TrainingSettings, train
-from manyhands.training.optimisers import sparse_tables
+from manyhands.engine.inputs import TensorInputs
+from manyhands.engine.loop import Job, train
+from manyhands.engine.optimisers import sparse_tables
+from manyhands.engine.settings import TrainingSettings
 
 Row = dict[str, Any]
 
@@ -102,9 +104,9 @@ def measure_memory(scene: Row, tool: str, method: str) -> list[Row]:
         CrowdClassifier(method=method, **short).fit(inputs, annotations)
     else:
         settings = TrainingSettings(epochs=1, batch_size=size.batch_size)
-        learner = size.learner(method, annotations, settings, as_published=tool == OURS)
+        module = size.make_module(method, annotations, settings, as_published=tool == OURS)
         row["made_bytes"] = peak_bytes()
-        train(Job(learner, TensorInputs(inputs), annotations, settings, progress=False))
+        train(Job(module, TensorInputs(inputs), annotations, settings, progress=False))
     return [row | {"peak_bytes": peak_bytes()}]
 
 
@@ -117,8 +119,8 @@ def measure_loop(
     parts = {"bare": Times(), "epochs": Times(), "whole": Times()}
     with _others() as others:
         for repeat in range(repeats + 1):
-            bare, losses = _clocked(race.bare, race.learner())
-            whole, history = _clocked(race.ours, race.learner())
+            bare, losses = _clocked(race.bare, race.make_module())
+            whole, history = _clocked(race.ours, race.make_module())
             assert abs(history[-1]["loss"] - losses[-1]) < 1e-4, "the two do the same"
             in_epochs = sum(entry["seconds"] for entry in history)
             if repeat:
@@ -232,9 +234,9 @@ def _chosen_threads(scene: Scene, method: str) -> int:
     small = replace(scene, n_items=scene.batch_size)
     settings = TrainingSettings(epochs=1, batch_size=scene.batch_size)
     annotations, seen = small.annotations(), []
-    learner = small.learner(method, annotations, settings)
-    learner.network.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
-    train(Job(learner, TensorInputs(small.inputs()), annotations, settings, progress=False))
+    module = small.make_module(method, annotations, settings)
+    module.network.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
+    train(Job(module, TensorInputs(small.inputs()), annotations, settings, progress=False))
     return int(seen[0])
 
 
@@ -242,8 +244,8 @@ def _is_sparse(scene: Scene, method: str, settings: Row) -> bool:
     """What is chosen for a crowd of this size; one item is enough to see it."""
     small = replace(scene, n_items=1)
     chosen = {name: value for name, value in settings.items() if name != "as_published"}
-    learner = small.learner(method, small.annotations(), TrainingSettings(**chosen))
-    return bool(sparse_tables(learner))
+    module = small.make_module(method, small.annotations(), TrainingSettings(**chosen))
+    return bool(sparse_tables(module))
 
 
 @contextmanager

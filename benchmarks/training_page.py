@@ -162,7 +162,7 @@ def _growth(rows: list[Row]) -> str:
         body.append([*start, f"{row['n_annotators']:,}", kind, *_times(row)])
     return f"""## Larger crowds
 
-Ours through `Learner`, `make_optimisers` and `Stepper`. Gradients of annotators' tables are dense
+Ours through `ClassificationModule`, `make_optimisers` and `Stepper`. Gradients of annotators' tables are dense
 or sparse as `CrowdClassifier` would have it, or as the settings say. Noise models have a prior
 around their start by default (`pull`); "as published" they have none. Ratios are to the
 smallest crowd. A batch has as many different annotators as labels in a large crowd, but not in

@@ -19,8 +19,8 @@ HOME = Path(__file__).parent.parent / "docs"
 TABLES = HOME / "training-results"
 PAGE = HOME / "training-results.md"
 RUNS = 10
-LAST = "--hold-out 0 --epochs 50"
-PLAIN = "--start own --noise pull=0 --warm-up 0 --noise-learning-rate 0.001"
+LAST = "--validation-fraction 0 --epochs 50"
+PLAIN = "--init own --noise pull=0 --warm-up 0 --noise-learning-rate 0.001"
 CROWDS = {
     "labelme": "LabelMe: 8 scene classes, 1000 images, 59 people, 2.5 labels each; 512 VGG "
     "features",
@@ -87,7 +87,8 @@ SCALES = [
     for scale in ("none", "standard", "rms")
 ]
 SAM = [
-    Question("sam", crowd, "crowd-layer-mw,speelfc,conal", "--sam 0.05") for crowd in ("labelme",)
+    Question("sam_rho", crowd, "crowd-layer-mw,speelfc,conal", "--sam-rho 0.05")
+    for crowd in ("labelme",)
 ]
 EVERYTHING = [*MAIN, *OMEGA, *PAPERS, *SCALES, *SAM, *LAST_EPOCH]
 
@@ -106,7 +107,7 @@ def _comparisons() -> str:
     last = {question.dataset: _by_method(question) for question in LAST_EPOCH}
     omega = {(question.name, question.dataset): _by_method(question) for question in OMEGA}
     papers = {question.dataset: _by_method(question) for question in PAPERS}
-    sam = {question.dataset: _by_method(question) for question in SAM}
+    sam_rho = {question.dataset: _by_method(question) for question in SAM}
     return "\n".join(
         [
             EPOCH, _code(LAST_EPOCH[0]),
@@ -129,8 +130,8 @@ def _comparisons() -> str:
                    for question in SCALES}, "defaults": main["labelme"]}, lowest=True),
             SHARP, _code(SAM[0]),
             _side_by_side(["crowd-layer-mw", "speelfc", "conal"], {
-                f"{crowd}, {what}": rows for crowd in sam
-                for what, rows in (("plain", main[crowd]), ("SAM 0.05", sam[crowd]))}),
+                f"{crowd}, {what}": rows for crowd in sam_rho
+                for what, rows in (("plain", main[crowd]), ("SAM 0.05", sam_rho[crowd]))}),
         ]
     )  # fmt: skip
 

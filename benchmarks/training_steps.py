@@ -15,21 +15,15 @@ from torch.nn import functional
 
 from manyhands.annotations import Annotations
 from manyhands.core.seeds import generator, seed_for
+from manyhands.engine.batches import CrowdBatch, CrowdData
+from manyhands.engine.crowd_module import ClassificationModule
+from manyhands.engine.inputs import TensorInputs
+from manyhands.engine.loop import Job, train
+from manyhands.engine.optimisers import Stepper, make_optimisers
+from manyhands.engine.settings import TrainingSettings
+from manyhands.methods import METHODS, EndToEnd, Problem
 from manyhands.networks import MLP
 from manyhands.noise import AnnotationBatch, annotation_loss
-from manyhands.training import (
-    METHODS,
-    Crowd,
-    CrowdBatch,
-    EndToEnd,
-    Job,
-    Learner,
-    Problem,
-    TensorInputs,
-    TrainingSettings,
-    train,
-)
-from manyhands.training.optimisers import Stepper, make_optimisers
 
 OURS, OUR_DEFAULTS = "manyhands", "manyhands, its defaults"
 OUR_CLASSIFIER = "`CrowdClassifier.fit`"
@@ -38,7 +32,7 @@ DENSE = "dense design"
 
 LABELS_EACH = 3
 LEARNING_RATE = 1e-3
-AS_PUBLISHED = {"pull": 0.0}  # noise models without the prior around a consensus
+AS_PUBLISHED = {"prior_precision": 0.0}  # noise models without the prior around a consensus
 
 Step = Callable[[int], Tensor]
 
@@ -78,14 +72,14 @@ class Scene:
         people, classes = range(self.n_annotators), range(self.n_classes)
         return Annotations.from_arrays(item, who, said, annotators=people, classes=classes)
 
-    def learner(
+    def make_module(
         self,
         method: str,
         annotations: Annotations,
         settings: TrainingSettings,
         *,
         as_published: bool = False,
-    ) -> Learner:
+    ) -> ClassificationModule:
         """What `CrowdClassifier` would train: it leaves the choice of sparse tables to the same.
 
         A noise model as published starts by itself and is not drawn towards its start.
@@ -95,11 +89,11 @@ class Scene:
             assert isinstance(made, EndToEnd), "only noise models are published"
             made = made.with_settings(AS_PUBLISHED, "own")
         problem = Problem(annotations=annotations, shape=(self.n_features,))
-        return made.learner(self.network(), problem, settings)
+        return made.make_module(self.network(), problem, settings)
 
     def batches(self) -> list[CrowdBatch]:
         """All items once, in random order."""
-        crowd = Crowd(TensorInputs(self.inputs()), self.annotations(), torch.device("cpu"))
+        crowd = CrowdData(TensorInputs(self.inputs()), self.annotations(), torch.device("cpu"))
         order = generator(0, "order").permutation(crowd.labelled)
         return list(crowd.batches(order, self.batch_size))
 
@@ -107,13 +101,15 @@ class Scene:
 def our_step(scene: Scene, method: str, *, as_published: bool = False, **settings: Any) -> Step:
     """A step as the loop of manyhands makes it."""
     chosen = TrainingSettings(batch_size=scene.batch_size, **settings)
-    learner = scene.learner(method, scene.annotations(), chosen, as_published=as_published).train()
-    make_step = Stepper(learner, make_optimisers(learner, chosen), chosen)
+    module = scene.make_module(
+        method, scene.annotations(), chosen, as_published=as_published
+    ).train()
+    make_step = Stepper(module, make_optimisers(module, chosen), chosen)
     batches = scene.batches()
 
     def step(number: int) -> Tensor:
         def backward() -> Tensor:
-            loss: Tensor = learner(batches[number % len(batches)])
+            loss: Tensor = module(batches[number % len(batches)])
             loss.backward()
             return loss.detach()
 
@@ -223,22 +219,22 @@ class LoopRace:
         self.settings = TrainingSettings(epochs=epochs, batch_size=scene.batch_size)
         self._epochs = [self._lists(epoch) for epoch in range(epochs)]
 
-    def learner(self) -> Learner:
+    def make_module(self) -> ClassificationModule:
         """A new learner, always the same."""
-        return self.scene.learner(self.method, self.annotations, self.settings)
+        return self.scene.make_module(self.method, self.annotations, self.settings)
 
-    def ours(self, learner: Learner) -> list[dict[str, Any]]:
+    def ours(self, module: ClassificationModule) -> list[dict[str, Any]]:
         """Train with the library's loop; its log."""
         inputs = TensorInputs(self.inputs)
-        job = Job(learner, inputs, self.annotations, self.settings, progress=False)
+        job = Job(module, inputs, self.annotations, self.settings, progress=False)
         return train(job).history
 
-    def bare(self, learner: Learner) -> list[float]:
+    def bare(self, module: ClassificationModule) -> list[float]:
         """Train with nothing around the steps; the loss of every epoch."""
-        network, noise, losses = learner.network, learner.noise, []
+        network, noise, losses = module.network, module.noise, []
         groups = [{"params": list(part.parameters())} for part in (network, noise)]
         optimiser = torch.optim.AdamW(groups, lr=LEARNING_RATE, weight_decay=0.0, fused=True)
-        learner.train()
+        module.train()
         for seed, batches in self._epochs:
             torch.manual_seed(seed)
             total = torch.zeros(())
@@ -255,7 +251,7 @@ class LoopRace:
 
     def _lists(self, epoch: int) -> tuple[int, Sequence[tuple[Tensor, ...]]]:
         """The seed of an epoch and, for every batch of it, items, rows, annotators and labels."""
-        crowd = Crowd(TensorInputs(self.inputs), self.annotations, torch.device("cpu"))
+        crowd = CrowdData(TensorInputs(self.inputs), self.annotations, torch.device("cpu"))
         order = generator(0, f"order of epoch {epoch}").permutation(crowd.labelled)
         batches = crowd.batches(order, self.scene.batch_size)
         lists = [

@@ -11,7 +11,7 @@ from benchmarks import cost_page, epoch_costs, raykar
 from benchmarks.machine import machine_facts
 
 import manyhands as mh
-from manyhands.training.linear import LinearWeights, fit_raykar
+from manyhands.methods.linear import LinearWeights, fit_raykar
 
 HOME = Path(__file__).parent.parent
 PAGE = HOME / "docs/method-costs.md"

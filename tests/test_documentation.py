@@ -145,7 +145,7 @@ def test_the_page_on_selection_runs(capsys):
     assert names["model"].predict(names["X"]).shape == (300,)
     assert "Majority voting is" in capsys.readouterr().out
     page = (HOME / "docs/selection.md").read_text()
-    assert all(f"| `{name}` |" in page for name in mh.evaluation.JUDGES)
+    assert all(f"| `{name}` |" in page for name in mh.evaluation.CRITERIA)
 
 
 def test_the_table_on_selection_is_made_from_its_records():

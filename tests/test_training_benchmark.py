@@ -69,7 +69,7 @@ def test_the_crowd_is_what_it_says():
 @pytest.mark.parametrize("method", METHODS)
 def test_the_bare_loop_ends_with_the_same_weights(method):
     race = training_steps.LoopRace(SCENE, method, epochs=3, labels_each=2.5)
-    ours, bare = race.learner(), race.learner()
+    ours, bare = race.make_module(), race.make_module()
     history, losses = race.ours(ours), race.bare(bare)
     assert losses == pytest.approx([entry["loss"] for entry in history], abs=1e-6)
     for (name, one), other in zip(ours.named_parameters(), bare.parameters(), strict=True):

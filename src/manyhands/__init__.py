@@ -15,19 +15,21 @@ if TYPE_CHECKING:
     from manyhands import (
         aggregation,
         annotations,
+        checks,
         datasets,
-        doctor,
         estimators,
         evaluation,
         experiments,
         io,
+        methods,
         networks,
         noise,
+        selection,
         simulation,
-        training,
     )
     from manyhands.aggregation import AGGREGATORS, Consensus, aggregate, aggregate_tokens
     from manyhands.annotations import Annotations, Sentences, TokenLabels
+    from manyhands.checks import check
     from manyhands.core.errors import ManyhandsError
     from manyhands.datasets import DATASETS, ITEM_SETS
     from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger, load
@@ -40,10 +42,10 @@ if TYPE_CHECKING:
         read_texts,
         read_word_vectors,
     )
+    from manyhands.methods import METHODS
     from manyhands.networks import NETWORKS
     from manyhands.noise import NOISE
     from manyhands.simulation import SCENARIOS
-    from manyhands.training import METHODS
 
 __version__ = "0.1.0"
 
@@ -68,13 +70,15 @@ __all__ = [
     "aggregate_tokens",
     "aggregation",
     "annotations",
+    "check",
+    "checks",
     "datasets",
-    "doctor",
     "estimators",
     "evaluation",
     "experiments",
     "io",
     "load",
+    "methods",
     "networks",
     "noise",
     "read_annotations",
@@ -83,8 +87,8 @@ __all__ = [
     "read_spans",
     "read_texts",
     "read_word_vectors",
+    "selection",
     "simulation",
-    "training",
 ]
 
 _HOMES = {
@@ -98,7 +102,7 @@ _HOMES = {
     "EXPERIMENTS": "experiments",
     "ITEM_SETS": "datasets",
     "ManyhandsError": "core.errors",
-    "METHODS": "training",
+    "METHODS": "methods",
     "NETWORKS": "networks",
     "NOISE": "noise",
     "SCENARIOS": "simulation",
@@ -106,6 +110,7 @@ _HOMES = {
     "TokenLabels": "annotations",
     "aggregate": "aggregation",
     "aggregate_tokens": "aggregation",
+    "check": "checks",
     "load": "estimators",
     "read_annotations": "io",
     "read_bio": "io",

@@ -107,11 +107,11 @@ def dense_common_noise(annotations, n_steps):
     prior, own, _ = dense_m_step(y_ial, q_ik, 10.0 * crowd_kl + 3.0 * even_kl)
     common, share = crowd_kl, np.full(len(own), 0.5)
     for _ in range(n_steps + 1):
-        portrait = dense_mixed(common, own, share)
-        q_ik = dense_e_step(y_ial, prior, portrait)
+        profile = dense_mixed(common, own, share)
+        q_ik = dense_e_step(y_ial, prior, profile)
         prior, _, counts = dense_m_step(y_ial, q_ik, 0.0)
         counts = counts + 10.0 * crowd_kl
-        from_common = counts * share[:, None, None] * common / portrait
+        from_common = counts * share[:, None, None] * common / profile
         common = from_common.sum(axis=0)
         common = common / common.sum(axis=1, keepdims=True)
         own = counts - from_common + 3.0 * even_kl

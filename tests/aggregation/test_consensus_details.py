@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from manyhands.aggregation import AGGREGATORS, DawidSkene, Glad, Majority, Mean, held_out_score
+from manyhands.aggregation import AGGREGATORS, DawidSkene, Glad, Majority, Mean, validation_score
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.simulation import SCENARIOS, CrowdSettings
@@ -74,7 +74,7 @@ def test_a_repeat_of_a_held_out_label_goes_with_it():
     people = np.tile(["u", "u", "v"], 40)
     label = np.tile([0, 0, 1], 40)  # u says everything twice
     twice = Annotations.from_arrays(item, people, label, classes=[0, 1])
-    assert held_out_score(DawidSkene(), twice) < np.log(0.99)
+    assert validation_score(DawidSkene(), twice) < np.log(0.99)
 
 
 def test_predicting_nothing_gives_nothing(crowd):

@@ -66,7 +66,7 @@ def test_a_network_that_says_nothing_leaves_the_gaussian_aggregator():
     _, ann, _ = rated()
     model = Gaussian(max_iter=400, tol=0.0)
     steps = GaussianSteps(ann, model, fixed_precision=0.0)
-    run = steps.portray(np.full(ann.n_items, 99.0), max_iter=400, tol=0.0)
+    run = steps.profile_annotators(np.full(ann.n_items, 99.0), max_iter=400, tol=0.0)
     alone = model.fit(ann)
     np.testing.assert_allclose(run.state.annotators.bias_a, alone.parameters.bias_a, atol=1e-6)
     found, expected = run.state.annotators.precision_a, alone.parameters.precision_a
@@ -79,8 +79,8 @@ def test_a_network_that_says_nothing_leaves_the_gaussian_aggregator():
 def test_a_network_that_knows_the_truth_is_found_out():
     _, ann, truth = rated(n_items=600, n_annotators=20)
     steps = GaussianSteps(ann, Gaussian(prior_strength=0.1, bias_strength=0.1))
-    knows = steps.portray(truth, max_iter=300, tol=0.0).state
-    guesses = steps.portray(np.zeros(600), max_iter=300, tol=0.0).state
+    knows = steps.profile_annotators(truth, max_iter=300, tol=0.0).state
+    guesses = steps.profile_annotators(np.zeros(600), max_iter=300, tol=0.0).state
     assert 1 / knows.network_precision < 0.05
     # What a network that says nothing misses is all that differs between the items; that their
     # mean is not 0 is taken for a bias that all people share.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from manyhands.aggregation import AGGREGATORS, DawidSkene, compare, held_out_score
+from manyhands.aggregation import AGGREGATORS, DawidSkene, compare, validation_score
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError
 from manyhands.core.kernels import even_blocks, run_blocks
@@ -101,7 +101,7 @@ def test_held_out_labels_rank_the_better_model_first():
 def test_nothing_can_be_held_out_of_single_labels():
     annotations = Annotations.from_arrays([1, 2], ["u", "u"], ["a", "b"])
     with pytest.raises(DataError, match="three labels"):
-        held_out_score(DawidSkene(), annotations)
+        validation_score(DawidSkene(), annotations)
     assert compare(annotations, ["majority"]).records()[0]["held_out"] is None
 
 

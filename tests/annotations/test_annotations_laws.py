@@ -101,14 +101,14 @@ def test_a_part_of_a_part_is_a_part(table, data):
 
 @settings(deadline=None, derandomize=True, max_examples=60)
 @given(tables(), st.integers(0, 60))
-def test_labels_that_come_later_join_those_that_came_before(table, cut):
+def test_labels_that_come_later_join_those_that_came_before(table, alignment):
     *columns, _ = table
     whole = Annotations.from_arrays(*columns)
-    if cut == 0 or cut >= len(columns[0]):
+    if alignment == 0 or alignment >= len(columns[0]):
         return
     kind = whole.kind
-    early = Annotations.from_arrays(*(column[:cut] for column in columns), kind=kind)
-    late = Annotations.from_arrays(*(column[cut:] for column in columns), kind=kind)
+    early = Annotations.from_arrays(*(column[:alignment] for column in columns), kind=kind)
+    late = Annotations.from_arrays(*(column[alignment:] for column in columns), kind=kind)
     both = early.extended(late)
     assert both.n_annotations == whole.n_annotations
     assert both.items[: early.n_items].tolist() == [

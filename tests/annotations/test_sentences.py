@@ -69,7 +69,7 @@ def test_labels_go_with_their_sentences():
 def test_stray_tags_of_an_annotator_are_found_repaired_and_refused_by_place():
     labels = crowd()
     ann = labels.annotations
-    assert [ann.items[i] for i in ann.item[labels.stray()]] == ["2:0", "2:2"]
+    assert [ann.items[i] for i in ann.item[labels.orphan_tags()]] == ["2:0", "2:2"]
     fixed = labels.repaired().annotations
     assert fixed.label_names().tolist() == ["B-X", "I-X", "B-X", "O", "I-X", "B-Y"]
     with pytest.raises(DataError, match=r"annotator u: sentence 2, token 0 \('d'\): I-X"):
@@ -93,15 +93,17 @@ def test_other_lengths_are_refused():
 
 @given(st.lists(st.text(max_size=12), max_size=4))
 def test_tokens_know_their_characters(texts):
-    cut = TokenisedTexts.of(texts)
+    alignment = TokenisedTexts.of(texts)
     for s, text in enumerate(texts):
-        token = cut.sentences.tokens_of(s)
-        places = list(zip(cut.start[token].tolist(), cut.end[token].tolist(), strict=True))
-        assert [text[start:end] for start, end in places] == cut.sentences.words(s)
+        token = alignment.sentences.tokens_of(s)
+        places = list(
+            zip(alignment.start[token].tolist(), alignment.end[token].tolist(), strict=True)
+        )
+        assert [text[start:end] for start, end in places] == alignment.sentences.words(s)
         covered = {c for start, end in places for c in range(start, end)}
         assert all(text[c].isspace() for c in range(len(text)) if c not in covered)
         if len(token):
-            assert cut.excerpt(token[0], token[-1] + 1) in text
+            assert alignment.excerpt(token[0], token[-1] + 1) in text
 
 
 def test_a_tokeniser_of_ones_own_is_checked():
@@ -130,6 +132,6 @@ def test_nobody_knows_what_follows_a_token_without_a_label():
     sentences = Sentences.from_lists([["Ada", "Berg", "sang", "Oslo"]])
     tags = ["O", "B-PER", "I-PER"]
     after_gap = TokenLabels.from_codes(sentences, [1, 2], [0, 0], [2, 2], ["u"], tags)
-    assert not after_gap.stray().any()
+    assert not after_gap.orphan_tags().any()
     at_begin = TokenLabels.from_codes(sentences, [0, 2, 3], [0, 0, 0], [2, 0, 2], ["u"], tags)
-    assert at_begin.stray().tolist() == [True, False, True]
+    assert at_begin.orphan_tags().tolist() == [True, False, True]

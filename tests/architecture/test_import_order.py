@@ -11,8 +11,8 @@ import manyhands
 
 ROOMS = [
     "core", "annotations", "io", "simulation", "datasets", "evaluation", "agreement",
-    "aggregation", "doctor", "noise", "networks", "training", "estimators", "experiments",
-    "report", "scale", "cli",
+    "aggregation", "checks", "noise", "networks", "engine", "methods", "estimators", "selection",
+    "experiments", "report", "scale", "cli",
 ]  # fmt: skip
 HOME = Path(manyhands.__file__).parent
 FILES = sorted(HOME.rglob("*.py"))

@@ -14,7 +14,7 @@ HEADER = "item,annotator,label\n"
 SMALL = HEADER + "a,u,x\na,v,x\nb,u,y\nb,v,x\nb,w,y\nc,w,y\n"
 
 
-class Outcome(NamedTuple):
+class TrainingResult(NamedTuple):
     """What a call left behind."""
 
     code: int
@@ -22,24 +22,24 @@ class Outcome(NamedTuple):
     err: str
 
 
-def call(*words: object) -> Outcome:
+def call(*words: object) -> TrainingResult:
     """Run a command in this process."""
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     err = io.StringIO()
     argv = ["manyhands", *map(str, words)]
     with mock.patch.object(sys, "argv", argv), redirect_stdout(out), redirect_stderr(err):
         code = app._run()
-    return Outcome(code, out.buffer.getvalue().decode(), err.getvalue())
+    return TrainingResult(code, out.buffer.getvalue().decode(), err.getvalue())
 
 
-def start(*words: object, **settings: Any) -> Outcome:
+def start(*words: object, **settings: Any) -> TrainingResult:
     """Run a command as a process of its own."""
     command = [sys.executable, "-m", "manyhands", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, **settings)
-    return Outcome(done.returncode, done.stdout, done.stderr)
+    return TrainingResult(done.returncode, done.stdout, done.stderr)
 
 
-def start_changed(change: str, *words: object) -> Outcome:
+def start_changed(change: str, *words: object) -> TrainingResult:
     """Run a command as a process of its own, in which some Python was run before."""
     program = (
         f"import sys\n{change}\n"
@@ -48,10 +48,10 @@ def start_changed(change: str, *words: object) -> Outcome:
     )
     command = [sys.executable, "-c", program, *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return Outcome(done.returncode, done.stdout, done.stderr)
+    return TrainingResult(done.returncode, done.stdout, done.stderr)
 
 
-def assert_refused(outcome: Outcome, code: int = 2) -> None:
+def assert_refused(outcome: TrainingResult, code: int = 2) -> None:
     """One line on standard error, nothing else."""
     assert outcome.code == code, outcome
     assert outcome.out == ""

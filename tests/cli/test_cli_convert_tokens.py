@@ -84,9 +84,9 @@ def test_strays_are_kept_unless_asked_for(tmp_path):
     told = call("convert", path, out)
     assert "1 tags I- that follow nothing are kept" in told.err
     assert out.read_text() == path.read_text()
-    assert call("convert", path, out, "--stray", "repair").code == 0
+    assert call("convert", path, out, "--orphan-tags", "repair").code == 0
     assert out.read_text() == "#token\tu\nAda\tB-PER\nBerg\tI-PER\n\n"
-    assert_refused(call("convert", path, out, "--stray", "refuse"))
+    assert_refused(call("convert", path, out, "--orphan-tags", "refuse"))
 
 
 @pytest.mark.parametrize(

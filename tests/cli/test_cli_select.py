@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 from command_line import assert_refused, call, plain_json
 
-from manyhands.evaluation import CRITERIA
+from manyhands.evaluation import CROWD_METRICS
 from manyhands.simulation import simulate_crowd
 from manyhands.simulation.behaviours import confused, honest
 
 N, K = 120, 3
 KEYS = ["winner", "majority_is_enough", "reason", "ranked_by", "methods"]
-COLUMNS = ["method", "average_rank", *CRITERIA, "seconds"]
+COLUMNS = ["method", "average_rank", *CROWD_METRICS, "seconds"]
 QUICK = ("--network", "logistic", "--epochs", 2, "--jobs", 1, "--device", "cpu")
 
 
@@ -90,7 +90,7 @@ def test_truth_is_shown_last_and_decides_nothing(command, folder):
 @pytest.mark.parametrize("command", [on_labels, on_features])
 def test_the_judge_that_is_asked_for_judges(command, folder):
     methods = ("--methods", "dawid-skene,glad" if command is on_labels else "speelfc,conal")
-    content = plain_json(command(folder, "--judge", "annotator", "--json", *methods).out)
+    content = plain_json(command(folder, "--monitor", "annotator", "--json", *methods).out)
     assert content["ranked_by"].startswith("annotator on held-out labels")
     found = [row["annotator"] for row in content["methods"]]
     assert found == sorted(found, reverse=True)
@@ -104,10 +104,10 @@ def test_the_table_goes_to_a_file_and_the_words_to_the_terminal(folder, tmp_path
 
 
 def test_wrong_requests_are_one_line(folder, tmp_path):
-    refused = on_labels(folder, "--judge", "majorty")
+    refused = on_labels(folder, "--monitor", "majorty")
     assert_refused(refused)
     assert "did you mean majority?" in refused.err
-    assert_refused(on_features(folder, "--judge", "rank"))
+    assert_refused(on_features(folder, "--monitor", "rank"))
     assert_refused(on_features(folder, "--methods", "truth"))
     assert_refused(on_features(folder, "--methods", "conall"))
     assert_refused(on_labels(folder, "--methods", "gaussian"))
@@ -127,15 +127,17 @@ def test_help_teaches_what_the_criteria_are(monkeypatch):
     said = " ".join(call("compare", "--help").out.split())
     assert "--select" in said
     assert "Majority voting is enough unless" in said
-    assert all(name in said for name in CRITERIA)
+    assert all(name in said for name in CROWD_METRICS)
 
 
 def test_training_tells_which_judge_found_the_epoch(folder, tmp_path):
     files = (folder / "features.csv", folder / "labels.csv")
-    words = ("--network", "logistic", "--epochs", 3, "--hold-out", 0.2, "--refit")
-    outcome = call("train", *files, "--out", tmp_path, *words, "--judge", "ranks")
+    words = ("--network", "logistic", "--epochs", 3, "--validation-fraction", 0.2, "--refit")
+    outcome = call("train", *files, "--out", tmp_path, *words, "--monitor", "ranks")
     assert outcome.code == 0, outcome
     assert "is the one that ranks on labels kept aside finds best" in outcome.out
-    refused = call("train", *files, "--out", tmp_path, "--hold-out", 0, "--judge", "ranks")
+    refused = call(
+        "train", *files, "--out", tmp_path, "--validation-fraction", 0, "--monitor", "ranks"
+    )
     assert_refused(refused)
-    assert "hold_out must be above 0" in refused.err
+    assert "validation_fraction must be above 0" in refused.err

@@ -32,9 +32,12 @@ def test_the_same_seed_writes_the_same_files(scenario, tmp_path):
 @pytest.mark.parametrize("scenario", list(mh.SCENARIOS))
 def test_files_hold_the_crowd_that_was_asked_for(scenario, tmp_path):
     n_classes = 2 if scenario == "sensitivities" else 4
-    asked = {"classes": n_classes, "labels-per-item": 5}
+    task_options = {"classes": n_classes, "labels-per-item": 5}
     has_share = hasattr(mh.SCENARIOS[scenario].settings(), "share")
-    assert simulate(tmp_path, scenario, **asked | ({"share": 0.5} if has_share else {})).code == 0
+    assert (
+        simulate(tmp_path, scenario, **task_options | ({"share": 0.5} if has_share else {})).code
+        == 0
+    )
     ann = mh.read_annotations(tmp_path / "labels.csv")
     truth = mh.io.read_truth(tmp_path / "truth.csv")
     people = pd.read_csv(tmp_path / "annotators.csv")

@@ -77,7 +77,9 @@ def test_train_and_predict_from_tables_find_the_classes(folder, tmp_path):
 
 
 def test_training_says_what_to_do_next_and_logs_every_epoch(folder, tmp_path):
-    outcome = train(folder, tmp_path / "m", "--epochs", 3, "--hold-out", 0.2, "--no-refit")
+    outcome = train(
+        folder, tmp_path / "m", "--epochs", 3, "--validation-fraction", 0.2, "--no-refit"
+    )
     assert outcome.code == 0, outcome
     assert f"manyhands predict {tmp_path}/m" in outcome.out
     assert "labels kept aside" in outcome.out
@@ -87,7 +89,7 @@ def test_training_says_what_to_do_next_and_logs_every_epoch(folder, tmp_path):
 
 def test_a_killed_training_goes_on_to_the_same_model(folder, tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    settings = ("--method", "conal", "--epochs", 150, "--hold-out", 0)
+    settings = ("--method", "conal", "--epochs", 150, "--validation-fraction", 0)
     assert train(folder, whole, *settings).code == 0
     words = ["train", folder / "features.csv", folder / "labels.csv", "--out", broken,
              "--learning-rate", 0.02, *settings]  # fmt: skip
@@ -199,12 +201,14 @@ def test_the_method_left_out_is_the_estimators_own():
     assert found == train_command._DEFAULTS
 
 
-@pytest.mark.parametrize(("words", "wanted"), [((), "labels"), (("--aside", "items"), "items")])
+@pytest.mark.parametrize(
+    ("words", "wanted"), [((), "labels"), (("--validation-unit", "items"), "items")]
+)
 def test_what_is_kept_aside_can_be_chosen(folder, tmp_path, words, wanted):
-    outcome = train(folder, tmp_path / "m", "--epochs", 2, "--hold-out", 0.2, *words)
+    outcome = train(folder, tmp_path / "m", "--epochs", 2, "--validation-fraction", 0.2, *words)
     assert outcome.code == 0, outcome.err
-    assert mh.load(tmp_path / "m").settings_.aside == wanted
+    assert mh.load(tmp_path / "m").settings_.validation_unit == wanted
 
 
 def test_only_labels_or_items_are_kept_aside(folder, tmp_path):
-    assert_refused(train(folder, tmp_path / "m", "--epochs", 2, "--aside", "people"))
+    assert_refused(train(folder, tmp_path / "m", "--epochs", 2, "--validation-unit", "people"))

@@ -11,12 +11,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from featured_crowds import QUICK, assert_same_bits, columns, featured, fit
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError, UnknownNameError
 from manyhands.estimators import CrowdClassifier
+from manyhands.methods import EndToEnd, TwoStage
 from manyhands.networks import MLP
-from manyhands.training import EndToEnd, TwoStage
-from training.featured_crowds import QUICK, assert_same_bits, columns, featured, fit
 
 LEARNT = {**QUICK, "epochs": 8, "learning_rate": 0.05, "network": "logistic"}
 
@@ -123,7 +123,7 @@ def test_what_is_not_fitted_says_so(crowd):
         lambda: model.infer(crowd.x, crowd.annotations),
         lambda: model.log_likelihood(crowd.x, crowd.annotations),
         lambda: model.confusion_,
-        lambda: model.portrait(0),
+        lambda: model.profile(0),
         model.annotators_frame,
         lambda: model.save("nowhere"),
     ]
@@ -186,19 +186,19 @@ def test_a_network_starts_from_the_weights_it_has(crowd):
 
 
 def test_a_function_may_make_the_network(crowd):
-    asked = []
+    task_options = []
 
     def maker(shape, n_classes):
-        asked.append((shape, n_classes))
+        task_options.append((shape, n_classes))
         return nn.Linear(shape[0], n_classes)
 
     first, again = (fit("speelfc", crowd, network=maker) for _ in range(2))
-    assert set(asked) == {((5,), 3)}
+    assert set(task_options) == {((5,), 3)}
     assert_same_bits(first, again)
 
 
 def test_a_network_may_find_its_size_by_itself(crowd):
-    search = {"hold_out": 0.1, "refit": True, "network": nn.LazyLinear(3)}
+    search = {"validation_fraction": 0.1, "refit": True, "network": nn.LazyLinear(3)}
     assert fit("speelfc", crowd, **search).network_.weight.shape == (3, 5)
 
 
@@ -236,10 +236,10 @@ def test_a_method_may_have_settings_of_its_own(crowd):
         ({"noise": {"omga": 1}}, SettingError, "no setting 'omga'; known: .*omega"),
         ({"noise": "omega"}, SettingError, "noise must be settings by name"),
         ({"noise": {"omega": 2.0}}, SettingError, r"omega must be None or in 0\.\.1; got 2"),
-        ({"start": "end"}, SettingError, "start must be one of auto, own, consensus; got 'end'"),
+        ({"start": "end"}, SettingError, "init must be one of auto, own, consensus; got 'end'"),
         ({"scale": "big"}, SettingError, "scale must be one of"),
         ({"method": "two-stage-majority", "noise": {"omega": 0}}, SettingError, "has none"),
-        ({"method": "two-stage-majority", "start": "consensus"}, SettingError, "has none"),
+        ({"method": "two-stage-majority", "init": "consensus"}, SettingError, "has none"),
     ],
 )
 def test_wrong_requests_are_told_in_a_line(settings, error, text, crowd):
@@ -261,7 +261,13 @@ class Softmax(nn.Module):
 
 @pytest.mark.parametrize("method", ["speelfc", "conal", "two-stage-majority", "truth"])
 def test_probabilities_for_logits_are_warned_of_once(method, crowd):
-    settings = {"network": Softmax(), "epochs": 2, "hold_out": 0.1, "refit": True, "warm_up": 1}
+    settings = {
+        "network": Softmax(),
+        "epochs": 2,
+        "validation_fraction": 0.1,
+        "refit": True,
+        "warm_up": 1,
+    }
     with pytest.warns(UserWarning, match="probabilities where logits are expected") as told:
         fit(method, crowd, **settings)
     assert len(told) == 1

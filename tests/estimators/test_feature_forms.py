@@ -10,11 +10,11 @@ from scipy import sparse
 from torch import nn
 from torch.utils.data import Dataset, Subset, TensorDataset
 
+from featured_crowds import QUICK, assert_same_bits, featured, fit
 from manyhands.core.errors import DataError, SettingError
 from manyhands.estimators import CrowdClassifier, load
 from manyhands.estimators.features import as_inputs
 from manyhands.networks import SmallCNN
-from training.featured_crowds import QUICK, assert_same_bits, featured, fit
 
 NAMES = ["a", "b", "c", "d", "e"]
 SIZES = np.array([1.0, 1000.0, 1.0, 1.0, 0.01], dtype=np.float32)

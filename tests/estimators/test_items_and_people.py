@@ -4,11 +4,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from featured_crowds import QUICK, assert_same_bits, columns, featured, fit
 from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError
 from manyhands.estimators import CrowdClassifier, posterior
-from training.featured_crowds import QUICK, assert_same_bits, columns, featured, fit
 
 
 @pytest.fixture(scope="module")
@@ -105,14 +105,14 @@ def test_people_who_said_nothing_are_portrayed(crowd):
 
 def test_a_stranger_has_no_portrait(crowd, model):
     with pytest.raises(DataError, match="no annotator 'nobody'; known: 0, 1, 2, 3, 4, 5"):
-        model.portrait("nobody")
+        model.profile("nobody")
     people = np.array(["anna", "bert", "carl", "dora", "emil", "fay"], dtype=object)
     item, annotator, label = columns(crowd.annotations)
     named = fit("speelfc", crowd, annotations=Annotations.from_arrays(
         item, people[annotator], label))  # fmt: skip
     with pytest.raises(DataError, match="no annotator 'ana'; nearest: anna"):
-        named.portrait("ana")
-    assert (named.portrait("bert") == named.confusion_[1]).all()
+        named.profile("ana")
+    assert (named.profile("bert") == named.confusion_[1]).all()
 
 
 # --- network and labels together ---

@@ -10,12 +10,13 @@ import torch
 from torch import nn
 
 import manyhands as mh
+from featured_crowds import assert_same_bits, columns, featured, fit
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError
 from manyhands.estimators import load
+from manyhands.io.bundle import read_bundle, write_bundle
+from manyhands.methods import EndToEnd
 from manyhands.networks import MLP
-from manyhands.training import EndToEnd, read_bundle, write_bundle
-from training.featured_crowds import assert_same_bits, columns, featured, fit
 
 
 @pytest.fixture(scope="module")
@@ -215,4 +216,4 @@ def test_classes_and_people_keep_their_names(crowd, tmp_path):
     found = load(tmp_path)
     assert found.predict(crowd.x).tolist() == model.predict(crowd.x).tolist()
     assert found.annotators_frame().equals(model.annotators_frame())
-    assert (found.portrait("persönlich/3") == model.portrait("persönlich/3")).all()
+    assert (found.profile("persönlich/3") == model.profile("persönlich/3")).all()

@@ -9,16 +9,16 @@ from sklearn.model_selection import GridSearchCV
 from torch import nn
 
 import manyhands as mh
+from featured_crowds import assert_same_bits, columns, suited, weights
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.estimators import CrowdRegressor, load
-from manyhands.estimators.unit import unit_of
+from manyhands.estimators.target_scaler import fit_target_scaler
 from manyhands.io import WordVectors
-from manyhands.training import METHODS, Solved
-from training.featured_crowds import assert_same_bits, columns, suited, weights
-from training.rated_crowds import FOR_NUMBERS, QUICK, fit_numbers, rated
+from manyhands.methods import METHODS, FullBatchMethod
+from rated_crowds import FOR_NUMBERS, QUICK, fit_numbers, rated
 
-SOLVED = [name for name in FOR_NUMBERS if isinstance(METHODS[name], Solved)]
+SOLVED = [name for name in FOR_NUMBERS if isinstance(METHODS[name], FullBatchMethod)]
 SEMI = {"ma-slda-r"}  # made to learn from items without labels
 TRAITS = [f"{name}{end}" for name in ("bias", "scale", "noise") for end in ("", "_low", "_high")]
 FIRST = ["annotator", "quality", "quality_low", "quality_high", "n_annotations"]
@@ -205,7 +205,7 @@ def test_inputs_are_not_touched(name, crowd):
 
 
 def test_labels_kept_aside_are_judged_by_their_density(name, crowd):
-    model = fit_numbers(name, crowd, epochs=4, hold_out=0.2, refit=True)
+    model = fit_numbers(name, crowd, epochs=4, validation_fraction=0.2, refit=True)
     assert len(model.search_history_) == 4
     judged = model.search_history_[-1:] if name in SOLVED else model.search_history_
     assert all(np.isfinite(entry["held_out"]) for entry in judged)
@@ -231,13 +231,15 @@ def test_a_stopped_run_goes_on_to_the_same_bits(name, crowd, fitted, tmp_path):
     model = CrowdRegressor(method=name, **settings)
     truth = crowd.truth if name == "truth" else None
     with pytest.raises(StoppedError):
-        model.fit(crowd.x, crowd.annotations, truth=truth, watch=stop)
+        model.fit(crowd.x, crowd.annotations, truth=truth, callback=stop)
     again = CrowdRegressor(method=name, **settings)
     assert_same_bits(again.fit(crowd.x, crowd.annotations, truth=truth, resume=True), fitted(name))
 
 
 def test_half_precision_and_sparse_gradients_train_as_well(crowd):
-    model = fit_numbers("crowd-layer-sb", crowd, precision="bf16", sparse=True, sam=0.05, clip=1.0)
+    model = fit_numbers(
+        "crowd-layer-sb", crowd, precision="bf16", sparse=True, sam_rho=0.05, max_grad_norm=1.0
+    )
     assert all(each.isfinite().all() for each in weights(model).values())
 
 
@@ -318,7 +320,12 @@ def test_a_network_that_knows_its_items_by_heart_is_found_out(method, refit):
     x = np.hstack([crowd.x, rng.normal(size=(700, 60)).astype(np.float32)])  # mostly of no use
     n = 250
     model = CrowdRegressor(
-        method=method, network="mlp", epochs=40, hold_out=0.25, refit=refit, progress=False
+        method=method,
+        network="mlp",
+        epochs=40,
+        validation_fraction=0.25,
+        refit=refit,
+        progress=False,
     )
     model.fit(x[:n], crowd.annotations[:n])
     off = np.std(model.predict(x[n:]) - crowd.truth[n:])
@@ -331,7 +338,7 @@ def test_a_network_that_knows_its_items_by_heart_is_found_out(method, refit):
 
 def test_texts_without_words_and_rows_without_texts():
     ann = Annotations.from_dense([[1.0, 2.0], [3.0, 2.5], [2.0, 2.0]])
-    model = CrowdRegressor(epochs=1, progress=False, hold_out=0.0)
+    model = CrowdRegressor(epochs=1, progress=False, validation_fraction=0.0)
     model.fit(["good film", "", "bad film"], ann)
     assert np.isfinite(model.predict([""])).all()
     assert np.isfinite(model.predict(["", ""])).all()
@@ -346,13 +353,13 @@ def test_texts_without_words_and_rows_without_texts():
 def test_vectors_of_no_word_are_said():
     ann = Annotations.from_dense([[1.0, 2.0], [3.0, 2.5]])
     vectors = WordVectors(np.array(["xyz"], dtype=object), np.ones((1, 4), dtype=np.float32))
-    model = CrowdRegressor(epochs=1, progress=False, hold_out=0.0, word_vectors=vectors)
+    model = CrowdRegressor(epochs=1, progress=False, validation_fraction=0.0, word_vectors=vectors)
     with pytest.warns(UserWarning, match="not one of the 2 different words has a vector"):
         model.fit(["good", "bad"], ann)
 
 
 def test_equal_labels_have_a_unit_of_one_and_huge_ones_are_refused():
     equal = Annotations.from_dense(np.full((7, 3), 0.1))
-    assert unit_of(equal).size == 1.0
+    assert fit_target_scaler(equal).size == 1.0
     with pytest.raises(DataError, match="another unit"):
-        unit_of(Annotations.from_dense([[1e300, 1.0]]))
+        fit_target_scaler(Annotations.from_dense([[1e300, 1.0]]))

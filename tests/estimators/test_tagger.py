@@ -10,15 +10,21 @@ import manyhands as mh
 from manyhands.annotations import Annotations, Sentences, TokenLabels, is_valid_bio
 from manyhands.core.errors import DataError, SettingError
 from manyhands.io import WordVectors
+from manyhands.methods import METHODS
 from manyhands.networks import Tagger
-from manyhands.training import METHODS
 
 TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
 PEOPLE = ["Anna", "Ben", "Carla", "David", "Eva", "Finn"]
 PLACES = ["Oslo", "Rome", "Paris", "Lima", "Cairo", "Delhi"]
 OTHERS = ["went", "to", "saw", "and", "in", "then", "never", "left"]
-TAGGING = [name for name, method in METHODS.items() if "tags" in method.learns]
-QUICK = {"epochs": 2, "progress": False, "batch_size": 120, "device": "cpu", "hold_out": 0.0}
+TAGGING = [name for name, method in METHODS.items() if "tags" in method.task]
+QUICK = {
+    "epochs": 2,
+    "progress": False,
+    "batch_size": 120,
+    "device": "cpu",
+    "validation_fraction": 0.0,
+}
 
 
 def tiny(shape, n_classes):
@@ -159,8 +165,8 @@ def test_a_sentence_is_tagged_alike_alone_and_among_others(name, small, fitted):
 def test_network_and_labels_together_make_entities(name, small, fitted):
     labels, _ = small
     together = fitted(name).infer(labels, labels)
-    cut = np.split(together.tags, labels.sentences.offsets[1:-1])
-    assert all(is_valid_bio([str(tag) for tag in tags]) for tags in cut)
+    alignment = np.split(together.tags, labels.sentences.offsets[1:-1])
+    assert all(is_valid_bio([str(tag) for tag in tags]) for tags in alignment)
     assert ((together.span_confidence > 0) & (together.span_confidence <= 1)).all()
 
 
@@ -201,7 +207,12 @@ def test_words_are_known_by_vectors_that_stay_fixed():
     kind = np.repeat(np.eye(3), [7, 7, 8], axis=0) + 0.1 * rng.normal(size=(22, 3))
     vectors = WordVectors(np.array(words, dtype=object), kind.astype(np.float32))
     model = mh.CrowdTagger(
-        tiny, word_vectors=vectors, fixed_words=True, epochs=40, learning_rate=0.02, progress=False
+        tiny,
+        word_vectors=vectors,
+        freeze_embeddings=True,
+        epochs=40,
+        learning_rate=0.02,
+        progress=False,
     ).fit(labels, labels)
     assert model.predict([["Gina", "left", "Quito"]]) == [["B-PER", "O", "B-LOC"]]
     table = model.words_.table
@@ -219,8 +230,8 @@ def test_bad_requests_are_refused(small):
         mh.CrowdTagger(**QUICK).fit(labels.sentences[1:], labels.annotations)
     with pytest.raises(DataError, match="sentences must be Sentences"):
         mh.CrowdTagger(**QUICK).fit(["a text"], labels.annotations)
-    with pytest.raises(SettingError, match="fixed_words must be False without word_vectors"):
-        mh.CrowdTagger(**QUICK, fixed_words=True).fit(labels, labels)
+    with pytest.raises(SettingError, match="freeze_embeddings must be False without word_vectors"):
+        mh.CrowdTagger(**QUICK, freeze_embeddings=True).fit(labels, labels)
     model = fit("two-stage-majority", labels, tags, epochs=1)
     with pytest.raises(DataError, match="other sentences, or of other lengths"):
         model.score(labels, [["O"]])

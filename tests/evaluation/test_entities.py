@@ -8,8 +8,8 @@ from manyhands.annotations import repair_bio
 from manyhands.core.errors import DataError
 from manyhands.evaluation import (
     correlation,
-    number_scores,
     r2,
+    regression_scores,
     score_entities,
     score_entity_lists,
 )
@@ -81,7 +81,7 @@ def test_number_scores_are_those_of_others(seed):
     rng = np.random.default_rng(seed)
     truth = rng.normal(size=20)
     said = truth + rng.normal(size=20)
-    scores = number_scores(truth, said)
+    scores = regression_scores(truth, said)
     assert scores["r2"] == pytest.approx(r2_score(truth, said))
     assert scores["correlation"] == pytest.approx(np.corrcoef(truth, said)[0, 1])
     assert scores["rmse"] >= scores["mae"]
@@ -95,4 +95,4 @@ def test_scores_that_are_not_defined_are_nan():
     with pytest.raises(DataError, match="equally long"):
         r2(same, other[:2])
     with pytest.raises(DataError, match="not finite"):
-        number_scores(same, np.array([1.0, np.nan, 2.0]))
+        regression_scores(same, np.array([1.0, np.nan, 2.0]))

@@ -7,7 +7,7 @@ import pytest
 import manyhands.experiments.every_method as module
 from manyhands.experiments import EXPERIMENTS, RecordStore, Request
 from manyhands.experiments.runner import run_missing
-from manyhands.training import METHODS
+from manyhands.methods import METHODS
 
 SOME = ("two-stage-majority", "raykar", "ma-slda-c", "crowd-layer-b", "truth")
 

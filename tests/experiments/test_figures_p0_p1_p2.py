@@ -12,7 +12,6 @@ from scipy.stats import gaussian_kde
 from tiny_corpora import PEOPLE
 
 from manyhands.annotations import Annotations
-from manyhands.estimators import Trial
 from manyhands.experiments import EXPERIMENTS, RecordStore, Request
 from manyhands.experiments.figure import FigureExperiment
 from manyhands.experiments.figures import p2
@@ -25,6 +24,7 @@ from manyhands.experiments.figures.drawing import correlation_of
 from manyhands.experiments.runner import run_missing
 from manyhands.experiments.sources import CorpusSource
 from manyhands.noise import CrowdLayer
+from manyhands.selection import Trial
 
 HERE = {
     "p0/figure-2": ["cifar10-cats-dogs"],

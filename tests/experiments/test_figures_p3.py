@@ -9,7 +9,6 @@ import torch
 from scipy.stats import entropy
 
 from manyhands.annotations import Annotations
-from manyhands.estimators import Trial
 from manyhands.experiments import EXPERIMENTS, RecordStore, Request
 from manyhands.experiments.common_noise_bound import best_guess, theorem_1
 from manyhands.experiments.figure import Panel, plain
@@ -22,8 +21,14 @@ from manyhands.experiments.figures.shared_mistakes import (
 from manyhands.experiments.methods import fit_method
 from manyhands.experiments.runner import run_missing
 from manyhands.experiments.sources import Material, ScenarioSource
+from manyhands.selection import Trial
 
-QUICK = {"run": {"noise": {"pull": 0.0}, "training": {"start": "own", "epochs": 3, "hold_out": 0}}}
+QUICK = {
+    "run": {
+        "noise": {"prior_precision": 0.0},
+        "training": {"init": "own", "epochs": 3, "validation_fraction": 0},
+    }
+}
 TINY_CROWD = {"n_items": 80, "n_annotators": 6, "n_classes": 4, "n_test": 20}
 CORPORA = ["p3/figure-1", "p3/figure-8", "p3/figure-9", "p3/figure-10"]
 

@@ -22,8 +22,8 @@ from manyhands.experiments.measures import true_counts
 from manyhands.experiments.methods import fit_method
 from manyhands.experiments.runner import run_missing
 from manyhands.experiments.sources import CorpusSource, Material, ScenarioSource
+from manyhands.methods import METHODS
 from manyhands.noise import AnnotationBatch, CrowdLayer, annotation_loss
-from manyhands.training import METHODS
 
 K = 3
 

@@ -88,14 +88,14 @@ def test_an_inside_tag_that_follows_nothing(tmp_path):
     path = saved(tmp_path, "a O O\n\nb I-PER O\nc I-PER I-LOC\n")
     tags = ["O", "O", "I-PER", "O", "I-PER", "I-LOC"]
     assert read_conll(path).annotations.label_names().tolist() == tags
-    fixed = read_conll(path, stray="repair").annotations.label_names().tolist()
+    fixed = read_conll(path, orphan_tags="repair").annotations.label_names().tolist()
     assert fixed == ["O", "O", "B-PER", "O", "I-PER", "B-LOC"]
     with pytest.raises(DataError, match=r"conll: annotator 0: sentence 1, token 0 \('b'\): I-PER"):
-        read_conll(path, stray="refuse")
+        read_conll(path, orphan_tags="refuse")
     gold = saved(tmp_path, "a O\nb I-PER\n")
-    assert read_bio(gold, stray="repair").tags.tolist() == ["O", "B-PER"]
+    assert read_bio(gold, orphan_tags="repair").tags.tolist() == ["O", "B-PER"]
     with pytest.raises(DataError, match=r"sentence 0, token 1 \('b'\): I-PER follows no entity"):
-        read_bio(gold, stray="refuse")
+        read_bio(gold, orphan_tags="refuse")
 
 
 def test_truth_stands_in_the_last_column_or_in_another(tmp_path):

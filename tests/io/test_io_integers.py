@@ -53,8 +53,8 @@ def files(draw, cell):
     text = end.join(["item,annotator,label", *map(",".join, rows)]) + draw(
         st.sampled_from([end, ""])
     )
-    cut = draw(st.integers(0, 3)) if draw(st.booleans()) else 0
-    return text[: len(text) - cut]
+    alignment = draw(st.integers(0, 3)) if draw(st.booleans()) else 0
+    return text[: len(text) - alignment]
 
 
 def by_hand(text):

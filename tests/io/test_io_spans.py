@@ -75,7 +75,7 @@ def test_a_span_that_cuts_a_token_is_refused_or_widened(tmp_path):
     path = table(tmp_path, ["d,Anna Berg sang,u,2,7,PER"])
     with pytest.raises(DataError, match=r"line 2: the span 2\.\.7 cuts through a token.* 0\.\.9"):
         read_spans(path)
-    widened = read_spans(path, cut="widen")
+    widened = read_spans(path, alignment="widen")
     assert tags_by(widened.labels) == {("d", "u"): ["B-PER", "I-PER", "O"]}
 
 
@@ -116,29 +116,29 @@ def test_a_written_table_reads_the_same(tmp_path, suffix, seed):
     rng = np.random.default_rng(seed)
     words = ["Anna", "sang", ",", '"so"', "l'été", "\n", "7"]
     texts = [" ".join(rng.choice(words, rng.integers(1, 6))) for _ in range(5)]
-    cut = TokenisedTexts.of(texts, names=[f"d{each}" for each in range(5)])
+    alignment = TokenisedTexts.of(texts, names=[f"d{each}" for each in range(5)])
     token, who, label = [], [], []
     for s in range(4):  # nobody looks at the last
         for a in rng.choice(3, 2, replace=False):
-            mine = cut.sentences.tokens_of(s)
+            mine = alignment.sentences.tokens_of(s)
             tags = repair_bio(rng.choice(TAGS, len(mine)).tolist())
             token += mine.tolist()
             who += [a] * len(mine)
             label += [TAGS.index(tag) for tag in tags]
-    labels = TokenLabels.from_codes(cut.sentences, token, who, label, ["u", "v", "w"], TAGS)
+    labels = TokenLabels.from_codes(alignment.sentences, token, who, label, ["u", "v", "w"], TAGS)
     path = tmp_path / f"spans.{suffix}"
-    write_spans(TextLabels(cut, labels), path)
+    write_spans(TextLabels(alignment, labels), path)
     again = read_spans(path, types=["LOC", "PER"])
     assert again.texts.texts.tolist() == texts
-    assert again.texts.start.tolist() == cut.start.tolist()
+    assert again.texts.start.tolist() == alignment.start.tolist()
     assert tags_by(again.labels) == tags_by(labels)
 
 
 def test_documents_that_were_labelled_in_part_are_not_written(tmp_path):
-    cut = TokenisedTexts.of(["Anna sang"])
-    labels = TokenLabels.from_codes(cut.sentences, [1], [0], [0], ["u"], TAGS)
+    alignment = TokenisedTexts.of(["Anna sang"])
+    labels = TokenLabels.from_codes(alignment.sentences, [1], [0], [0], ["u"], TAGS)
     with pytest.raises(DataError, match="document 0, annotator u: only some tokens"):
-        write_spans(TextLabels(cut, labels), tmp_path / "spans.csv")
+        write_spans(TextLabels(alignment, labels), tmp_path / "spans.csv")
 
 
 def test_frames_write_whole_numbers_with_a_point_where_some_are_blank(tmp_path):

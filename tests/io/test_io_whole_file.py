@@ -9,12 +9,12 @@ import sys
 import pytest
 
 from manyhands.core.errors import DataError
-from manyhands.io import whole_file, write_table
+from manyhands.io import atomic_write, write_table
 
 
 def test_a_file_takes_its_name_only_when_it_is_whole(tmp_path):
     target = tmp_path / "out.csv"
-    with whole_file(target) as stream:
+    with atomic_write(target) as stream:
         stream.write(b"half")
         stream.flush()
         assert not target.exists()
@@ -29,7 +29,7 @@ def test_a_failure_leaves_what_was_there_and_nothing_else(tmp_path, error):
     target.write_bytes(b"old")
 
     def fail_half_way():
-        with whole_file(target) as stream:
+        with atomic_write(target) as stream:
             stream.write(b"new" * 100_000)
             raise error
 
@@ -44,8 +44,8 @@ def test_a_process_killed_while_writing_leaves_the_old_file_whole(tmp_path):
     target.write_bytes(b"old")
     program = (
         "import os, signal, sys\n"
-        "from manyhands.io import whole_file\n"
-        "with whole_file(sys.argv[1]) as stream:\n"
+        "from manyhands.io import atomic_write\n"
+        "with atomic_write(sys.argv[1]) as stream:\n"
         "    stream.write(b'new' * 100_000)\n"
         "    stream.flush()\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -58,11 +58,11 @@ def test_a_process_killed_while_writing_leaves_the_old_file_whole(tmp_path):
 def test_permissions_are_those_of_any_new_file_or_of_the_old_one(tmp_path):
     plain, target = tmp_path / "plain", tmp_path / "out.csv"
     plain.touch()
-    with whole_file(target) as stream:
+    with atomic_write(target) as stream:
         stream.write(b"1")
     assert stat.S_IMODE(target.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
     target.chmod(0o600)
-    with whole_file(target) as stream:
+    with atomic_write(target) as stream:
         stream.write(b"2")
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
 
@@ -72,7 +72,7 @@ def test_a_link_stays_a_link(tmp_path):
     real, link = tmp_path / "runs" / "real.csv", tmp_path / "latest.csv"
     real.write_bytes(b"old")
     link.symlink_to(real)
-    with whole_file(link) as stream:
+    with atomic_write(link) as stream:
         stream.write(b"new")
     assert link.is_symlink()
     assert real.read_bytes() == b"new"
@@ -82,7 +82,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    with whole_file(pipe) as stream:
+    with atomic_write(pipe) as stream:
         stream.write(b"through")
     assert os.read(reader, 100) == b"through"
     os.close(reader)
@@ -91,15 +91,15 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
 
 def test_a_long_name_is_no_hindrance(tmp_path):
     target = tmp_path / ("n" * 240 + ".csv")
-    with whole_file(target) as stream:
+    with atomic_write(target) as stream:
         stream.write(b"1")
     assert target.read_bytes() == b"1"
 
 
 def test_a_place_where_no_file_can_be_is_told(tmp_path):
-    with pytest.raises(DataError, match="no such folder"), whole_file(tmp_path / "no" / "f.csv"):
+    with pytest.raises(DataError, match="no such folder"), atomic_write(tmp_path / "no" / "f.csv"):
         pass
-    with pytest.raises(DataError, match="is a folder"), whole_file(tmp_path):
+    with pytest.raises(DataError, match="is a folder"), atomic_write(tmp_path):
         pass
     with pytest.raises(DataError, match=r"'\.doc' names no known format .*use one of them"):
         write_table({}, tmp_path / "f.doc")

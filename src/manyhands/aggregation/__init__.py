@@ -14,12 +14,12 @@ from manyhands.aggregation.dawid_skene import DawidSkene
 from manyhands.aggregation.gaussian import Gaussian
 from manyhands.aggregation.gaussian_steps import GaussianSteps, NetworkedParameters
 from manyhands.aggregation.glad import Glad
-from manyhands.aggregation.held_out import held_out_score, one_label_aside
+from manyhands.aggregation.held_out import leave_one_label_out, validation_score
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.mixture import Mixture
 from manyhands.aggregation.numbers import Mean, Median
 from manyhands.aggregation.one_coin import OneCoin
-from manyhands.aggregation.portraits import portray
+from manyhands.aggregation.profiles import estimate_confusions
 from manyhands.aggregation.selection import Choice, choose, contenders, select
 from manyhands.aggregation.steps import ConfusionSteps
 from manyhands.aggregation.tokens import TokenConsensus, aggregate_tokens, decoded_tokens
@@ -54,10 +54,10 @@ __all__ = [
     "compare",
     "contenders",
     "decoded_tokens",
-    "held_out_score",
+    "estimate_confusions",
+    "leave_one_label_out",
     "name_of",
-    "one_label_aside",
-    "portray",
     "require_comparable",
     "select",
+    "validation_score",
 ]

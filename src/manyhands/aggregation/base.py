@@ -38,7 +38,7 @@ class Aggregator(ABC, Generic[P]):
         evidence = gather_evidence(recoded)
         n_new = recoded.n_annotators - consensus.annotations.n_annotators
         parameters = self._for_other_items(
-            self._with_strangers(consensus.parameters, n_new), recoded.n_items
+            self._with_unseen_annotators(consensus.parameters, n_new), recoded.n_items
         )
         beliefs = self._beliefs(evidence, parameters)
         if consensus.temperature != 1.0:
@@ -74,7 +74,7 @@ class Aggregator(ABC, Generic[P]):
         if merged.n_classes != before.annotations.n_classes:
             return self._fit(evidence, None)  # the old portraits know nothing of the new class
         n_new = merged.n_annotators - before.annotations.n_annotators
-        return self._fit(evidence, self._with_strangers(consensus.parameters, n_new))
+        return self._fit(evidence, self._with_unseen_annotators(consensus.parameters, n_new))
 
     def confusion(self, consensus: Consensus) -> Floats | None:
         """Every annotator's confusion (a, k, l), where the model has one."""
@@ -89,7 +89,7 @@ class Aggregator(ABC, Generic[P]):
         """What the parameters say about items: the item-side fields of a `Consensus`."""
 
     @abstractmethod
-    def _with_strangers(self, parameters: P, n_new: int) -> P:
+    def _with_unseen_annotators(self, parameters: P, n_new: int) -> P:
         """The parameters with average annotators added behind the known ones."""
 
     def _for_other_items(self, parameters: P, n_items: int) -> P:

@@ -201,7 +201,7 @@ class CommonNoise(IterativeSettings, ClassAggregator[CommonNoiseParameters]):
         expected = ConfusionPass(evidence)(parameters.log_prior_k, parameters.log_portrait_alk)
         return {"probabilities": expected.posterior_ik}
 
-    def _with_strangers(
+    def _with_unseen_annotators(
         self, parameters: CommonNoiseParameters, n_new: int
     ) -> CommonNoiseParameters:
         return parameters.with_strangers(n_new)

@@ -49,7 +49,7 @@ class AnnotatorShareSteps:
         better, _ = self._model._maximise(expected, parameters, self._crowd_lk)
         return expected.posterior_ik.copy(), _sources(better)
 
-    def portrait(self, sources: Sources) -> Floats:
+    def profile(self, sources: Sources) -> Floats:
         """How annotators label, (a, k, l)."""
         return _portrait(sources, sources.share)
 
@@ -111,7 +111,7 @@ class AnnotationShareSteps:
         share_n = (shared_n + self._begun_c) / (1.0 + 2.0 * self._begun_c)
         return posterior_ik, Sources(common.log_confusion_alk[0], own.log_confusion_alk, share_n)
 
-    def portrait(self, sources: Sources) -> Floats:
+    def profile(self, sources: Sources) -> Floats:
         """How annotators label, (a, k, l)."""
         ann = self._ann
         total_a = np.bincount(ann.annotator, weights=sources.share, minlength=ann.n_annotators)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.aggregation.catalog import AGGREGATORS
-from manyhands.aggregation.held_out import held_out_score
+from manyhands.aggregation.held_out import validation_score
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingError
@@ -44,7 +44,7 @@ def compare(
     """Fit methods of `AGGREGATORS` with their defaults and rank them.
 
     With truth: by accuracy, or by mean absolute error for numbers. Without: by the mean
-    log-probability of held-out labels (`held_out_score`), NaN where no item can spare one.
+    log-probability of held-out labels (`validation_score`), NaN where no item can spare one.
     """
     names = list(methods or _fitting(annotations))
     require_comparable(names)
@@ -86,7 +86,7 @@ def _row(
         else:
             row |= {"mae": scores.mae, "rmse": scores.rmse}
     try:
-        row["held_out"] = held_out_score(method, annotations, seed=seed)
+        row["held_out"] = validation_score(method, annotations, seed=seed)
     except DataError:
         row["held_out"] = float("nan")
     row |= {

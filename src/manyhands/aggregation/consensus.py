@@ -16,10 +16,10 @@ from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.core.errors import DataError
 from manyhands.evaluation import (
     ClassScorecard,
-    NumberScorecard,
+    RegressionScorecard,
     fit_temperature,
     score_classes,
-    score_numbers,
+    score_regression,
     tempered,
 )
 from manyhands.evaluation.scorecard import matched
@@ -185,7 +185,7 @@ class Consensus:
         """
         return self.method.update(self, more, known)
 
-    def score(self, truth: Mapping[Any, Any]) -> ClassScorecard | NumberScorecard:
+    def score(self, truth: Mapping[Any, Any]) -> ClassScorecard | RegressionScorecard:
         """How well this consensus does on the items whose truth is given as {item: truth}.
 
         Items whose truth it was told beforehand do not count.
@@ -193,7 +193,7 @@ class Consensus:
         truth = self._not_known(truth)
         items, classes = self.annotations.item_vocabulary, self.annotations.class_vocabulary
         if self.probabilities is None or classes is None:
-            return score_numbers(items, self._numbers, truth)
+            return score_regression(items, self._numbers, truth)
         return score_classes(
             items, classes, self.probabilities, self.labels, self.confidence, truth
         )

@@ -137,7 +137,9 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
         expected = ConfusionPass(evidence)(parameters.log_prior_k, parameters.log_confusion_alk)
         return {"probabilities": expected.posterior_ik}
 
-    def _with_strangers(self, parameters: ConfusionParameters, n_new: int) -> ConfusionParameters:
+    def _with_unseen_annotators(
+        self, parameters: ConfusionParameters, n_new: int
+    ) -> ConfusionParameters:
         return parameters.with_strangers(n_new)
 
     def _pseudo_counts(self, crowd_lk: Floats, annotations: Annotations) -> Floats:

@@ -12,8 +12,8 @@ from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.em import run_em
 from manyhands.aggregation.evidence import Evidence
 from manyhands.aggregation.numbers import (
-    number_beliefs,
-    number_consensus,
+    regression_beliefs,
+    regression_consensus,
     summarise,
 )
 from manyhands.aggregation.sums import annotator_sums, item_sums
@@ -107,7 +107,7 @@ class Gaussian(IterativeSettings, Aggregator[GaussianParameters]):
         run = run_em(start, step, max_iter=self.max_iter, tol=self.tol * ann.n_annotations)
         parameters = _with_layout(run.state, expect_values(evidence, run.state), ann)
         beliefs = self._beliefs(evidence, parameters)
-        return number_consensus(
+        return regression_consensus(
             self, evidence, parameters, parameters.between, beliefs, run.objective, run.converged
         )
 
@@ -141,9 +141,11 @@ class Gaussian(IterativeSettings, Aggregator[GaussianParameters]):
 
     def _beliefs(self, evidence: Evidence, parameters: GaussianParameters) -> dict[str, Any]:
         values = expect_values(evidence, parameters)
-        return number_beliefs(evidence, values.mean_i, values.variance_i, parameters.between)
+        return regression_beliefs(evidence, values.mean_i, values.variance_i, parameters.between)
 
-    def _with_strangers(self, parameters: GaussianParameters, n_new: int) -> GaussianParameters:
+    def _with_unseen_annotators(
+        self, parameters: GaussianParameters, n_new: int
+    ) -> GaussianParameters:
         precision = np.full(n_new, 1.0 / parameters.crowd_variance)
         return replace(
             parameters,

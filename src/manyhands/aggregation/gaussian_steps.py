@@ -98,7 +98,9 @@ class GaussianSteps:
             log_prior += 0.5 * NETWORK_STRENGTH * (np.log(precision) - precision * w)
         return self.values(value_i, parameters).log_likelihood + float(log_prior)
 
-    def portray(self, value_i: Floats, *, max_iter: int, tol: float) -> EMRun[NetworkedParameters]:
+    def profile_annotators(
+        self, value_i: Floats, *, max_iter: int, tol: float
+    ) -> EMRun[NetworkedParameters]:
         """The annotators and the network's precision for values of the network that stay."""
 
         def step(before: NetworkedParameters) -> tuple[NetworkedParameters, float]:

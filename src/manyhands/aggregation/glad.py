@@ -167,7 +167,7 @@ class Glad(IterativeSettings, ClassAggregator[GladParameters]):
             "item_traits": {"easiness": np.exp(parameters.log_ease_i)},
         }
 
-    def _with_strangers(self, parameters: GladParameters, n_new: int) -> GladParameters:
+    def _with_unseen_annotators(self, parameters: GladParameters, n_new: int) -> GladParameters:
         ability_a = np.append(parameters.ability_a, np.full(n_new, parameters.ability_a.mean()))
         return replace(parameters, ability_a=ability_a)
 

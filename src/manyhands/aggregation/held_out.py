@@ -10,13 +10,13 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.core.seeds import generator
-from manyhands.evaluation import HeldLabels
+from manyhands.evaluation import LabelPredictions
 from manyhands.simulation.behaviours import honest
 
 _FEWEST = 3  # labels an item needs before one of them is taken away
 
 
-def held_out_score(method: Aggregator[Any], annotations: Annotations, *, seed: int = 0) -> float:
+def validation_score(method: Aggregator[Any], annotations: Annotations, *, seed: int = 0) -> float:
     """The mean log-probability of one label per item, taken away before fitting; higher is better.
 
     p(y_n) = sum_k q_ik C[a_n, k, y_n] with q and C from the other labels. A method without
@@ -24,7 +24,7 @@ def held_out_score(method: Aggregator[Any], annotations: Annotations, *, seed: i
     are normal around the consensus, with each annotator's bias and noise. Items with fewer than
     three labels lose none.
     """
-    kept, held = one_label_aside(annotations.as_kind(method.kind), seed)
+    kept, held = leave_one_label_out(annotations.as_kind(method.kind), seed)
     consensus = method.fit(kept)
     item, annotator, label = held.item, held.annotator, held.label
     if consensus.probabilities is None:
@@ -33,7 +33,9 @@ def held_out_score(method: Aggregator[Any], annotations: Annotations, *, seed: i
     return float(_log(p_n).mean())
 
 
-def foretold_labels(method: Aggregator[Any], kept: Annotations, held: Annotations) -> HeldLabels:
+def predicted_labels(
+    method: Aggregator[Any], kept: Annotations, held: Annotations
+) -> LabelPredictions:
     """Labels of classes beside what a method says of them that was fitted to the others."""
     consensus = method.fit(kept)
     assert consensus.probabilities is not None, "labels are classes here"
@@ -48,7 +50,7 @@ def foretold_labels(method: Aggregator[Any], kept: Annotations, held: Annotation
         axis=1,
     )
     log_class_ik = _log(consensus.probabilities[item])
-    return HeldLabels(item, row.astype(np.int32), held.label, log_class_ik, _log(p_nl))
+    return LabelPredictions(item, row.astype(np.int32), held.label, log_class_ik, _log(p_nl))
 
 
 def _confusion(consensus: Consensus) -> Floats:
@@ -62,7 +64,7 @@ def _log(probability: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(probability, np.finfo(np.float64).tiny)))
 
 
-def one_label_aside(annotations: Annotations, seed: int) -> tuple[Annotations, Annotations]:
+def leave_one_label_out(annotations: Annotations, seed: int) -> tuple[Annotations, Annotations]:
     """The labels without one of every item that can spare one, and those taken away.
 
     A repeat of a label taken away would give it away, so the whole (item, annotator) pair goes.

@@ -34,7 +34,7 @@ class Majority(ClassAggregator[Floats]):
     def _beliefs(self, evidence: Evidence, parameters: Floats) -> dict[str, Any]:
         return {"probabilities": evidence.clamp(label_shares(evidence.annotations, parameters))}
 
-    def _with_strangers(self, parameters: Floats, n_new: int) -> Floats:
+    def _with_unseen_annotators(self, parameters: Floats, n_new: int) -> Floats:
         return parameters
 
 

@@ -143,7 +143,9 @@ class Mixture(IterativeSettings, ClassAggregator[MixtureParameters]):
         expected = patterns(parameters.log_prior_k, parameters.log_crowd_lk())
         return {"probabilities": patterns.posterior_ik(expected)}
 
-    def _with_strangers(self, parameters: MixtureParameters, n_new: int) -> MixtureParameters:
+    def _with_unseen_annotators(
+        self, parameters: MixtureParameters, n_new: int
+    ) -> MixtureParameters:
         return parameters.with_strangers(n_new)
 
     def _annotator_traits(self, parameters: MixtureParameters) -> Mapping[str, AnyArray]:
@@ -195,7 +197,7 @@ def _say(
     label: Codes,
     posterior: Floats,
     confusion: Floats,
-    log_said: Floats,
+    label_log_prob: Floats,
 ) -> None:
     n_groups, n_classes = confusion.shape[1], confusion.shape[2]
     for i in range(first, last):
@@ -204,4 +206,4 @@ def _say(
                 said = 0.0
                 for k in range(n_classes):
                     said += posterior[i, k] * confusion[label[n], m, k]
-                log_said[annotator[n], m] += np.log(max(said, TINY))
+                label_log_prob[annotator[n], m] += np.log(max(said, TINY))

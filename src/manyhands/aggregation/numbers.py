@@ -38,7 +38,7 @@ class _PlainAverage(Aggregator[NumberSummary]):
     def _fit(self, evidence: Evidence, start: NumberSummary | None) -> Consensus:
         summary = summarise(evidence.annotations)
         beliefs = self._beliefs(evidence, summary)
-        return number_consensus(self, evidence, summary, summary.between, beliefs)
+        return regression_consensus(self, evidence, summary, summary.between, beliefs)
 
     def _beliefs(self, evidence: Evidence, parameters: NumberSummary) -> dict[str, Any]:
         ann = evidence.annotations
@@ -48,9 +48,9 @@ class _PlainAverage(Aggregator[NumberSummary]):
         # One label's worth of the crowd's variance keeps a lone label from looking certain.
         variance_i = (off_i + parameters.within) / np.maximum(n_i, 1) ** 2
         variance_i = np.where(n_i > 0, variance_i, parameters.between + parameters.within)
-        return number_beliefs(evidence, value_i, variance_i, parameters.between)
+        return regression_beliefs(evidence, value_i, variance_i, parameters.between)
 
-    def _with_strangers(self, parameters: NumberSummary, n_new: int) -> NumberSummary:
+    def _with_unseen_annotators(self, parameters: NumberSummary, n_new: int) -> NumberSummary:
         return parameters
 
     @abstractmethod
@@ -111,7 +111,7 @@ def summarise(annotations: Annotations) -> NumberSummary:
     return NumberSummary(float(annotations.label.mean()), max(between, floor), max(within, floor))
 
 
-def number_beliefs(
+def regression_beliefs(
     evidence: Evidence, value_i: Floats, variance_i: Floats, between: float
 ) -> dict[str, Any]:
     """Item-side fields of a consensus of numbers, with known truths put in."""
@@ -126,7 +126,7 @@ def number_beliefs(
     }
 
 
-def number_consensus(
+def regression_consensus(
     method: Aggregator[P],
     evidence: Evidence,
     parameters: P,

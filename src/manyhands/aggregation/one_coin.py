@@ -104,7 +104,7 @@ class OneCoin(IterativeSettings, ClassAggregator[CoinParameters]):
     def _beliefs(self, evidence: Evidence, parameters: CoinParameters) -> dict[str, Any]:
         return {"probabilities": _expect(evidence, parameters).posterior_ik}
 
-    def _with_strangers(self, parameters: CoinParameters, n_new: int) -> CoinParameters:
+    def _with_unseen_annotators(self, parameters: CoinParameters, n_new: int) -> CoinParameters:
         right_a = np.append(parameters.right_a, np.full(n_new, parameters.crowd))
         return replace(parameters, right_a=right_a)
 

@@ -9,15 +9,15 @@ import numpy as np
 
 from manyhands.aggregation.catalog import AGGREGATORS
 from manyhands.aggregation.comparison import Comparison, require_comparable
-from manyhands.aggregation.held_out import foretold_labels, one_label_aside
+from manyhands.aggregation.held_out import leave_one_label_out, predicted_labels
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
 from manyhands.evaluation import (
-    JUDGES,
+    CRITERIA,
     RANKS,
-    HeldLabels,
-    crowd_scores,
+    LabelPredictions,
+    crowd_metrics,
     paired_difference,
     rank_average,
 )
@@ -47,7 +47,7 @@ def select(
     annotations: Annotations,
     methods: Sequence[str] | None = None,
     *,
-    judge: str = RANKS,
+    monitor: str = RANKS,
     truth: Mapping[Any, Any] | None = None,
     runs: int = 1,
     seed: int = 0,
@@ -58,20 +58,20 @@ def select(
     `judge` (of `JUDGES`) says which method foretells them best. `majority` is always among them.
     `truth` decides nothing: accuracy against it stands in the last column, for information.
     """
-    JUDGES[judge]  # says which names it knows
+    CRITERIA[monitor]  # says which names it knows
     require(runs >= 1, "runs", ">= 1", runs)
     ann = annotations.as_kind("classes")
     names = contenders(methods)
-    held: dict[str, list[HeldLabels]] = {}
+    held: dict[str, list[LabelPredictions]] = {}
     beside: dict[str, dict[str, float]] = {}
-    aside = [one_label_aside(ann, seed + run) for run in range(runs)]
+    validation_unit = [leave_one_label_out(ann, seed + run) for run in range(runs)]
     for name in names:
         began = time.perf_counter()
-        held[name] = [foretold_labels(AGGREGATORS[name](), *each) for each in aside]
+        held[name] = [predicted_labels(AGGREGATORS[name](), *each) for each in validation_unit]
         beside[name] = {"seconds": (time.perf_counter() - began) / runs}
         if truth is not None:
             beside[name] |= {"accuracy": _accuracy(name, ann, truth)}
-    return choose(held, MAJORITY, judge=judge, beside=beside)
+    return choose(held, MAJORITY, monitor=monitor, beside=beside)
 
 
 def contenders(methods: Sequence[str] | None) -> list[str]:
@@ -84,10 +84,10 @@ def contenders(methods: Sequence[str] | None) -> list[str]:
 
 
 def choose(
-    held: Mapping[str, Sequence[HeldLabels]],
+    held: Mapping[str, Sequence[LabelPredictions]],
     baseline: str,
     *,
-    judge: str = RANKS,
+    monitor: str = RANKS,
     beside: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Choice:
     """Rank candidates by what each said of the same held-out labels, run by run.
@@ -95,33 +95,35 @@ def choose(
     `beside` holds more numbers of every candidate, which stand in the table and decide nothing.
     """
     names = list(held)
-    runs = {name: [crowd_scores(each) for each in held[name]] for name in names}
+    runs = {name: [crowd_metrics(each) for each in held[name]] for name in names}
     scores = {
         key: np.array([np.mean([run[key] for run in runs[name]]) for name in names])
         for key in runs[names[0]][0]
     }
     # Where the judge sees no difference, the likelihood does, and else the order of the names.
-    order = np.lexsort((-scores["likelihood"], -JUDGES[judge](scores)))
+    order = np.lexsort((-scores["likelihood"], -CRITERIA[monitor](scores)))
     columns = {
         "method": np.array(names, dtype=object),
         "average_rank": rank_average(scores),
         **scores,
         **_columns(names, beside or {}),
     }
-    table = Comparison({key: each[order] for key, each in columns.items()}, told_judge(judge))
+    table = Comparison(
+        {key: each[order] for key, each in columns.items()}, monitor_description(monitor)
+    )
     winner = names[int(order[0])]
     enough, reason = _verdict(winner, baseline, held)
     return Choice(table, winner, enough, reason)
 
 
-def told_judge(judge: str) -> str:
+def monitor_description(monitor: str) -> str:
     """What a table is ranked by, in words."""
-    what = "average rank over all criteria" if judge == RANKS else judge
+    what = "average rank over all criteria" if monitor == RANKS else monitor
     return f"{what} on held-out labels (no truth was used)"
 
 
 def _verdict(
-    winner: str, baseline: str, held: Mapping[str, Sequence[HeldLabels]]
+    winner: str, baseline: str, held: Mapping[str, Sequence[LabelPredictions]]
 ) -> tuple[bool, str]:
     if winner == baseline:
         return True, f"Majority voting is enough: {baseline} itself comes first."
@@ -140,7 +142,9 @@ def _verdict(
     return True, f"Majority voting is enough: {compared}, {why}."
 
 
-def _share_named_otherwise(first: Sequence[HeldLabels], second: Sequence[HeldLabels]) -> float:
+def _share_named_otherwise(
+    first: Sequence[LabelPredictions], second: Sequence[LabelPredictions]
+) -> float:
     named = [
         np.concatenate([run.log_class_ik.argmax(axis=1) for run in runs])
         for runs in (first, second)
@@ -148,7 +152,7 @@ def _share_named_otherwise(first: Sequence[HeldLabels], second: Sequence[HeldLab
     return float(np.mean(named[0] != named[1]))
 
 
-def _pooled(runs: Sequence[HeldLabels], what: str) -> Floats:
+def _pooled(runs: Sequence[LabelPredictions], what: str) -> Floats:
     return np.concatenate([getattr(run, what) for run in runs])
 
 

@@ -109,7 +109,9 @@ class WorkerClustering(IterativeSettings, ClassAggregator[ClusterParameters]):
         expected = ConfusionPass(evidence)(parameters.log_prior_k, parameters.log_confusion_alk())
         return {"probabilities": expected.posterior_ik}
 
-    def _with_strangers(self, parameters: ClusterParameters, n_new: int) -> ClusterParameters:
+    def _with_unseen_annotators(
+        self, parameters: ClusterParameters, n_new: int
+    ) -> ClusterParameters:
         return parameters.with_strangers(n_new)
 
     def _annotator_traits(self, parameters: ClusterParameters) -> Mapping[str, AnyArray]:

@@ -9,8 +9,8 @@ from manyhands.annotations.rows import Rows
 from manyhands.annotations.sentences import Sentences
 from manyhands.annotations.spans import Span, Spans, find_spans, spans_of_tags, tags_of_spans
 from manyhands.annotations.tags import (
-    STRAY,
-    Stray,
+    ORPHAN_TAGS,
+    OrphanTags,
     TagScheme,
     allowed_starts,
     allowed_transitions,
@@ -25,15 +25,15 @@ from manyhands.annotations.vocabulary import Vocabulary
 __all__ = [
     "DUPLICATES",
     "KINDS",
-    "STRAY",
+    "ORPHAN_TAGS",
     "Annotations",
     "Duplicates",
     "Kind",
+    "OrphanTags",
     "Rows",
     "Sentences",
     "Span",
     "Spans",
-    "Stray",
     "TagScheme",
     "TaggedSentences",
     "TokenLabels",

@@ -16,8 +16,8 @@ from manyhands.core.errors import DataError
 from manyhands.core.settings import require_choice
 
 OUTSIDE = "O"
-Stray = Literal["keep", "repair", "refuse"]
-STRAY = ("keep", "repair", "refuse")
+OrphanTags = Literal["keep", "repair", "refuse"]
+ORPHAN_TAGS = ("keep", "repair", "refuse")
 
 
 @dataclass(frozen=True)
@@ -170,19 +170,19 @@ def is_valid_bio(tags: Sequence[str]) -> bool:
     return not stray_tags(scheme.codes(tags), np.array([0, len(tags)]), scheme).any()
 
 
-def repair_bio(tags: Sequence[str], stray: Stray = "repair") -> list[str]:
+def repair_bio(tags: Sequence[str], orphan_tags: OrphanTags = "repair") -> list[str]:
     """The tags of one sentence with every stray I-X made B-X, or refused with its place.
 
     >>> repair_bio(["O", "I-PER", "I-PER", "I-LOC"])
     ['O', 'B-PER', 'I-PER', 'B-LOC']
     """
-    require_choice("stray", stray, STRAY)
-    if stray == "keep":
+    require_choice("orphan_tags", orphan_tags, ORPHAN_TAGS)
+    if orphan_tags == "keep":
         return list(tags)
     scheme = TagScheme.covering(tags)
     code_t = scheme.codes(tags)
     stray_t = stray_tags(code_t, np.array([0, len(tags)]), scheme)
-    if stray == "refuse" and stray_t.any():
+    if orphan_tags == "refuse" and stray_t.any():
         token = int(np.argmax(stray_t))
         raise DataError(
             f"token {token}: {tags[token]} follows no entity of its type; "

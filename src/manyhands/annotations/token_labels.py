@@ -11,7 +11,7 @@ from manyhands.annotations.labels import USED
 from manyhands.annotations.recoding import of_items
 from manyhands.annotations.rows import Rows
 from manyhands.annotations.sentences import Sentences
-from manyhands.annotations.tags import Stray, TagScheme, stray_tags
+from manyhands.annotations.tags import OrphanTags, TagScheme, stray_tags
 from manyhands.annotations.vocabulary import Vocabulary, short_list
 from manyhands.core.arrays import AnyArray, Bools, read_only
 from manyhands.core.errors import DataError
@@ -79,7 +79,7 @@ class TokenLabels:
             key = key[0]
         return TokenLabels(chosen, self.annotations[self.sentences.tokens_of(key)])
 
-    def stray(self) -> Bools:
+    def orphan_tags(self) -> Bools:
         """Which labels are an I-X that follows no B-X or I-X of the same annotator.
 
         After a token that the annotator did not label nobody knows what it follows.
@@ -94,13 +94,13 @@ class TokenLabels:
         stray_n[first_n[ann.item[first_n] > begin_n]] = False
         return stray_n
 
-    def repaired(self, stray: Stray = "repair") -> "TokenLabels":
+    def repaired(self, orphan_tags: OrphanTags = "repair") -> "TokenLabels":
         """Every stray I-X made B-X, or refused with its place; see `stray`."""
-        require_choice("stray", stray, ("repair", "refuse"))
-        stray_n = self.stray()
+        require_choice("orphan_tags", orphan_tags, ("repair", "refuse"))
+        stray_n = self.orphan_tags()
         if not stray_n.any():
             return self
-        if stray == "refuse":
+        if orphan_tags == "refuse":
             self._refuse(int(np.argmax(stray_n)))
         label_n = self.annotations.label.copy()
         scheme = TagScheme.of(self.annotations.classes)
@@ -166,13 +166,13 @@ class TaggedSentences:
         """The tags of one sentence."""
         return [str(tag) for tag in self.tags[self.sentences.tokens_of(sentence)]]
 
-    def repaired(self, stray: Stray = "repair") -> "TaggedSentences":
+    def repaired(self, orphan_tags: OrphanTags = "repair") -> "TaggedSentences":
         """Every I-X that follows nothing made B-X, or refused with its place."""
-        require_choice("stray", stray, ("repair", "refuse"))
+        require_choice("orphan_tags", orphan_tags, ("repair", "refuse"))
         scheme = TagScheme.covering(self.tags)
         code_t = scheme.codes(self.tags)
         stray_t = stray_tags(code_t, self.sentences.offsets, scheme)
-        if stray == "refuse" and stray_t.any():
+        if orphan_tags == "refuse" and stray_t.any():
             token = int(np.argmax(stray_t))
             raise stray_error(self.sentences, token, self.tags[token])
         code_t[stray_t] = scheme.require_begins()[code_t[stray_t]]

@@ -7,11 +7,11 @@ import typer
 import manyhands as mh
 from manyhands.cli.options import (
     AnyLabelsFile,
-    Asked,
     Json,
     OutFile,
     Reading,
     Repeats,
+    TaskOptions,
     Truth,
     takes,
 )
@@ -21,7 +21,7 @@ from manyhands.cli.tasks import tokens_layout
 from manyhands.core.errors import SettingError
 
 
-@takes(asked=Asked, reading=Reading)
+@takes(task_options=TaskOptions, reading=Reading)
 def aggregate(
     labels: AnyLabelsFile,
     method: Annotated[
@@ -47,7 +47,7 @@ def aggregate(
     ] = None,
     duplicates: Repeats = "keep",
     json: Json = False,
-    asked: Asked = Asked(),  # noqa: B008 - frozen
+    task_options: TaskOptions = TaskOptions(),  # noqa: B008 - frozen
     reading: Reading = Reading(),  # noqa: B008 - frozen
 ) -> None:  # fmt: skip
     """Turn labels into a consensus: the label of every item, how sure it is, who is how good.
@@ -63,7 +63,7 @@ def aggregate(
     Example: manyhands aggregate tokens.conll --out found.bio --spans entities.csv
     """
     to_stream = "-" if json and annotators == "-" else None
-    layout = tokens_layout(labels, asked, reading)
+    layout = tokens_layout(labels, task_options, reading)
     read = [labels, truth, known, calibrate]
     tagged = None if layout is None else out
     require_targets(out, annotators, spans, to_stream, read=read, tagged=tagged)
@@ -72,14 +72,24 @@ def aggregate(
         from manyhands.cli.aggregate_tokens import aggregate_tokens  # --help does without
 
         aggregate_tokens(
-            labels, layout, method, out, spans, annotators, truth, known, json, asked, reading
+            labels,
+            layout,
+            method,
+            out,
+            spans,
+            annotators,
+            truth,
+            known,
+            json,
+            task_options,
+            reading,
         )
         return
     if spans is not None:
         raise SettingError(f"--spans is for tagged tokens; {labels} holds labels of items")
     truths = truth_from(truth, reading) if truth is not None else None
     with working(f"aggregating {labels}"):
-        consensus = consensus_by_name(labels, method, known, duplicates, reading, asked)
+        consensus = consensus_by_name(labels, method, known, duplicates, reading, task_options)
     if calibrate is not None:
         consensus = consensus.calibrated(truth_from(calibrate, reading))
     scores = consensus.score(truths).as_dict() if truths is not None else {}
@@ -93,7 +103,7 @@ def aggregate(
         say_json(content | rows)
         return
     tell = remark if out == "-" else say
-    for line in _lines(consensus, scores, asked.task is None):
+    for line in _lines(consensus, scores, task_options.task is None):
         tell(line)
 
 

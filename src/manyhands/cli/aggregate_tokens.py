@@ -1,7 +1,7 @@
 """manyhands aggregate, of tokens: tags that form whole entities, and these entities."""
 
 import manyhands as mh
-from manyhands.cli.options import Asked, Reading
+from manyhands.cli.options import Reading, TaskOptions
 from manyhands.cli.output import put_table, records, remark, say, say_json, working
 from manyhands.cli.reading import truth_from
 from manyhands.cli.tasks import require_aggregator
@@ -20,7 +20,7 @@ def aggregate_tokens(
     truth: str | None,
     known: str | None,
     json: bool,
-    asked: Asked,
+    task_options: TaskOptions,
     reading: Reading,
 ) -> None:
     """The consensus of a file of tagged tokens, written and told."""
@@ -28,7 +28,7 @@ def aggregate_tokens(
         require_aggregator(method, "classes")
     gold = tagged_from(truth, reading) if truth is not None else None
     with working(f"aggregating {labels}"):
-        file = tokens_from(labels, layout, asked, reading)
+        file = tokens_from(labels, layout, task_options, reading)
         if gold is not None:
             require_same(labels, file.sentences, str(truth), gold.sentences)
         truths = truth_from(known, reading) if known is not None else None
@@ -44,7 +44,7 @@ def aggregate_tokens(
         put_table(found.span_columns(file.texts), spans)
     if out != "-" or not json:
         put_tokens(file.sentences, found.tags, columns, out)
-    _tell(file, found, columns, scores, out, json, asked.task is None)
+    _tell(file, found, columns, scores, out, json, task_options.task is None)
 
 
 def _tell(

@@ -28,7 +28,7 @@ def check(
     """
     _refuse_tokens(labels, reading)
     with working(f"examining {labels}"):
-        examination = mh.doctor.examine_file(labels, **reading.settings())
+        examination = mh.checks.check_file(labels, **reading.settings())
     if json:
         say_json(examination.to_json())
     else:
@@ -44,7 +44,7 @@ def check(
 
 
 def _refuse_tokens(labels: str, reading: Reading) -> None:
-    from manyhands.cli.looks import layout_of  # it needs readers, which --help does not
+    from manyhands.cli.sniff import layout_of  # it needs readers, which --help does not
 
     if layout_of(labels, reading) in ("conll", "spans"):
         raise DataError(
@@ -53,7 +53,7 @@ def _refuse_tokens(labels: str, reading: Reading) -> None:
         )
 
 
-def _facts(examination: "mh.doctor.Examination") -> str:
+def _facts(examination: "mh.checks.CheckReport") -> str:
     facts = examination.summary
     per_item = facts["labels_per_item"]
     what = "numbers" if facts["classes"] is None else f"{facts['classes']} classes"
@@ -63,7 +63,7 @@ def _facts(examination: "mh.doctor.Examination") -> str:
     )
 
 
-def _where(finding: "mh.doctor.Finding", labels: str) -> str:
+def _where(finding: "mh.checks.Finding", labels: str) -> str:
     """The first few places and names, without repeating the name of the file."""
     places = ", ".join(place.removeprefix(f"{labels}, ") for place in finding.places)
     shown = finding.names[:_MOST_NAMES]

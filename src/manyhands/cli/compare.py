@@ -7,12 +7,12 @@ import typer
 
 import manyhands as mh
 from manyhands.cli.options import (
-    Asked,
     Json,
     OutFile,
     Reading,
     Repeats,
     Seed,
+    TaskOptions,
     Training,
     Truth,
     takes,
@@ -41,7 +41,7 @@ _RULE_OWN = (
 _RULE_HELD = "epoch chosen by held-out labels of the crowd; nothing was chosen with clean labels"
 
 
-@takes(asked=Asked, training=Training, reading=Reading)
+@takes(task_options=TaskOptions, training=Training, reading=Reading)
 def compare(
     labels: Annotated[
         str | None,
@@ -66,7 +66,7 @@ def compare(
         bool,
         typer.Option(
             "--select",
-            help="Choose without truth: name a winner by labels kept aside, as --judge says "
+            help="Choose without truth: name a winner by labels kept aside, as --monitor says "
             "[default: ranks], and say whether majority voting is enough.",
         ),
     ] = False,
@@ -80,7 +80,7 @@ def compare(
     duplicates: Repeats = "keep",
     seed: Seed = 0,
     json: Json = False,
-    asked: Asked = Asked(),  # noqa: B008 - frozen
+    task_options: TaskOptions = TaskOptions(),  # noqa: B008 - frozen
     training: Training = Training(),  # noqa: B008 - frozen
     reading: Reading = Reading(),  # noqa: B008 - frozen
 ) -> None:
@@ -105,7 +105,7 @@ def compare(
 
     Example: manyhands compare labels.csv --select
 
-    Example: manyhands compare labels.csv --features features.csv --select --judge likelihood
+    Example: manyhands compare labels.csv --features features.csv --select --monitor likelihood
 
     Example: manyhands compare labels.csv --truth truth.csv --methods majority,dawid-skene
 
@@ -120,26 +120,28 @@ def compare(
         raise SettingError("give a file of labels, or --dataset with --data, one of the two")
     require_targets(out, read=[labels, truth, features])
     notes: tuple[str, ...] = ()
-    layout = None if labels is None else tokens_layout(labels, asked, reading)
+    layout = None if labels is None else tokens_layout(labels, task_options, reading)
     alone = dataset is None and features is None and layout is None
     if select and alone:
-        _require_classes("numbers" if kind_asked(asked, reading) == "numbers" else "classes")
+        _require_classes("numbers" if kind_asked(task_options, reading) == "numbers" else "classes")
         told = (str(labels), names, truth, duplicates)
-        tell_choice(select_aggregator(*told, runs, seed, training.judge, reading), out, json)
+        tell_choice(select_aggregator(*told, runs, seed, training.monitor, reading), out, json)
         return
     if alone:
-        table = _aggregators(str(labels), names, truth, duplicates, seed, reading, asked)
+        table = _aggregators(str(labels), names, truth, duplicates, seed, reading, task_options)
         rule = ""
     else:
         if dataset is not None:
-            trial = _corpus(dataset, data, feature_set, asked)
+            trial = _corpus(dataset, data, feature_set, task_options)
         elif layout is not None:
-            trial, notes = _tokens(str(labels), layout, truth, asked, reading)
+            trial, notes = _tokens(str(labels), layout, truth, task_options, reading)
             names = names or _named_for_tokens(features)
         else:
-            trial = _files(str(labels), str(features), text, truth, duplicates, reading, asked)
+            trial = _files(
+                str(labels), str(features), text, truth, duplicates, reading, task_options
+            )
         if select:
-            _require_classes(trial.learns)
+            _require_classes(trial.task)
             tell_choice(select_method(trial, names, runs, seed, jobs, training), out, json)
             return
         table = _by_training(trial, names, runs, seed, jobs, training)
@@ -158,29 +160,29 @@ def compare(
 
 
 def _by_training(
-    trial: "mh.estimators.Trial",
+    trial: "mh.selection.Trial",
     names: list[str] | None,
     runs: int,
     seed: int,
     jobs: int | None,
     training: Training,
 ) -> "mh.aggregation.Comparison":
-    mh.estimators.require_methods(names or (), trial.learns)  # told before the bar is shown
-    settings = training.settings(trial.learns)
-    with counting("training", mh.estimators.n_runs(trial, names, runs)) as done, noting():
-        return mh.estimators.compare_training(
+    mh.selection.require_methods(names or (), trial.task)  # told before the bar is shown
+    settings = training.settings(trial.task)
+    with counting("training", mh.selection.n_runs(trial, names, runs)) as done, noting():
+        return mh.selection.compare_training(
             trial, names, runs=runs, seed=seed, settings=settings,
             jobs=jobs or os.cpu_count() or 1, done=done,
         )  # fmt: skip
 
 
-def _rule(trial: "mh.estimators.Trial", names: list[str] | None, training: Training) -> str:
+def _rule(trial: "mh.selection.Trial", names: list[str] | None, training: Training) -> str:
     """How the epoch of every run was chosen."""
-    if names is not None and mh.METHODS.keys().isdisjoint(names) and trial.learns != "classes":
+    if names is not None and mh.METHODS.keys().isdisjoint(names) and trial.task != "classes":
         return ""
-    if training.hold_out is None:
+    if training.validation_fraction is None:
         return _RULE_OWN
-    return _RULE_HELD if training.hold_out else _RULE
+    return _RULE_HELD if training.validation_fraction else _RULE
 
 
 def _aggregators(
@@ -190,24 +192,26 @@ def _aggregators(
     duplicates: str,
     seed: int,
     reading: Reading,
-    asked: Asked,
+    task_options: TaskOptions,
 ) -> "mh.aggregation.Comparison":
     truths = truth_from(truth, reading) if truth is not None else None
     mh.aggregation.require_comparable(names or ())  # told before a long file is read
     with working(f"comparing methods on {labels}"):
-        annotations = annotations_from(labels, reading, duplicates, asked)
+        annotations = annotations_from(labels, reading, duplicates, task_options)
         return mh.aggregation.compare(annotations, names, truth=truths, seed=seed)
 
 
 def _corpus(
-    dataset: str, data: str | None, feature_set: str | None, asked: Asked
-) -> "mh.estimators.Trial":
+    dataset: str, data: str | None, feature_set: str | None, task_options: TaskOptions
+) -> "mh.selection.Trial":
     reader = mh.DATASETS[dataset]
     if data is None:
         raise SettingError("give --data, the folder that holds the corpora")
-    trial = mh.estimators.trial_of_corpus(reader.read(data, feature_set))
-    if asked.task is not None and LEARNS.get(asked.task) != trial.learns:
-        raise SettingError(f"{dataset} holds {trial.learns}, so --task {asked.task} is not for it")
+    trial = mh.selection.trial_of_corpus(reader.read(data, feature_set))
+    if task_options.task is not None and LEARNS.get(task_options.task) != trial.task:
+        raise SettingError(
+            f"{dataset} holds {trial.task}, so --task {task_options.task} is not for it"
+        )
     return trial
 
 
@@ -218,22 +222,22 @@ def _files(
     truth: str | None,
     duplicates: str,
     reading: Reading,
-    asked: Asked,
-) -> "mh.estimators.Trial":
+    task_options: TaskOptions,
+) -> "mh.selection.Trial":
     table = features_from(features, reading, text)
     truths = truth_from(truth, reading) if truth is not None else None
-    ann = annotations_from(labels, reading, duplicates, asked)
-    return mh.estimators.trial_of_files(table, ann, truths)
+    ann = annotations_from(labels, reading, duplicates, task_options)
+    return mh.selection.trial_of_files(table, ann, truths)
 
 
 def _tokens(
-    labels: str, layout: str, truth: str | None, asked: Asked, reading: Reading
-) -> "tuple[mh.estimators.Trial, tuple[str, ...]]":
+    labels: str, layout: str, truth: str | None, task_options: TaskOptions, reading: Reading
+) -> "tuple[mh.selection.Trial, tuple[str, ...]]":
     from manyhands.cli.tokens import tagged_from, tokens_from  # --help does without
 
     gold = tagged_from(truth, reading) if truth is not None else None
-    file = tokens_from(labels, layout, asked, reading)
-    trial = mh.estimators.trial_of_tokens(file.labels, gold)
+    file = tokens_from(labels, layout, task_options, reading)
+    trial = mh.selection.trial_of_tokens(file.labels, gold)
     if gold is None or trial.test_features is None:
         return trial, file.notes
     return trial, (*file.notes, f"scored on the {len(gold)} sentences of {truth}, which are others")
@@ -247,9 +251,9 @@ def _named_for_tokens(features: str | None) -> list[str] | None:
     return [name for name in mh.AGGREGATORS if name in aggregators and name not in mh.METHODS]
 
 
-def _require_classes(learns: str) -> None:
-    if learns != "classes":
+def _require_classes(task: str) -> None:
+    if task != "classes":
         raise SettingError(
-            f"--select is for classes, and these are {learns}; without it and without "
+            f"--select is for classes, and these are {task}; without it and without "
             "--truth, methods are ranked by held-out labels"
         )

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import AnyLabelsFile, Asked, Json, Reading, takes_reading
+from manyhands.cli.options import AnyLabelsFile, Json, Reading, TaskOptions, takes_reading
 from manyhands.cli.output import is_tagged, say, say_json
 from manyhands.cli.reading import annotations_from
 from manyhands.cli.tasks import tokens_layout
@@ -26,10 +26,10 @@ def convert(
     task: Annotated[
         str | None, typer.Option(help="sequence where a file of tagged tokens does not look it.")
     ] = None,
-    stray: Annotated[
+    orphan_tags: Annotated[
         str, typer.Option(help="A tag I-X that follows no B-X or I-X: keep, repair (B-X), refuse.")
     ] = "keep",
-    cut: Annotated[
+    alignment: Annotated[
         str, typer.Option(help="A span that cuts through a token: refuse, or widen to whole ones.")
     ] = "refuse",
     json: Json = False,
@@ -52,17 +52,21 @@ def convert(
     if as_it_is and _is_table(source, reading.format) and _is_table(target):
         n_rows = mh.io.copy_table(source, target, format=plain.format, encoding=plain.encoding)
         what = "rows"
-    elif (layout := tokens_layout(source, Asked(task=task, cut=cut), reading)) is not None:
+    elif (
+        layout := tokens_layout(source, TaskOptions(task=task, alignment=alignment), reading)
+    ) is not None:
         if to != "long" or duplicates != "keep":
             raise SettingError("--to and --duplicates are for labels of items, not tagged tokens")
         from manyhands.cli.convert_tokens import convert_tokens  # --help does without
 
-        asked = Asked(task=task, cut=cut, stray=stray)
-        n_rows = convert_tokens(source, layout, target, asked, reading)
+        task_options = TaskOptions(task=task, alignment=alignment, orphan_tags=orphan_tags)
+        n_rows = convert_tokens(source, layout, target, task_options, reading)
         what = "tags"
     else:
-        if stray != "keep":
-            raise SettingError(f"--stray is for tagged tokens; {source} holds labels of items")
+        if orphan_tags != "keep":
+            raise SettingError(
+                f"--orphan-tags is for tagged tokens; {source} holds labels of items"
+            )
         annotations = annotations_from(source, reading, duplicates)
         mh.io.write_annotations(annotations, target, layout=to)
         n_rows = annotations.n_annotations

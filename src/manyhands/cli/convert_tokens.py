@@ -2,15 +2,17 @@
 
 import manyhands as mh
 from manyhands.annotations import TokenisedTexts
-from manyhands.cli.options import Asked, Reading
+from manyhands.cli.options import Reading, TaskOptions
 from manyhands.cli.output import is_tagged, remark, require_targets
 from manyhands.cli.tokens import tokens_from
 
 
-def convert_tokens(source: str, layout: str, target: str, asked: Asked, reading: Reading) -> int:
+def convert_tokens(
+    source: str, layout: str, target: str, task_options: TaskOptions, reading: Reading
+) -> int:
     """Write a file of tagged tokens in the other form, or its own; how many tags it has."""
     require_targets(target, read=[source], tagged=target)
-    file = tokens_from(source, layout, asked, reading)
+    file = tokens_from(source, layout, task_options, reading)
     for note in file.notes:
         remark(f"note: {note}")
     if is_tagged(target):

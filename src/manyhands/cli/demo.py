@@ -92,12 +92,12 @@ def _networks(data: "mh.datasets.DigitsDemo", seed: int) -> "mh.aggregation.Comp
     n_items = len(data.features)
     order = np.random.default_rng(seed).permutation(n_items)
     seen, test = np.sort(order[: n_items // 3]), order[n_items // 3 :]
-    trial = mh.estimators.Trial(
+    trial = mh.selection.Trial(
         data.features[seen], data.crowd.annotations[seen], data.crowd.truth[seen],
         data.features[test], data.crowd.truth[test],
     )  # fmt: skip
     with counting("training networks", len(_TRAINED)) as done:
-        return mh.estimators.compare_training(trial, _TRAINED, seed=seed, done=done)
+        return mh.selection.compare_training(trial, _TRAINED, seed=seed, done=done)
 
 
 def _tell_networks(networks: "mh.aggregation.Comparison | None") -> None:

@@ -55,12 +55,12 @@ def _networks(data: RatingsDemo, seed: int) -> "mh.aggregation.Comparison | None
     if importlib.util.find_spec("torch") is None:
         return None
     n_seen = len(data.truth) // 3
-    trial = mh.estimators.Trial(
+    trial = mh.selection.Trial(
         data.features[:n_seen], data.annotations[:n_seen], data.truth[:n_seen],
         data.features[n_seen:], data.truth[n_seen:],
     )  # fmt: skip
     with counting("training networks", len(_TRAINED)) as done:
-        return mh.estimators.compare_training(trial, _TRAINED, seed=seed, done=done)
+        return mh.selection.compare_training(trial, _TRAINED, seed=seed, done=done)
 
 
 def _portraits(data: RatingsDemo) -> list[dict[str, Any]]:

@@ -60,9 +60,9 @@ def _scores(data: SentencesDemo, method: str) -> dict[str, Any]:
 def _networks(data: SentencesDemo, seed: int) -> "mh.aggregation.Comparison | None":
     if importlib.util.find_spec("torch") is None:
         return None
-    trial = mh.estimators.trial_of_tokens(data.labels, data.test)
+    trial = mh.selection.trial_of_tokens(data.labels, data.test)
     with counting("training taggers", len(_TRAINED)) as done:
-        return mh.estimators.compare_training(
+        return mh.selection.compare_training(
             trial, _TRAINED, seed=seed, settings=_SETTINGS, done=done
         )
 

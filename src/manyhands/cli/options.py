@@ -73,7 +73,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TaskOptions:
     """What the labels are, where the file does not tell, and how odd ones are taken."""
 
     task: Annotated[
@@ -87,13 +87,13 @@ class Asked:
         str | None,
         typer.Option("--range", metavar="LOW:HIGH", help="Numbers outside are refused."),
     ] = None
-    stray: Annotated[
+    orphan_tags: Annotated[
         str,
         typer.Option(
             help="A tag I-X that follows no B-X or I-X: repair makes it B-X, refuse, or keep."
         ),
     ] = "repair"
-    cut: Annotated[
+    alignment: Annotated[
         str, typer.Option(help="A span that cuts through a token: refuse, or widen to whole ones.")
     ] = "refuse"
 
@@ -110,10 +110,10 @@ class Training:
         str | None,
         typer.Option(help="Vectors that words start from: lines word, numbers (GloVe), or .npz."),
     ] = None
-    fixed_words: Annotated[
-        bool, typer.Option("--fixed-words", help="Word vectors stay as they are.")
+    freeze_embeddings: Annotated[
+        bool, typer.Option("--freeze-embeddings", help="Word vectors stay as they are.")
     ] = False
-    most_words: Annotated[
+    max_tokens: Annotated[
         int, typer.Option(min=1, help="Words of a text that are read; the rest is cut off.")
     ] = 1000
     epochs: Annotated[int | None, typer.Option(help="Passes over the labelled items.")] = None
@@ -124,25 +124,27 @@ class Training:
     warm_up: Annotated[
         int | None, typer.Option(help="Epochs on majority labels before the noise model joins.")
     ] = None
-    clip: Annotated[float | None, typer.Option(help="The longest gradient allowed.")] = None
+    max_grad_norm: Annotated[float | None, typer.Option(help="The longest gradient allowed.")] = (
+        None
+    )
     schedule: Annotated[str | None, typer.Option(help="constant or cosine.")] = None
-    sam: Annotated[
+    sam_rho: Annotated[
         float | None, typer.Option(help="Radius of sharpness-aware minimisation; 0 is off.")
     ] = None
-    hold_out: Annotated[
+    validation_fraction: Annotated[
         float | None,
         typer.Option(
             help="Share of labels kept aside; the epoch that foretells them best is kept."
         ),
     ] = None
-    aside: Annotated[
+    validation_unit: Annotated[
         str | None,
         typer.Option(
             help="What is kept aside: labels, or items (sentences) with all they have. "
             "[default: labels; numbers and sequence: items]"
         ),
     ] = None
-    judge: Annotated[
+    monitor: Annotated[
         str | None,
         typer.Option(
             help="What says which is best by the labels kept aside: likelihood, majority, "
@@ -159,7 +161,7 @@ class Training:
     patience: Annotated[
         int | None, typer.Option(help="Epochs without a better one before training ends.")
     ] = None
-    start: Annotated[
+    init: Annotated[
         str | None,
         typer.Option(help="own, consensus (from Dawid-Skene), or auto: it, unless collapsed."),
     ] = None
@@ -171,23 +173,23 @@ class Training:
     devices: Annotated[int, typer.Option(help="How many devices, a process each.")] = 1
     precision: Annotated[str, typer.Option(help="32, or bf16 for mixed precision.")] = "32"
 
-    def settings(self, learns: str = "classes") -> dict[str, Any]:
+    def settings(self, task: str = "classes") -> dict[str, Any]:
         """The arguments of the estimator that learns classes, numbers or tags."""
         chosen = {field.name: getattr(self, field.name) for field in fields(self)}
         chosen["noise"] = dict(_setting(text) for text in self.noise) if self.noise else None
         for field in fields(self):
-            unfit = field.name in _NOT_FOR.get(learns, ())
+            unfit = field.name in _NOT_FOR.get(task, ())
             if unfit and chosen.pop(field.name) != field.default:
                 option = field.name.replace("_", "-")
-                raise SettingError(f"--{option} is not for {learns}; leave it out")
-        if self.fixed_words and self.word_vectors is None:
-            raise SettingError("--fixed-words needs --word-vectors")
+                raise SettingError(f"--{option} is not for {task}; leave it out")
+        if self.freeze_embeddings and self.word_vectors is None:
+            raise SettingError("--freeze-embeddings needs --word-vectors")
         # Left out, these are the estimators', which differ: a tagger counts tokens.
-        own = [name for name in ("batch_size", "aside") if chosen[name] is None]
+        own = [name for name in ("batch_size", "validation_unit") if chosen[name] is None]
         return {name: value for name, value in chosen.items() if name not in own}
 
 
-_NOT_FOR = {"numbers": ("judge",), "tags": ("scale", "most_words", "network")}
+_NOT_FOR = {"numbers": ("monitor",), "tags": ("scale", "max_tokens", "network")}
 
 
 def _setting(text: str) -> tuple[str, Any]:

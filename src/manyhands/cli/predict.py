@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import Asked, FeaturesFile, Json, OutFile, Reading, takes
+from manyhands.cli.options import FeaturesFile, Json, OutFile, Reading, TaskOptions, takes
 from manyhands.cli.output import (
     noting,
     put_table,
@@ -21,7 +21,7 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingError
 
 
-@takes(asked=Asked, reading=Reading)
+@takes(task_options=TaskOptions, reading=Reading)
 def predict(
     model: Annotated[str, typer.Argument(metavar="DIR", help="Folder that manyhands train made.")],
     features: FeaturesFile,
@@ -32,7 +32,7 @@ def predict(
     ] = None,
     text: TextColumn = None,
     json: Json = False,
-    asked: Asked = Asked(),  # noqa: B008 - frozen
+    task_options: TaskOptions = TaskOptions(),  # noqa: B008 - frozen
     reading: Reading = Reading(),  # noqa: B008 - frozen
 ) -> None:
     """Say the class of items with its probability, their number, or the tags of tokens.
@@ -50,33 +50,33 @@ def predict(
     """
     with working(f"reading {model}"):
         trained = mh.load(model)
-    _require_task(model, trained, asked)
+    _require_task(model, trained, task_options)
     tagger = isinstance(trained, mh.CrowdTagger)
     require_targets(out, read=[features, labels], tagged=out if tagger else None)
     with working(f"reading {features}"), noting():
         if isinstance(trained, mh.CrowdTagger):
             from manyhands.cli.predict_tokens import predict_tokens  # --help does without
 
-            columns = predict_tokens(trained, features, labels, out, json, asked, reading)
+            columns = predict_tokens(trained, features, labels, out, json, task_options, reading)
         else:
-            columns = _of_items(trained, features, labels, text, asked, reading)
+            columns = _of_items(trained, features, labels, text, task_options, reading)
             if out != "-" or not json:
                 put_table(columns, out)
     n_items, what = len(columns["item"]), "tokens" if tagger else "items"
     if json:
         rows = {"predictions": records(columns)} if out == "-" else {}
-        classes = {} if trained.learns == "numbers" else {"classes": trained.classes_.tolist()}
+        classes = {} if trained.task == "numbers" else {"classes": trained.classes_.tolist()}
         say_json({what: n_items} | classes | rows)
     elif out != "-":
         remark(f"{n_items} {what}")
 
 
-def _require_task(folder: str, trained: Any, asked: Asked) -> None:
+def _require_task(folder: str, trained: Any, task_options: TaskOptions) -> None:
     tasks = {"classes": "classification", "numbers": "regression", "tags": "sequence"}
-    if asked.task not in (None, tasks[trained.learns]):
+    if task_options.task not in (None, tasks[trained.task]):
         raise SettingError(
-            f"{folder}: the model learnt {trained.learns}, which is --task "
-            f"{tasks[trained.learns]}; got --task {asked.task}: leave it out"
+            f"{folder}: the model learnt {trained.task}, which is --task "
+            f"{tasks[trained.task]}; got --task {task_options.task}: leave it out"
         )
 
 
@@ -85,7 +85,7 @@ def _of_items(
     features: str,
     labels: str | None,
     text: str | None,
-    asked: Asked,
+    task_options: TaskOptions,
     reading: Reading,
 ) -> dict[str, AnyArray]:
     table = features_from(features, reading, text)
@@ -94,7 +94,7 @@ def _of_items(
         kinds = ("texts", "numbers") if texts else ("numbers", "texts")
         raise DataError(f"{features}: holds {kinds[0]}, and the model was trained on {kinds[1]}")
     if labels is not None:
-        ann = annotations_from(labels, reading, asked=asked).as_kind(trained.kind)
+        ann = annotations_from(labels, reading, task_options=task_options).as_kind(trained.kind)
         return trained.infer(table.values, ann, X_items=table.items).item_columns()
     if isinstance(trained, mh.CrowdRegressor):
         number, spread = trained.predict(table.values), trained.predict_spread(table.values)

@@ -4,7 +4,7 @@ import numpy as np
 
 import manyhands as mh
 from manyhands.annotations import Sentences
-from manyhands.cli.options import Asked, Reading
+from manyhands.cli.options import Reading, TaskOptions
 from manyhands.cli.output import remark
 from manyhands.cli.tasks import tokens_layout
 from manyhands.cli.tokens import (
@@ -24,23 +24,26 @@ def predict_tokens(
     labels: str | None,
     out: str,
     json: bool,
-    asked: Asked,
+    task_options: TaskOptions,
     reading: Reading,
 ) -> dict[str, AnyArray]:
     """The tags of the sentences of a file, written; a table of the tokens."""
     notes: tuple[str, ...] = ()
     if labels is None:
-        sentences = _words(features, trained.classes_, asked, reading)
+        sentences = _words(features, trained.classes_, task_options, reading)
         columns = _alone(trained, sentences)
     else:
-        layout = tokens_layout(labels, asked, reading)
+        layout = tokens_layout(labels, task_options, reading)
         if layout is None:
             raise DataError(f"{labels}: the model tags tokens; give labels as tagged tokens")
-        file = tokens_from(labels, layout, asked, reading)
+        file = tokens_from(labels, layout, task_options, reading)
         sentences = file.sentences
         if features != labels:
             require_same(
-                labels, sentences, features, _words(features, trained.classes_, asked, reading)
+                labels,
+                sentences,
+                features,
+                _words(features, trained.classes_, task_options, reading),
             )
         columns = trained.infer(sentences, file.labels).tokens.item_columns()
         notes = file.notes
@@ -52,11 +55,11 @@ def predict_tokens(
     return columns
 
 
-def _words(path: str, tags: AnyArray, asked: Asked, reading: Reading) -> Sentences:
-    from manyhands.cli.looks import layout_of
+def _words(path: str, tags: AnyArray, task_options: TaskOptions, reading: Reading) -> Sentences:
+    from manyhands.cli.sniff import layout_of
 
     if layout_of(path, reading) == "spans":
-        return tokens_from(path, "spans", asked, reading).sentences
+        return tokens_from(path, "spans", task_options, reading).sentences
     return sentences_from(path, reading, [str(tag) for tag in tags])
 
 

@@ -3,22 +3,22 @@
 from typing import Any, cast
 
 import manyhands as mh
-from manyhands.cli.options import Asked, Reading
+from manyhands.cli.options import Reading, TaskOptions
 from manyhands.cli.tasks import bounds_asked, kind_asked, require_aggregator
 from manyhands.core.errors import DataError
 
 
 def annotations_from(
-    labels: str, reading: Reading, duplicates: str = "keep", asked: Asked | None = None
+    labels: str, reading: Reading, duplicates: str = "keep", task_options: TaskOptions | None = None
 ) -> "mh.Annotations":
     """The labels of a file, of the kind that was asked for and within the range."""
-    asked = asked or Asked()
-    kind, bounds = kind_asked(asked, reading), bounds_asked(asked)
+    task_options = task_options or TaskOptions()
+    kind, bounds = kind_asked(task_options, reading), bounds_asked(task_options)
     settings = reading.settings() | {"kind": kind}
     try:
         rows = mh.io.read_rows(labels, **settings)
     except mh.annotations.labels.MixedLabelsError as error:
-        if asked.task != "regression":
+        if task_options.task != "regression":
             raise
         raise DataError(
             f"{error.where}: the label {error.label!r} is a word, and --task regression takes "
@@ -27,7 +27,7 @@ def annotations_from(
     if bounds is not None:
         _require_within(rows, *bounds)
     ann = mh.Annotations.from_rows(rows, duplicates=cast(Any, duplicates))
-    if asked.task == "classification" and ann.kind == "numbers":
+    if task_options.task == "classification" and ann.kind == "numbers":
         raise DataError(
             f"{labels}: the labels are numbers with decimals, which is --task regression; "
             "--kind classes reads every number as a class of its own"
@@ -64,13 +64,13 @@ def consensus_by_name(
     known: str | None,
     duplicates: str,
     reading: Reading,
-    asked: Asked | None = None,
+    task_options: TaskOptions | None = None,
 ) -> "mh.Consensus":
     """The consensus of a file by a method's name."""
     if method is not None:
         mh.AGGREGATORS[method]  # an unknown name is told before a long file is read
-    if asked is not None and asked.task is not None:
-        require_aggregator(method, "numbers" if asked.task == "regression" else "classes")
-    annotations = annotations_from(labels, reading, duplicates, asked)
+    if task_options is not None and task_options.task is not None:
+        require_aggregator(method, "numbers" if task_options.task == "regression" else "classes")
+    annotations = annotations_from(labels, reading, duplicates, task_options)
     truths = truth_from(known, reading) if known is not None else None
     return mh.aggregate(annotations, method, known=truths)

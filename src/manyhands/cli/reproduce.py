@@ -91,7 +91,7 @@ def _show(experiment: Any, written: Any) -> None:
         {
             name: "-" if cell is None else str(cell)
             for name, cell in row.items()
-            if name not in written.aside
+            if name not in written.validation_unit
         }
         for row in written.rows
     ]

@@ -16,41 +16,41 @@ def select_aggregator(
     duplicates: str,
     runs: int,
     seed: int,
-    judge: str | None,
+    monitor: str | None,
     reading: Reading,
 ) -> "mh.aggregation.Choice":
     """Choose among aggregators, by labels taken away before fitting."""
-    name = known_judge(judge)
+    name = known_monitor(monitor)
     mh.aggregation.contenders(names)  # told before a long file is read
     truths = truth_from(truth, reading) if truth is not None else None
     with working(f"comparing methods on {labels}"):
         ann = annotations_from(labels, reading, duplicates)
-        return mh.aggregation.select(ann, names, judge=name, truth=truths, runs=runs, seed=seed)
+        return mh.aggregation.select(ann, names, monitor=name, truth=truths, runs=runs, seed=seed)
 
 
 def select_method(
-    trial: "mh.estimators.Trial",
+    trial: "mh.selection.Trial",
     names: Sequence[str] | None,
     runs: int,
     seed: int,
     jobs: int | None,
     training: Training,
-) -> "mh.estimators.Selection":
+) -> "mh.selection.Selection":
     """Choose among training methods, by labels kept aside."""
     settings = training.settings()
-    judge = known_judge(settings.pop("judge"))
-    n_models = len(mh.estimators.all_candidates(names, settings, trial.features))
+    monitor = known_monitor(settings.pop("monitor"))
+    n_models = len(mh.selection.all_candidates(names, settings, trial.features))
     with counting("training", n_models * runs) as done:
-        return mh.estimators.select_on_trial(
-            trial, names, judge=judge, runs=runs, seed=seed, settings=settings,
+        return mh.selection.select_on_trial(
+            trial, names, monitor=monitor, runs=runs, seed=seed, settings=settings,
             jobs=jobs or os.cpu_count() or 1, done=done,
         )  # fmt: skip
 
 
-def known_judge(judge: str | None) -> str:
+def known_monitor(monitor: str | None) -> str:
     """The judge asked for; without one all criteria judge together."""
-    name = judge or mh.evaluation.RANKS
-    mh.evaluation.JUDGES[name]  # says which names it knows
+    name = monitor or mh.evaluation.RANKS
+    mh.evaluation.CRITERIA[name]  # says which names it knows
     return name
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 import manyhands as mh
 from manyhands.annotations import Sentences, TaggedSentences, TokenisedTexts, TokenLabels, is_tag
-from manyhands.annotations.tags import STRAY
-from manyhands.cli.options import Asked, Reading
+from manyhands.annotations.tags import ORPHAN_TAGS
+from manyhands.cli.options import Reading, TaskOptions
 from manyhands.cli.output import in_options, is_tagged, put_table
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingError
@@ -38,16 +38,16 @@ class TokenFile:
         return self.labels.sentences
 
 
-def tokens_from(path: str, layout: str, asked: Asked, reading: Reading) -> TokenFile:
+def tokens_from(path: str, layout: str, task_options: TaskOptions, reading: Reading) -> TokenFile:
     """The labels of a file that `tokens_layout` has looked at."""
-    require_choice("--stray", asked.stray, STRAY)
-    require_choice("--cut", asked.cut, mh.io.CUTS)
-    _refuse_options(path, layout, asked, reading)
+    require_choice("--orphan-tags", task_options.orphan_tags, ORPHAN_TAGS)
+    require_choice("--alignment", task_options.alignment, mh.io.ALIGNMENTS)
+    _refuse_options(path, layout, task_options, reading)
     classes = reading.settings()["classes"]
     texts = None
     try:
         if layout == "spans":
-            marked = _spans(path, classes, asked, reading)
+            marked = _spans(path, classes, task_options, reading)
             labels, texts = marked.labels, None if marked.in_tokens else marked.texts
         else:
             mark = (reading.missing or ["?"])[0]
@@ -56,13 +56,13 @@ def tokens_from(path: str, layout: str, asked: Asked, reading: Reading) -> Token
         raise DataError(in_options(str(error))) from None
     if labels.annotations.n_annotations == 0:
         raise DataError(f"{path}: there is not a single label; nothing can be said")
-    n_stray = int(labels.stray().sum())
-    if asked.stray != "keep":
+    n_stray = int(labels.orphan_tags().sum())
+    if task_options.orphan_tags != "keep":
         try:
-            labels = labels.repaired(cast(Any, asked.stray))
+            labels = labels.repaired(cast(Any, task_options.orphan_tags))
         except DataError as error:
             raise DataError(f"{path}: {in_options(str(error))}") from None
-    return TokenFile(labels, tuple(_notes(labels, n_stray, asked.stray)), texts)
+    return TokenFile(labels, tuple(_notes(labels, n_stray, task_options.orphan_tags)), texts)
 
 
 def tagged_from(path: str, reading: Reading) -> TaggedSentences:
@@ -138,35 +138,37 @@ def with_words(sentences: Sentences, columns: dict[str, AnyArray]) -> dict[str, 
     return {"item": columns["item"], "word": sentences.word} | columns
 
 
-def _spans(path: str, types: Any, asked: Asked, reading: Reading) -> "mh.io.TextLabels":
+def _spans(
+    path: str, types: Any, task_options: TaskOptions, reading: Reading
+) -> "mh.io.TextLabels":
     given = {"document": reading.item, "annotator": reading.annotator, "label": reading.label}
     columns = {role: name for role, name in given.items() if name is not None}
     table = None if reading.format == "spans" else reading.format
     return mh.read_spans(
-        path, columns=columns, cut=cast(Any, asked.cut), types=types, format=table,
+        path, columns=columns, alignment=cast(Any, task_options.alignment), types=types, format=table,
         encoding=reading.encoding,
     )  # fmt: skip
 
 
-def _refuse_options(path: str, layout: str, asked: Asked, reading: Reading) -> None:
+def _refuse_options(path: str, layout: str, task_options: TaskOptions, reading: Reading) -> None:
     """Options that say nothing about such a file are no help, and are told so."""
     lost = [name for name in _ONLY_ITEMS if getattr(reading, name) is not None]
     if layout == "conll":
         lost += [name for name in _ONLY_SPANS if getattr(reading, name) is not None]
     elif reading.missing:
         lost.append("missing")
-    lost += ["range"] if asked.bounds is not None else []
+    lost += ["range"] if task_options.bounds is not None else []
     if lost:
         raise SettingError(f"--{lost[0]} is not for {path}, which holds tagged tokens")
     if len(reading.missing or ()) > 1:
         raise SettingError("--missing may be given once for tokens: one mark says no label")
 
 
-def _notes(labels: TokenLabels, n_stray: int, stray: str) -> list[str]:
+def _notes(labels: TokenLabels, n_stray: int, orphan_tags: str) -> list[str]:
     notes, sentences, ann = [], labels.sentences, labels.annotations
     if n_stray:
-        done = "were made B-" if stray == "repair" else "are kept"
-        notes.append(f"{n_stray} tags I- that follow nothing {done} (--stray)")
+        done = "were made B-" if orphan_tags == "repair" else "are kept"
+        notes.append(f"{n_stray} tags I- that follow nothing {done} (--orphan-tags)")
     labelled = np.unique(sentences.sentence_of_token[ann.item])
     n_bare = len(sentences) - len(labelled)
     if n_bare:

@@ -10,7 +10,7 @@ from manyhands.cli.output import put_table, remark, say, say_json
 
 
 @dataclass(frozen=True)
-class Told:
+class TrainReport:
     """Where the model is, where annotators go, and how to say what came out."""
 
     out: str
@@ -33,13 +33,13 @@ def tell_trained(
     model: Any,
     ann: "mh.Annotations",
     scores: Mapping[str, float],
-    told: Told,
+    told: TrainReport,
     notes: Sequence[str] = (),
 ) -> None:
     """The annotators to their file, and what came out, for a person or as JSON."""
     if told.annotators is not None:
         put_table(model.annotator_columns_, told.annotators)
-    last, what = model.history_[-1], "tokens" if model.learns == "tags" else "items"
+    last, what = model.history_[-1], "tokens" if model.task == "tags" else "items"
     if told.json:
         say_json(_summary(model, ann, told) | {"notes": list(notes)} | {"scores": dict(scores)})
         return
@@ -54,15 +54,15 @@ def tell_trained(
         say(f"epoch {model.epoch_} is the one {_why(model)}")
     for name, score in scores.items():
         say(f"{name} {score:.4f}")
-    features = "TOKENS" if model.learns == "tags" else "FEATURES"
+    features = "TOKENS" if model.task == "tags" else "FEATURES"
     say(f"model in {told.out}: manyhands predict {told.out} {features} --out predictions.csv")
 
 
-def _summary(model: Any, ann: "mh.Annotations", told: Told) -> dict[str, object]:
+def _summary(model: Any, ann: "mh.Annotations", told: TrainReport) -> dict[str, object]:
     last = model.history_[-1]
     return {
         "method": model.method,
-        "learns": model.learns,
+        "task": model.task,
         "labels": ann.n_annotations,
         "items": ann.n_items,
         "annotators": ann.n_annotators,
@@ -80,11 +80,11 @@ def _guess(model: Any, guessed: bool) -> str:
         "numbers": " (labels are numbers: --task regression)",
         "tags": " (tagged tokens: --task sequence)",
     }
-    return looks.get(model.learns, "") if guessed else ""
+    return looks.get(model.task, "") if guessed else ""
 
 
 def _why(model: Any) -> str:
-    judge = model.settings_.judge
-    if judge == "likelihood":
+    monitor = model.settings_.monitor
+    if monitor == "likelihood":
         return "under which labels kept aside are most probable"
-    return f"that {judge} on labels kept aside finds best"
+    return f"that {monitor} on labels kept aside finds best"

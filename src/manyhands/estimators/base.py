@@ -15,29 +15,23 @@ from manyhands.annotations import Annotations, Kind
 from manyhands.annotations.frames import make_frame
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import SettingError
+from manyhands.engine.inputs import Inputs
+from manyhands.engine.settings import TrainingSettings
+from manyhands.estimators.feature_encoder import Callback, FeatureEncoder, Reader
 from manyhands.estimators.features import as_inputs, feature_names
 from manyhands.estimators.fitting import Fitting
 from manyhands.estimators.new_network import takes_codes
 from manyhands.estimators.scaling import fit_scaling
-from manyhands.estimators.sight import Reader, Sight, Watch
-from manyhands.estimators.words import WordReader, are_texts
+from manyhands.estimators.text_encoder import TextEncoder, are_texts
+from manyhands.methods import METHODS, EndToEnd, Method, Problem, RegressionEndToEnd
 from manyhands.noise import AnnotatorModel
-from manyhands.training import (
-    METHODS,
-    EndToEnd,
-    Inputs,
-    Method,
-    NumberCrowdLayer,
-    Problem,
-    TrainingSettings,
-)
 
 
 class CrowdEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator of one kind of labels; each names its own settings, as scikit-learn asks."""
 
     kind: ClassVar[Kind]
-    learns: ClassVar[str]  # what its methods must be for
+    task: ClassVar[str]  # what its methods must be for
     noise_: AnnotatorModel
 
     def annotators_frame(self) -> Any:
@@ -59,7 +53,7 @@ class CrowdEstimator(BaseEstimator):  # type: ignore[misc]
         annotations: Annotations,
         truth: AnyArray | None,
         resume: bool,
-        watch: Watch | None,
+        callback: Callback | None,
         read: Callable[[Tensor], Floats],
         words: Reader | None = None,
     ) -> Inputs:
@@ -75,11 +69,11 @@ class CrowdEstimator(BaseEstimator):  # type: ignore[misc]
         inputs = inputs if scaling is None else scaling.apply(inputs)
         problem = Problem(annotations=annotations, shape=inputs.seen_shape, truth=truth)
         codes = takes_codes(self.network)
-        sight = Sight(inputs.shape, feature_names(features), scaling, codes, words)
-        look = None if watch is None else sight.watching(watch, settings, read)
-        learner, outcome = Fitting(self, method, inputs, settings, resume, look).run(problem)
+        sight = FeatureEncoder(inputs.shape, feature_names(features), scaling, codes, words)
+        look = None if callback is None else sight.epoch_callback(callback, settings, read)
+        module, outcome = Fitting(self, method, inputs, settings, resume, look).run(problem)
         # Nothing is set before training is done: where it fails, an older fit stays whole.
-        self.network_, self.noise_, self.scaling_ = learner.network, learner.noise, scaling
+        self.network_, self.noise_, self.scaling_ = module.network, module.noise, scaling
         self.settings_, self.shape_, self.words_ = settings, inputs.shape, words
         self.history_, self.epoch_ = outcome.history, outcome.epoch
         self.search_history_ = outcome.search
@@ -94,9 +88,9 @@ class CrowdEstimator(BaseEstimator):  # type: ignore[misc]
         """Features to learn from as the loop takes them; of texts, the words are learnt first."""
         if not are_texts(features):
             return as_inputs(features, keep_codes=takes_codes(self.network)), None
-        reader = WordReader.learn(
-            features, self.word_vectors, tokens=False, fixed=self.fixed_words,
-            most_words=self.most_words, seed=self.seed,
+        reader = TextEncoder.learn(
+            features, self.word_vectors, tokens=False, fixed=self.freeze_embeddings,
+            max_tokens=self.max_tokens, seed=self.seed,
         )  # fmt: skip
         return reader(features), reader
 
@@ -104,22 +98,22 @@ class CrowdEstimator(BaseEstimator):  # type: ignore[misc]
         method = METHODS[self.method] if isinstance(self.method, str) else self.method
         if not isinstance(method, Method):
             raise SettingError(f"method must be a name of METHODS or a Method; got {method!r}")
-        if self.learns not in method.learns:
+        if self.task not in method.task:
             got = self.method if isinstance(self.method, str) else type(method).__name__
-            fit = ", ".join(name for name, each in METHODS.items() if self.learns in each.learns)
+            fit = ", ".join(name for name, each in METHODS.items() if self.task in each.task)
             raise SettingError(
-                f"method must be for {self.learns}; got {got}, which is for "
-                f"{' and '.join(method.learns)}; there are {fit}"
+                f"method must be for {self.task}; got {got}, which is for "
+                f"{' and '.join(method.task)}; there are {fit}"
             )
         if not isinstance(self.noise, Mapping | None):
             raise SettingError(f"noise must be settings by name, or None; got {self.noise!r}")
         only = method.only_network
         if only is not None and self.network not in (None, only):
             raise SettingError(f"{self.method} is for the network {only!r}; leave network out")
-        if isinstance(method, EndToEnd | NumberCrowdLayer):
-            return method.with_settings(self.noise, self.start)
-        if self.noise or self.start not in (None, "own"):
-            raise SettingError(f"noise and start are for noise models; {self.method} has none")
+        if isinstance(method, EndToEnd | RegressionEndToEnd):
+            return method.with_settings(self.noise, self.init)
+        if self.noise or self.init not in (None, "own"):
+            raise SettingError(f"noise and init are for noise models; {self.method} has none")
         return method
 
     def _settings(self, method: Method, annotations: Annotations) -> TrainingSettings:
@@ -130,11 +124,11 @@ class CrowdEstimator(BaseEstimator):  # type: ignore[misc]
         as_they_are = takes_codes(self.network) or method.takes_counts
         return "none" if self.scale == "auto" and as_they_are else str(self.scale)
 
-    def _sight(self) -> Sight:
+    def _sight(self) -> FeatureEncoder:
         check_is_fitted(self, "network_")
         names = getattr(self, "feature_names_in_", None)
         codes = takes_codes(self.network)
-        return Sight(self.shape_, names, self.scaling_, codes, self.words_)
+        return FeatureEncoder(self.shape_, names, self.scaling_, codes, self.words_)
 
     def _outputs(self, features: Any) -> Tensor:
         """What the network gives for every row, in double precision."""

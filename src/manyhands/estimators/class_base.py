@@ -11,6 +11,10 @@ from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations, in_codes_of
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
+from manyhands.engine.batches import CrowdData
+from manyhands.engine.crowd_module import ClassificationModule
+from manyhands.engine.inputs import Inputs
+from manyhands.engine.validation import label_predictions, mean_log_label
 from manyhands.estimators.alignment import (
     aligned,
     require_annotations,
@@ -18,19 +22,12 @@ from manyhands.estimators.alignment import (
     truth_codes,
 )
 from manyhands.estimators.base import CrowdEstimator
+from manyhands.estimators.feature_encoder import Callback, probabilities
 from manyhands.estimators.posterior import NetworkPosterior, joint_posterior
-from manyhands.estimators.sight import Watch, probabilities
-from manyhands.evaluation import HeldLabels
-from manyhands.networks import DoctorNet
+from manyhands.evaluation import LabelPredictions
+from manyhands.methods import AnnotatorHeadsModule
+from manyhands.networks import AnnotatorHeads
 from manyhands.noise import NoiseModel
-from manyhands.training import (
-    Crowd,
-    DoctorLearner,
-    Inputs,
-    Learner,
-    held_labels,
-    mean_log_label,
-)
 
 
 class ClassEstimator(CrowdEstimator):
@@ -55,34 +52,34 @@ class ClassEstimator(CrowdEstimator):
         On labels that were not trained on it ranks models without any truth. Labels of annotators
         who are not known do not count.
         """
-        learner, crowd = self._before(X, y, X_items)
+        module, crowd = self._before(X, y, X_items)
         with self._sight().threads(self.network_, self.settings_):
-            return mean_log_label(learner, crowd)
+            return mean_log_label(module, crowd)
 
-    def foretell(
+    def predict_labels(
         self,
         X: Any,
         y: Annotations,
         *,
         X_items: Iterable[Any] | None = None,
-    ) -> HeldLabels:
+    ) -> LabelPredictions:
         """Labels beside what network and noise model say of them, for the criteria of evaluation.
 
         On labels that were not trained on, `crowd_scores` of it ranks models without any truth.
         Labels of annotators who are not known are left out.
         """
-        learner, crowd = self._before(X, y, X_items)
+        module, crowd = self._before(X, y, X_items)
         with self._sight().threads(self.network_, self.settings_):
-            return held_labels(learner, crowd)
+            return label_predictions(module, crowd)
 
     @property
     def confusion_(self) -> Floats:
         """Every annotator's portrait (a, k, l): row = true class, column = label said."""
         check_is_fitted(self, "noise_")
-        portrait = self.noise_.confusion().double()
-        return np.asarray((portrait / portrait.sum(-1, keepdim=True)).cpu().numpy())
+        profile = self.noise_.confusion().double()
+        return np.asarray((profile / profile.sum(-1, keepdim=True)).cpu().numpy())
 
-    def portrait(self, annotator: Any) -> Floats:
+    def profile(self, annotator: Any) -> Floats:
         """One annotator's confusion (k, l), by name."""
         check_is_fitted(self, "noise_")
         code = self.crowd_.annotator_vocabulary.code(annotator)
@@ -96,13 +93,13 @@ class ClassEstimator(CrowdEstimator):
         items: Iterable[Any] | None,
         truth: Iterable[Any] | Mapping[Any, Any] | None,
         resume: bool,
-        watch: Watch | None,
+        callback: Callback | None,
     ) -> None:
         inputs, words = self._read(features)
         ann = aligned(require_annotations(labels), len(inputs), items)
         require_learnable(ann)
         truths = truth_codes(truth, ann)
-        inputs = self._train(features, inputs, ann, truths, resume, watch, probabilities, words)
+        inputs = self._train(features, inputs, ann, truths, resume, callback, probabilities, words)
         self.noise_made_ = self._method().noise_made
         self.classes_ = ann.classes
         self.annotator_columns_ = self._infer(inputs, ann).annotator_columns()
@@ -116,19 +113,19 @@ class ClassEstimator(CrowdEstimator):
 
     def _before(
         self, features: Any, labels: Annotations, items: Iterable[Any] | None
-    ) -> tuple[Learner, Crowd]:
+    ) -> tuple[ClassificationModule, CrowdData]:
         """The model, and the labels of the annotators it knows."""
         inputs, ann = self._seen(features, labels, items)
         known = ann.only(ann.annotator < self.noise_.n_annotators)
         if known.n_annotations == 0:
             raise DataError("not one label is of an annotator seen in training")
-        learner = Learner(self.network_, self.noise_, torch.zeros(0))
-        if isinstance(self.network_, DoctorNet):  # a head says what its annotator would
-            learner = DoctorLearner(self.network_, self.noise_, torch.zeros(0), None)
-        return learner, Crowd(inputs, known, self._home())
+        module = ClassificationModule(self.network_, self.noise_, torch.zeros(0))
+        if isinstance(self.network_, AnnotatorHeads):  # a head says what its annotator would
+            module = AnnotatorHeadsModule(self.network_, self.noise_, torch.zeros(0), None)
+        return module, CrowdData(inputs, known, self._home())
 
     def _infer(self, inputs: Inputs, ann: Annotations) -> Consensus:
-        crowd = Crowd(inputs, ann, self._home())
+        crowd = CrowdData(inputs, ann, self._home())
         with self._sight().threads(self.network_, self.settings_):
             confusion_akl = self.confusion_
             n_new = ann.n_annotators - len(confusion_akl)

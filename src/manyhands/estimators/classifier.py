@@ -12,10 +12,10 @@ from manyhands.annotations import Annotations, Vocabulary
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.estimators.class_base import ClassEstimator
+from manyhands.estimators.feature_encoder import Callback
 from manyhands.estimators.new_network import Network
-from manyhands.estimators.sight import Watch
-from manyhands.estimators.words import Vectors
-from manyhands.training import Method
+from manyhands.estimators.text_encoder import Vectors
+from manyhands.methods import Method
 
 
 class CrowdClassifier(ClassifierMixin, ClassEstimator):  # type: ignore[misc]
@@ -35,7 +35,7 @@ class CrowdClassifier(ClassifierMixin, ClassEstimator):  # type: ignore[misc]
         `TwoStage(DawidSkene(prior_strength=5))`.
     noise:
         settings of the noise model, such as {"omega": 0.0} for conal.
-    start:
+    init:
         "own" for the noise model's own start, "consensus" to start it from the portraits of a
         Dawid-Skene consensus, "auto" for the consensus unless it has collapsed; None is the
         method's default.
@@ -44,8 +44,8 @@ class CrowdClassifier(ClassifierMixin, ClassEstimator):  # type: ignore[misc]
         the features and leaves those for a network of your own as they are.
     word_vectors:
         where X are texts, the vectors that words start from: a file of GloVe's format or an .npz
-        (`read_word_vectors`). With `fixed_words` they are not learnt. Of a text the first
-        `most_words` words are read.
+        (`read_word_vectors`). With `freeze_embeddings` they are not learnt. Of a text the first
+        `max_tokens` words are read.
     checkpoint:
         a folder for checkpoints and the log; `fit(..., resume=True)` goes on from there.
     progress:
@@ -60,7 +60,7 @@ class CrowdClassifier(ClassifierMixin, ClassEstimator):  # type: ignore[misc]
     [0, 1, 0, 1]
     """
 
-    learns = "classes"
+    task = "classes"
 
     def __init__(
         self,
@@ -68,11 +68,11 @@ class CrowdClassifier(ClassifierMixin, ClassEstimator):  # type: ignore[misc]
         method: str | Method = "conal",
         *,
         noise: Mapping[str, Any] | None = None,
-        start: str | None = None,
+        init: str | None = None,
         scale: str = "auto",
         word_vectors: Vectors | None = None,
-        fixed_words: bool = False,
-        most_words: int | None = 1000,
+        freeze_embeddings: bool = False,
+        max_tokens: int | None = 1000,
         epochs: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
@@ -80,13 +80,13 @@ class CrowdClassifier(ClassifierMixin, ClassEstimator):  # type: ignore[misc]
         noise_learning_rate: float | None = None,
         noise_weight_decay: float | None = None,
         warm_up: int | None = None,
-        clip: float | None = None,
+        max_grad_norm: float | None = None,
         schedule: str | None = None,
-        sam: float | None = None,
-        hold_out: float | None = None,
+        sam_rho: float | None = None,
+        validation_fraction: float | None = None,
         patience: int | None = None,
-        aside: str | None = None,
-        judge: str | None = None,
+        validation_unit: str | None = None,
+        monitor: str | None = None,
         refit: bool | None = None,
         sparse: bool | None = None,
         device: str = "auto",
@@ -100,11 +100,11 @@ class CrowdClassifier(ClassifierMixin, ClassEstimator):  # type: ignore[misc]
         self.network = network
         self.method = method
         self.noise = noise
-        self.start = start
+        self.init = init
         self.scale = scale
         self.word_vectors = word_vectors
-        self.fixed_words = fixed_words
-        self.most_words = most_words
+        self.freeze_embeddings = freeze_embeddings
+        self.max_tokens = max_tokens
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -112,13 +112,13 @@ class CrowdClassifier(ClassifierMixin, ClassEstimator):  # type: ignore[misc]
         self.noise_learning_rate = noise_learning_rate
         self.noise_weight_decay = noise_weight_decay
         self.warm_up = warm_up
-        self.clip = clip
+        self.max_grad_norm = max_grad_norm
         self.schedule = schedule
-        self.sam = sam
-        self.hold_out = hold_out
+        self.sam_rho = sam_rho
+        self.validation_fraction = validation_fraction
         self.patience = patience
-        self.aside = aside
-        self.judge = judge
+        self.validation_unit = validation_unit
+        self.monitor = monitor
         self.refit = refit
         self.sparse = sparse
         self.device = device
@@ -137,7 +137,7 @@ class CrowdClassifier(ClassifierMixin, ClassEstimator):  # type: ignore[misc]
         X_items: Iterable[Any] | None = None,
         truth: Iterable[Any] | Mapping[Any, Any] | None = None,
         resume: bool = False,
-        watch: Watch | None = None,
+        callback: Callback | None = None,
     ) -> "CrowdClassifier":
         """Train on features and the labels people gave; `self`.
 
@@ -147,7 +147,7 @@ class CrowdClassifier(ClassifierMixin, ClassEstimator):  # type: ignore[misc]
         `predict_proba(X)` of the model as it is then; the numbers by name that it gives stand in
         the history. Choosing an epoch by a truth that was watched is choosing with truth.
         """
-        self._learn(X, y, X_items, truth, resume, watch)
+        self._learn(X, y, X_items, truth, resume, callback)
         return self
 
     def predict(self, X: Any) -> AnyArray:

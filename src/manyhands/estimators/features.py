@@ -11,7 +11,7 @@ from torch.utils.data import Dataset
 
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
-from manyhands.training import DatasetInputs, Inputs, SparseInputs, TensorInputs
+from manyhands.engine.inputs import DatasetInputs, Inputs, SparseInputs, TensorInputs
 
 
 def as_inputs(features: Any, *, keep_codes: bool = False) -> Inputs:

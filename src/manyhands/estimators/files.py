@@ -13,51 +13,54 @@ import manyhands
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, first_line
+from manyhands.engine.settings import TrainingSettings
 from manyhands.estimators.base import CrowdEstimator
-from manyhands.estimators.chain_reader import ChainReader
 from manyhands.estimators.classifier import CrowdClassifier
+from manyhands.estimators.crf_encoder import CrfEncoder
+from manyhands.estimators.feature_encoder import Reader
 from manyhands.estimators.new_network import Network, new_network
 from manyhands.estimators.regressor import CrowdRegressor
 from manyhands.estimators.scaling import Scaling
-from manyhands.estimators.sight import Reader
 from manyhands.estimators.tagger import CrowdTagger
-from manyhands.estimators.unit import Unit
-from manyhands.estimators.words import WordReader, default_of
+from manyhands.estimators.target_scaler import TargetScaler
+from manyhands.estimators.text_encoder import TextEncoder, default_of
 from manyhands.io import WordVectors
+from manyhands.io.bundle import read_bundle, under, write_bundle
+from manyhands.methods import (
+    METHODS,
+    CrfNetwork,
+    EndToEnd,
+    RegressionEndToEnd,
+    TopicClassifier,
+    TopicRegressor,
+    WordFeatures,
+)
 from manyhands.networks import (
-    DoctorNet,
+    AnnotatorHeads,
     KernelClassifier,
-    NumberDoctorNet,
+    RegressionHeads,
     WordTable,
     default_network,
 )
-from manyhands.noise import NOISE, NumberLayer
-from manyhands.training import (
-    METHODS,
-    ChainNetwork,
-    EndToEnd,
-    NumberCrowdLayer,
-    TopicClassifier,
-    TopicRegressor,
-    TrainingSettings,
-    WordFeatures,
-    read_bundle,
-    under,
-    write_bundle,
-)
+from manyhands.noise import NOISE, RegressionLayer
 
 NAME = "model"
-OWN = ("scale", "fixed_words", "most_words", "valid")  # settings that are not those of training
+OWN = (
+    "scale",
+    "freeze_embeddings",
+    "max_tokens",
+    "valid",
+)  # settings that are not those of training
 Fitted = CrowdClassifier | CrowdRegressor | CrowdTagger
 ESTIMATORS = {each.__name__: each for each in (CrowdClassifier, CrowdRegressor, CrowdTagger)}
 # of the network asked for
 MADE_OF_ANOTHER = (
-    DoctorNet,
+    AnnotatorHeads,
     KernelClassifier,
-    NumberDoctorNet,
+    RegressionHeads,
     TopicClassifier,
     TopicRegressor,
-    ChainNetwork,
+    CrfNetwork,
 )
 
 
@@ -70,7 +73,7 @@ def save_model(model: CrowdEstimator, folder: str | Path) -> None:
             tensors[f"annotators.{name}"] = torch.from_numpy(np.ascontiguousarray(column))
     if model.scaling_ is not None:
         tensors |= {"scaling.shift": model.scaling_.shift, "scaling.factor": model.scaling_.factor}
-    if isinstance(model.words_, WordReader):
+    if isinstance(model.words_, TextEncoder):
         tensors["words.vectors"] = torch.from_numpy(model.words_.table.vectors)
     noise, given = model.noise_made_
     tensors |= {f"setting.{key}": each for key, each in given.items() if isinstance(each, Tensor)}
@@ -79,7 +82,7 @@ def save_model(model: CrowdEstimator, folder: str | Path) -> None:
         "estimator": type(model).__name__,
         "manyhands": manyhands.__version__,
         "method": model.method if isinstance(model.method, str) else repr(model.method),
-        "start": model.start,
+        "init": model.init,
         "own": {name: getattr(model, name) for name in OWN if name in model._get_param_names()},
         "network": _network_name(model),
         **_network_made(model.network_),
@@ -124,7 +127,7 @@ def _restored(
 ) -> Fitted:
     shape, classes = tuple(header["shape"]), header["classes"]
     words = _words_again(header["words"], under("words.", tensors))
-    seen = (words.table.dimension,) if isinstance(words, WordReader) else shape
+    seen = (words.table.dimension,) if isinstance(words, TextEncoder) else shape
     make = ESTIMATORS[header["estimator"]]
     training = header["training"]
     given = {**header["noise_settings"], **under("setting.", tensors)}
@@ -133,7 +136,7 @@ def _restored(
         wanted,
         header["method"],
         noise=given if given and _takes_noise(header["method"]) else None,
-        start=header["start"],
+        init=header["init"],
         **header["own"],
         **_vectors_again(header["words"], words),
         **{name: value for name, value in training.items() if name in make._get_param_names()},
@@ -144,8 +147,8 @@ def _restored(
     model.noise_made_ = (header["noise"], given)
     n_annotators, of_numbers = len(header["annotators"]), make is CrowdRegressor
     if of_numbers:
-        model.noise_ = NumberLayer(n_annotators, kind=header["noise"], **given)
-        model.unit_ = Unit(**header["unit"])
+        model.noise_ = RegressionLayer(n_annotators, kind=header["noise"], **given)
+        model.unit_ = TargetScaler(**header["unit"])
     else:
         model.noise_ = NOISE[header["noise"]](
             n_annotators, len(classes), n_features=int(np.prod(seen)), **given
@@ -178,16 +181,16 @@ def _words_told(model: CrowdEstimator) -> dict[str, Any] | None:
     words = model.words_
     if words is None:
         return None
-    if isinstance(words, ChainReader):
+    if isinstance(words, CrfEncoder):
         return {"features": list(words.features.names)}
-    told = {"tokens": words.tokens, "fixed": words.fixed, "most_words": words.most_words}
+    told = {"tokens": words.tokens, "fixed": words.fixed, "max_tokens": words.max_tokens}
     given = model.word_vectors is not None
     return {"words": list(words.table.words), "vectors given": given, **told}
 
 
 def _vectors_again(told: Mapping[str, Any] | None, words: Reader | None) -> dict[str, Any]:
     """The vectors that words started from, where some were given: a new fit starts there too."""
-    if told is None or not isinstance(words, WordReader) or not told["vectors given"]:
+    if told is None or not isinstance(words, TextEncoder) or not told["vectors given"]:
         return {}
     table = words.table
     return {"word_vectors": WordVectors(np.array(table.words, dtype=object), table.vectors[2:])}
@@ -197,14 +200,14 @@ def _words_again(told: Mapping[str, Any] | None, tensors: Mapping[str, Tensor]) 
     if told is None:
         return None
     if "features" in told:
-        return ChainReader(WordFeatures(tuple(told["features"])))
+        return CrfEncoder(WordFeatures(tuple(told["features"])))
     table = WordTable(tuple(told["words"]), tensors["vectors"].numpy())
-    return WordReader(table, told["tokens"], told["fixed"], told["most_words"])
+    return TextEncoder(table, told["tokens"], told["fixed"], told["max_tokens"])
 
 
 def _takes_noise(method: str) -> bool:
     """Whether the settings of the noise model were the caller's; others make their own."""
-    return method not in METHODS or isinstance(METHODS[method], EndToEnd | NumberCrowdLayer)
+    return method not in METHODS or isinstance(METHODS[method], EndToEnd | RegressionEndToEnd)
 
 
 def _network(header: Mapping[str, Any]) -> str:

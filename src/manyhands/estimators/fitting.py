@@ -10,26 +10,18 @@ import torch
 
 from manyhands.annotations import Annotations
 from manyhands.core.seeds import seed_for
-from manyhands.estimators.identity import identity_of
+from manyhands.engine.batches import CrowdData
+from manyhands.engine.crowd_module import CrowdModule, require_logits
+from manyhands.engine.inputs import Inputs
+from manyhands.engine.loop import TrainingResult, TrainingRun, train
+from manyhands.engine.regression_module import RegressionModule
+from manyhands.engine.settings import TrainingSettings
+from manyhands.engine.splits import split_items, split_labels
+from manyhands.engine.threads import fitting_threads
+from manyhands.engine.validation import epoch_scores
+from manyhands.estimators.fingerprint import fingerprint_of
 from manyhands.estimators.new_network import new_network
-from manyhands.training import (
-    Crowd,
-    Inputs,
-    Job,
-    Method,
-    NumberLearner,
-    Outcome,
-    Problem,
-    Solved,
-    Trainee,
-    TrainingSettings,
-    epoch_scores,
-    fitting_threads,
-    require_logits,
-    split_items,
-    split_labels,
-    train,
-)
+from manyhands.methods import FullBatchMethod, Method, Problem
 
 SEARCH = "search"  # folder of the run that finds the epoch
 
@@ -44,13 +36,13 @@ class Fitting:
         inputs: Inputs,
         settings: TrainingSettings,
         resume: bool,
-        watch: Callable[[Trainee], Mapping[str, Any]] | None = None,
+        callback: Callable[[CrowdModule], Mapping[str, Any]] | None = None,
     ) -> None:
         self.model, self.method, self.inputs = model, method, inputs
-        self.settings, self.resume, self.watch = settings, resume, watch
+        self.settings, self.resume, self.callback = settings, resume, callback
         self._warned = False
 
-    def run(self, problem: Problem) -> tuple[Trainee, Outcome]:
+    def run(self, problem: Problem) -> tuple[CrowdModule, TrainingResult]:
         """Train on the labels of a problem.
 
         With labels held out the best epoch is found without them. With `refit` as well, training
@@ -61,55 +53,57 @@ class Fitting:
         labels, held = self._split(problem.annotations)
         part = replace(problem, annotations=labels)
         if held is None or not settings.refit:
-            learner, outcome = self._train(part, held=held, folder=folder)
-            self._look_aside(learner, learner, held)
-            return learner, outcome
+            module, outcome = self._train(part, held=held, folder=folder)
+            self._look_aside(module, module, held)
+            return module, outcome
         searcher, found = self._train(part, held=held, folder=folder and folder / SEARCH)
-        learner, outcome = self._train(problem, folder=folder, stop_after=found.epoch)
-        self._look_aside(learner, searcher, held)
-        return learner, replace(outcome, search=found.history)
+        module, outcome = self._train(problem, folder=folder, stop_after=found.epoch)
+        self._look_aside(module, searcher, held)
+        return module, replace(outcome, search=found.history)
 
-    def _look_aside(self, learner: Trainee, searcher: Trainee, held: Annotations | None) -> None:
+    def _look_aside(
+        self, module: CrowdModule, searcher: CrowdModule, held: Annotations | None
+    ) -> None:
         """Tell a learner of numbers how far off new items are, as those kept aside show it."""
-        if held is None or self.settings.aside != "items":
+        if held is None or self.settings.validation_unit != "items":
             return
-        if isinstance(learner, NumberLearner) and isinstance(searcher, NumberLearner):
+        if isinstance(module, RegressionModule) and isinstance(searcher, RegressionModule):
             home = next(searcher.noise.parameters()).device
-            error = searcher.error_on(Crowd(self.inputs, held, home))
-            learner.noise.aside_variance.fill_(error)
+            error = searcher.error_on(CrowdData(self.inputs, held, home))
+            module.noise.aside_variance.fill_(error)
 
     def _split(self, annotations: Annotations) -> tuple[Annotations, Annotations | None]:
-        share, seed = self.settings.hold_out, self.settings.seed
-        if self.settings.aside == "labels":
+        share, seed = self.settings.validation_fraction, self.settings.seed
+        if self.settings.validation_unit == "labels":
             return split_labels(annotations, share, seed)
         edges = self.inputs.ends(np.flatnonzero(annotations.labels_per_item > 0))
         return split_items(annotations, edges, share, seed)
 
-    def _train(self, problem: Problem, **how: Any) -> tuple[Trainee, Outcome]:
-        learner = self._learner(problem)
-        if isinstance(self.method, Solved):
-            outcome = self.method.solution(learner, self.inputs, problem, self.settings)
+    def _train(self, problem: Problem, **how: Any) -> tuple[CrowdModule, TrainingResult]:
+        module = self._learner(problem)
+        if isinstance(self.method, FullBatchMethod):
+            outcome = self.method.solution(module, self.inputs, problem, self.settings)
             if how.get("held") is not None:
-                aside = Crowd(self.inputs, how["held"], torch.device("cpu"))
-                outcome.history[-1] |= epoch_scores(learner, aside, self.settings.judge)
-            return learner, outcome
-        identity = identity_of(self.model, learner, self.inputs, problem, self.settings)
+                validation_unit = CrowdData(self.inputs, how["held"], torch.device("cpu"))
+                outcome.history[-1] |= epoch_scores(module, validation_unit, self.settings.monitor)
+            return module, outcome
+        identity = fingerprint_of(self.model, module, self.inputs, problem, self.settings)
         outcome = train(
-            Job(
-                learner,
+            TrainingRun(
+                module,
                 self.inputs,
                 problem.annotations,
                 self.settings,
                 identity=identity | {"epochs to train": how.get("stop_after")},
                 resume=self.resume,
                 progress=self.model.progress,
-                watch=self.watch,
+                callback=self.callback,
                 **how,
             )
         )
-        return learner, outcome
+        return module, outcome
 
-    def _learner(self, problem: Problem) -> Trainee:
+    def _learner(self, problem: Problem) -> CrowdModule:
         """A new learner; the same seed makes the same one."""
         inputs, settings, n_classes = self.inputs, self.settings, problem.annotations.n_classes
         with torch.random.fork_rng(devices=[]):
@@ -124,6 +118,6 @@ class Fitting:
             with fitting_threads(network, inputs.shape, len(some), settings):
                 require_logits(network, rows, n_outputs, len(some), warn=not self._warned)
                 self._warned = True
-                learner = self.method.learner(network, problem, settings)
-            learner.noise.seen_logits = True  # they were just looked at, whatever the method
-            return learner
+                module = self.method.make_module(network, problem, settings)
+            module.noise.seen_logits = True  # they were just looked at, whatever the method
+            return module

@@ -14,8 +14,8 @@ from manyhands.aggregation.evidence import Evidence
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
+from manyhands.engine.batches import CrowdData
 from manyhands.noise import AnnotationBatch, NoiseModel
-from manyhands.training import Crowd
 
 _ITEMS, _FEATURED_ITEMS = 1024, 64  # at a time; features are held once per class
 _CELLS = 2**25  # numbers that hypotheses about the labels of some items may take
@@ -24,7 +24,7 @@ _LEAST = 1e-30  # of a probability, so that its logarithm is finite
 
 @torch.no_grad()
 def joint_posterior(
-    network: nn.Module, noise: NoiseModel, crowd: Crowd, confusion_akl: Floats
+    network: nn.Module, noise: NoiseModel, crowd: CrowdData, confusion_akl: Floats
 ) -> Floats:
     """P(class | x, labels) ~ f_k(x) prod_n P(y_n | class k, a_n, x), shape (i, k).
 
@@ -45,7 +45,7 @@ def joint_posterior(
     return np.asarray(torch.cat(parts).numpy(), dtype=np.float64)
 
 
-def _items_at_once(noise: NoiseModel, crowd: Crowd) -> int:
+def _items_at_once(noise: NoiseModel, crowd: CrowdData) -> int:
     """Every label is looked at once per class, with a matrix of K x K each."""
     if _is_its_portrait(noise):
         return _ITEMS
@@ -112,7 +112,7 @@ class NetworkPosterior(ClassAggregator[Floats]):
     def _beliefs(self, evidence: Evidence, parameters: Floats) -> dict[str, Any]:
         raise needs_features()
 
-    def _with_strangers(self, parameters: Floats, n_new: int) -> Floats:
+    def _with_unseen_annotators(self, parameters: Floats, n_new: int) -> Floats:
         raise needs_features()
 
 

@@ -15,6 +15,10 @@ from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations, in_codes_of
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
+from manyhands.engine.batches import CrowdData
+from manyhands.engine.inputs import Inputs
+from manyhands.engine.regression_module import RegressionModule
+from manyhands.engine.validation import mean_log_label
 from manyhands.estimators.alignment import (
     aligned,
     require_annotations,
@@ -22,13 +26,13 @@ from manyhands.estimators.alignment import (
     truth_numbers,
 )
 from manyhands.estimators.base import CrowdEstimator
+from manyhands.estimators.feature_encoder import Callback
 from manyhands.estimators.new_network import Network
-from manyhands.estimators.number_posterior import number_consensus, people_of
-from manyhands.estimators.sight import Watch
-from manyhands.estimators.unit import Unit, unit_of
-from manyhands.estimators.words import Vectors
-from manyhands.noise import NumberLayer
-from manyhands.training import Crowd, Inputs, Method, NumberLearner, mean_log_label
+from manyhands.estimators.regression_posterior import people_of, regression_consensus
+from manyhands.estimators.target_scaler import TargetScaler, fit_target_scaler
+from manyhands.estimators.text_encoder import Vectors
+from manyhands.methods import Method
+from manyhands.noise import RegressionLayer
 
 
 class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
@@ -49,7 +53,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
         `EMRegression(biases=True)`.
     noise:
         settings of the crowd layer, such as {"precision": "equal"} for plain squared error.
-    start:
+    init:
         where the crowd layer's annotators start: "own" for average ones, "consensus" or "auto" for
         those of the aggregator `Gaussian`; None is the method's default.
 
@@ -63,8 +67,8 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
     """
 
     kind = "numbers"
-    learns = "numbers"
-    noise_: NumberLayer
+    task = "numbers"
+    noise_: RegressionLayer
 
     def __init__(
         self,
@@ -72,11 +76,11 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
         method: str | Method = "crowd-layer-b",
         *,
         noise: Mapping[str, Any] | None = None,
-        start: str | None = None,
+        init: str | None = None,
         scale: str = "auto",
         word_vectors: Vectors | None = None,
-        fixed_words: bool = False,
-        most_words: int | None = 1000,
+        freeze_embeddings: bool = False,
+        max_tokens: int | None = 1000,
         epochs: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
@@ -84,12 +88,12 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
         noise_learning_rate: float | None = None,
         noise_weight_decay: float | None = None,
         warm_up: int | None = None,
-        clip: float | None = None,
+        max_grad_norm: float | None = None,
         schedule: str | None = None,
-        sam: float | None = None,
-        hold_out: float | None = None,
+        sam_rho: float | None = None,
+        validation_fraction: float | None = None,
         patience: int | None = None,
-        aside: str | None = "items",
+        validation_unit: str | None = "items",
         refit: bool | None = None,
         sparse: bool | None = None,
         device: str = "auto",
@@ -103,11 +107,11 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
         self.network = network
         self.method = method
         self.noise = noise
-        self.start = start
+        self.init = init
         self.scale = scale
         self.word_vectors = word_vectors
-        self.fixed_words = fixed_words
-        self.most_words = most_words
+        self.freeze_embeddings = freeze_embeddings
+        self.max_tokens = max_tokens
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -115,12 +119,12 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
         self.noise_learning_rate = noise_learning_rate
         self.noise_weight_decay = noise_weight_decay
         self.warm_up = warm_up
-        self.clip = clip
+        self.max_grad_norm = max_grad_norm
         self.schedule = schedule
-        self.sam = sam
-        self.hold_out = hold_out
+        self.sam_rho = sam_rho
+        self.validation_fraction = validation_fraction
         self.patience = patience
-        self.aside = aside
+        self.validation_unit = validation_unit
         self.refit = refit
         self.sparse = sparse
         self.device = device
@@ -139,7 +143,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
         X_items: Iterable[Any] | None = None,
         truth: Iterable[Any] | Mapping[Any, Any] | None = None,
         resume: bool = False,
-        watch: Watch | None = None,
+        callback: Callback | None = None,
     ) -> "CrowdRegressor":
         """Train on features and the numbers people gave; `self`.
 
@@ -149,14 +153,14 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
         inputs, words = self._read(X)
         ann = aligned(require_annotations(y, self.kind), len(inputs), X_items)
         require_learnable(ann)
-        unit, numbers = unit_of(ann), truth_numbers(truth, ann)
+        unit, numbers = fit_target_scaler(ann), truth_numbers(truth, ann)
         truths = None if numbers is None else unit.standardised(numbers)
 
         def read(outputs: Tensor) -> Floats:
             return _told(unit, outputs)
 
         plain = unit.without(ann)
-        inputs = self._train(X, inputs, plain, truths, resume, watch, read, words)
+        inputs = self._train(X, inputs, plain, truths, resume, callback, read, words)
         self.unit_ = unit
         settings = self.noise_.settings
         self.noise_made_ = settings.pop("kind"), settings
@@ -172,7 +176,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
         """The standard deviation of the truth around every prediction, the same for every row.
 
         It is that of the network's error, as labels tell it: those of the items it learnt from, and
-        those of items kept aside (`hold_out`, `aside="items"`), whichever is larger. A network that
+        those of items kept aside (`validation_fraction`, `validation_unit="items"`), whichever is larger. A network that
         knows its items by heart is found out by the latter alone. What the whole crowd has wrong
         together is not in it: no label shows it.
         """
@@ -211,10 +215,10 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
         known = ann.only(ann.annotator < self.noise_.n_annotators)
         if known.n_annotations == 0:
             raise DataError("not one label is of an annotator seen in training")
-        learner = NumberLearner(self.network_, self.noise_, torch.zeros(0))
-        crowd = Crowd(inputs, self.unit_.without(known), self._home())
+        module = RegressionModule(self.network_, self.noise_, torch.zeros(0))
+        crowd = CrowdData(inputs, self.unit_.without(known), self._home())
         with self._sight().threads(self.network_, self.settings_):
-            return mean_log_label(learner, crowd) - math.log(self.unit_.size)
+            return mean_log_label(module, crowd) - math.log(self.unit_.size)
 
     def infer(self, X: Any, y: Annotations, *, X_items: Iterable[Any] | None = None) -> Consensus:
         """What network and labels together say of labelled items, with its spread.
@@ -234,8 +238,8 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
     def _infer(self, inputs: Inputs, ann: Annotations) -> Consensus:
         outputs = self._sight().seen(inputs, self.network_, self._home(), self.settings_)
         people = people_of(self.noise_, self.unit_, ann.n_annotators - self.noise_.n_annotators)
-        return number_consensus(ann, outputs.squeeze(1).numpy(), people)
+        return regression_consensus(ann, outputs.squeeze(1).numpy(), people)
 
 
-def _told(unit: Unit, outputs: Tensor) -> Floats:
+def _told(unit: TargetScaler, outputs: Tensor) -> Floats:
     return unit.told(outputs.squeeze(1).numpy())

@@ -8,7 +8,7 @@ from scipy import sparse
 from torch import Tensor
 
 from manyhands.core.settings import require_choice
-from manyhands.training import Inputs, SparseInputs, TensorInputs
+from manyhands.engine.inputs import Inputs, SparseInputs, TensorInputs
 
 SCALES = ("auto", "rms", "standard", "none")
 _COLUMNS = 1024  # at a time in double precision

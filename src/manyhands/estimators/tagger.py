@@ -19,14 +19,15 @@ from manyhands.annotations import (
 )
 from manyhands.core.arrays import AnyArray, Codes
 from manyhands.core.errors import DataError
+from manyhands.engine.inputs import Inputs
 from manyhands.estimators.alignment import require_annotations
-from manyhands.estimators.chain_reader import ChainReader
 from manyhands.estimators.class_base import ClassEstimator
+from manyhands.estimators.crf_encoder import CrfEncoder
+from manyhands.estimators.feature_encoder import Callback, Reader
 from manyhands.estimators.new_network import Network
-from manyhands.estimators.sight import Reader, Watch
-from manyhands.estimators.words import Vectors, WordReader, as_sentences
+from manyhands.estimators.text_encoder import TextEncoder, Vectors, as_sentences
 from manyhands.evaluation import score_entities
-from manyhands.training import CrfMa, Inputs, Method
+from manyhands.methods import CrfMa, Method
 
 Tags = TaggedSentences | Sequence[Sequence[str]] | AnyArray
 
@@ -49,7 +50,7 @@ class CrowdTagger(ClassEstimator):
         two-stage methods and "crf-ma".
     word_vectors:
         the vectors that words start from: a file of GloVe's format or an .npz
-        (`read_word_vectors`). With `fixed_words` they are not learnt, and words that training has
+        (`read_word_vectors`). With `freeze_embeddings` they are not learnt, and words that training has
         not seen are known by theirs.
     valid:
         decode tags so that every I-X follows a B-X or an I-X.
@@ -66,7 +67,7 @@ class CrowdTagger(ClassEstimator):
     [['B-PER', 'O']]
     """
 
-    learns = "tags"
+    task = "tags"
     scale = "none"
 
     def __init__(
@@ -75,9 +76,9 @@ class CrowdTagger(ClassEstimator):
         method: str | Method = "speelfc",
         *,
         noise: Mapping[str, Any] | None = None,
-        start: str | None = None,
+        init: str | None = None,
         word_vectors: Vectors | None = None,
-        fixed_words: bool = False,
+        freeze_embeddings: bool = False,
         valid: bool = True,
         epochs: int | None = None,
         batch_size: int | None = 1024,
@@ -86,13 +87,13 @@ class CrowdTagger(ClassEstimator):
         noise_learning_rate: float | None = None,
         noise_weight_decay: float | None = None,
         warm_up: int | None = None,
-        clip: float | None = None,
+        max_grad_norm: float | None = None,
         schedule: str | None = None,
-        sam: float | None = None,
-        hold_out: float | None = None,
+        sam_rho: float | None = None,
+        validation_fraction: float | None = None,
         patience: int | None = None,
-        aside: str | None = "items",
-        judge: str | None = None,
+        validation_unit: str | None = "items",
+        monitor: str | None = None,
         refit: bool | None = None,
         sparse: bool | None = None,
         device: str = "auto",
@@ -106,9 +107,9 @@ class CrowdTagger(ClassEstimator):
         self.network = network
         self.method = method
         self.noise = noise
-        self.start = start
+        self.init = init
         self.word_vectors = word_vectors
-        self.fixed_words = fixed_words
+        self.freeze_embeddings = freeze_embeddings
         self.valid = valid
         self.epochs = epochs
         self.batch_size = batch_size
@@ -117,13 +118,13 @@ class CrowdTagger(ClassEstimator):
         self.noise_learning_rate = noise_learning_rate
         self.noise_weight_decay = noise_weight_decay
         self.warm_up = warm_up
-        self.clip = clip
+        self.max_grad_norm = max_grad_norm
         self.schedule = schedule
-        self.sam = sam
-        self.hold_out = hold_out
+        self.sam_rho = sam_rho
+        self.validation_fraction = validation_fraction
         self.patience = patience
-        self.aside = aside
-        self.judge = judge
+        self.validation_unit = validation_unit
+        self.monitor = monitor
         self.refit = refit
         self.sparse = sparse
         self.device = device
@@ -141,7 +142,7 @@ class CrowdTagger(ClassEstimator):
         *,
         truth: Tags | None = None,
         resume: bool = False,
-        watch: Watch | None = None,
+        callback: Callback | None = None,
     ) -> "CrowdTagger":
         """Train on sentences and the tags people gave their tokens; `self`.
 
@@ -149,7 +150,7 @@ class CrowdTagger(ClassEstimator):
         as in `CrowdClassifier.fit`; probabilities are of all tokens.
         """
         tags = None if truth is None else flat_tags(truth, as_sentences(X))
-        self._learn(X, _labels(y, X), None, tags, resume, watch)
+        self._learn(X, _labels(y, X), None, tags, resume, callback)
         return self
 
     def predict(self, X: Any) -> list[list[str]]:
@@ -157,8 +158,8 @@ class CrowdTagger(ClassEstimator):
         sentences = as_sentences(X)
         codes = self._codes(sentences)
         names = self.classes_[codes]
-        cut = np.split(names, sentences.offsets[1:-1])
-        return [[str(name) for name in tags] for tags in cut] if len(sentences) else []
+        alignment = np.split(names, sentences.offsets[1:-1])
+        return [[str(name) for name in tags] for tags in alignment] if len(sentences) else []
 
     def score(self, X: Any, y: Tags | Annotations | TokenLabels) -> float:
         """F1 of the entities, by exact span and type; of tags that are not BIO, the share right.
@@ -200,10 +201,10 @@ class CrowdTagger(ClassEstimator):
 
     def _read(self, features: Any) -> tuple[Inputs, Reader | None]:
         if isinstance(self._method(), CrfMa):
-            chain = ChainReader.learn(features)
+            chain = CrfEncoder.learn(features)
             return chain(features), chain
-        reader = WordReader.learn(
-            features, self.word_vectors, tokens=True, fixed=self.fixed_words, seed=self.seed
+        reader = TextEncoder.learn(
+            features, self.word_vectors, tokens=True, fixed=self.freeze_embeddings, seed=self.seed
         )
         return reader(features), reader
 

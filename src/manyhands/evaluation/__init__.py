@@ -10,12 +10,12 @@ from manyhands.evaluation.confusions import (
     label_counts,
     shares_of_counts,
 )
-from manyhands.evaluation.crowd_risks import (
+from manyhands.evaluation.crowd_metrics import (
     CRITERIA,
-    JUDGES,
+    CROWD_METRICS,
     RANKS,
-    HeldLabels,
-    crowd_scores,
+    LabelPredictions,
+    crowd_metrics,
     rank_average,
 )
 from manyhands.evaluation.entities import (
@@ -24,14 +24,14 @@ from manyhands.evaluation.entities import (
     score_entities,
     score_entity_lists,
 )
-from manyhands.evaluation.numbers import correlation, number_scores, r2
 from manyhands.evaluation.paired import Difference, paired_difference
+from manyhands.evaluation.regression import correlation, r2, regression_scores
 from manyhands.evaluation.runs import RunSummary, summarise_runs
 from manyhands.evaluation.scorecard import (
     ClassScorecard,
-    NumberScorecard,
+    RegressionScorecard,
     score_classes,
-    score_numbers,
+    score_regression,
 )
 from manyhands.evaluation.scores import (
     accuracy,
@@ -47,14 +47,14 @@ from manyhands.evaluation.temperature import fit_temperature, tempered
 
 __all__ = [
     "CRITERIA",
-    "JUDGES",
+    "CROWD_METRICS",
     "RANKS",
     "ClassScorecard",
     "Difference",
     "EntityCounts",
     "EntityScores",
-    "HeldLabels",
-    "NumberScorecard",
+    "LabelPredictions",
+    "RegressionScorecard",
     "Reliability",
     "RunSummary",
     "accuracy",
@@ -62,7 +62,7 @@ __all__ = [
     "brier",
     "confusion_entropy",
     "correlation",
-    "crowd_scores",
+    "crowd_metrics",
     "f1",
     "fit_temperature",
     "global_js",
@@ -72,16 +72,16 @@ __all__ = [
     "label_counts",
     "log_loss",
     "mean_absolute_error",
-    "number_scores",
     "paired_difference",
     "r2",
     "rank_average",
+    "regression_scores",
     "reliability",
     "root_mean_squared_error",
     "score_classes",
     "score_entities",
     "score_entity_lists",
-    "score_numbers",
+    "score_regression",
     "shares_of_counts",
     "soft_cross_entropy",
     "summarise_runs",

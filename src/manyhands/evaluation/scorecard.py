@@ -38,7 +38,7 @@ class ClassScorecard:
 
 
 @dataclass(frozen=True)
-class NumberScorecard:
+class RegressionScorecard:
     """How well numbers were found, on the items whose truth is known."""
 
     n_items: int
@@ -73,7 +73,9 @@ def score_classes(
     )
 
 
-def score_numbers(items: Vocabulary, values: Floats, truth: Mapping[Any, Any]) -> NumberScorecard:
+def score_regression(
+    items: Vocabulary, values: Floats, truth: Mapping[Any, Any]
+) -> RegressionScorecard:
     """Score numbers, in the order of `items`."""
     row, names = matched(items, truth)
     try:
@@ -82,7 +84,7 @@ def score_numbers(items: Vocabulary, values: Floats, truth: Mapping[Any, Any]) -
         raise DataError("the truth holds words, but the labels are numbers") from None
     if not np.isfinite(wanted).all():
         raise DataError("the truth holds numbers that are not finite")
-    return NumberScorecard(
+    return RegressionScorecard(
         len(row),
         mean_absolute_error(wanted, values[row]),
         root_mean_squared_error(wanted, values[row]),

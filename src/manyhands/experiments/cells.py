@@ -10,7 +10,7 @@ from manyhands.experiments.places import source_of, why_not_here
 from manyhands.experiments.published import Column, PublishedTable, Row
 from manyhands.experiments.tasks import MethodTask
 from manyhands.experiments.text_tasks import TASKS
-from manyhands.training import METHODS
+from manyhands.methods import METHODS
 
 SCORES = {
     "accuracy": "accuracy",

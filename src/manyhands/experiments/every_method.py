@@ -14,7 +14,7 @@ from manyhands.experiments.records import RecordStore
 from manyhands.experiments.sources import CorpusSource
 from manyhands.experiments.tasks import MethodTask, Task
 from manyhands.experiments.writing import command_of, markdown_table, put
-from manyhands.training import METHODS
+from manyhands.methods import METHODS
 
 CROWDS = {
     "labelme": "8 scene classes, 1000 images, 59 people, 2.5 labels each; 512 VGG features",

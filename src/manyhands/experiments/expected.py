@@ -4,7 +4,7 @@ from manyhands.experiments.figure import FigureTask
 from manyhands.experiments.rules import RuleTask
 from manyhands.experiments.sources import CorpusSource, ScenarioSource, Source
 from manyhands.experiments.tasks import MethodTask, Task
-from manyhands.training import METHODS
+from manyhands.methods import METHODS
 
 _CORPORA = {"labelme": 4.0, "music": 7.0, "sentiment": 20.0, "cifar10": 60.0}
 _SCENARIOS = {"common-noise": 16.0, "perturbed-networks": 6.0}
@@ -18,7 +18,7 @@ def expected_seconds(task: Task) -> float:
         return task.expected
     assert isinstance(task, MethodTask)
     whole = _of_source(task.source)
-    searched = METHODS[task.method].defaults.get("hold_out", 0.0) > 0
+    searched = METHODS[task.method].defaults.get("validation_fraction", 0.0) > 0
     return whole if searched else _ONE_STAGE * whole
 
 

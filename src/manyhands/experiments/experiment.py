@@ -49,7 +49,7 @@ class Written:
 
     files: list[str]
     rows: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
-    aside: frozenset[str] = frozenset()
+    validation_unit: frozenset[str] = frozenset()
 
 
 class Experiment(ABC):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from manyhands.core.arrays import Floats
-from manyhands.estimators import CrowdClassifier, Trial, scores_of
+from manyhands.estimators import CrowdClassifier
 from manyhands.evaluation import (
     accuracy,
     confusion_entropy,
@@ -17,6 +17,7 @@ from manyhands.evaluation import (
 )
 from manyhands.experiments.sources import Material
 from manyhands.noise import Mixture
+from manyhands.selection import Trial, scores_of
 
 MEASURES = 2  # raised when what is measured changes, so that old records do not count
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from manyhands.aggregation import AGGREGATORS
 from manyhands.core.errors import SettingError
-from manyhands.estimators import CrowdClassifier, Trial, fit_to_trial
-from manyhands.training import METHODS, TwoStage
+from manyhands.estimators import CrowdClassifier
+from manyhands.methods import METHODS, TwoStage
+from manyhands.selection import Trial, fit_to_trial
 
 KINDS = ("noise", "aggregator", "training")  # of settings
 

@@ -11,7 +11,7 @@ from manyhands.experiments.cells import Cell
 from manyhands.experiments.published import PublishedTable, Value
 from manyhands.experiments.records import NOT_RUN, RecordStore
 from manyhands.experiments.writing import markdown_table
-from manyhands.training import METHODS, Solved
+from manyhands.methods import METHODS, FullBatchMethod
 
 SEARCHED = "epoch by held-out crowd labels, then all labels"
 LAST = "last epoch"
@@ -144,15 +144,19 @@ def scores_in(records: Sequence[Mapping[str, Any]], cell: Cell) -> list[float]:
 def selection_of(cell: Cell) -> str:
     """How the epoch of a cell's runs was chosen."""
     training = cell.tasks[0].settings.get("training", {}) if cell.tasks else {}
-    return how_chosen(str(cell.row.method), training.get("hold_out"))
+    return how_chosen(str(cell.row.method), training.get("validation_fraction"))
 
 
-def how_chosen(method: str, hold_out: float | None = None) -> str:
-    """How a method chooses its epoch, in words; `hold_out` where it is not the default."""
+def how_chosen(method: str, validation_fraction: float | None = None) -> str:
+    """How a method chooses its epoch, in words; `validation_fraction` where it is not the default."""
     way = METHODS[method]
-    if isinstance(way, Solved):
+    if isinstance(way, FullBatchMethod):
         return CONVERGED
-    share = way.defaults.get("hold_out", 0.0) if hold_out is None else hold_out
+    share = (
+        way.defaults.get("validation_fraction", 0.0)
+        if validation_fraction is None
+        else validation_fraction
+    )
     return SEARCHED if share else LAST
 
 

@@ -30,8 +30,8 @@ RULES = {
 HONEST = ("crowd", "last")
 _MEASURED = 1  # raised when what is measured changes
 _EPOCHS = 100
-_WHOLE = {"hold_out": 0.0, "epochs": _EPOCHS}  # every epoch is watched, none is chosen
-_AS_PUBLISHED = {"noise": {"pull": 0.0}, "training": {"start": "own", "warm_up": 0}}
+_WHOLE = {"validation_fraction": 0.0, "epochs": _EPOCHS}  # every epoch is watched, none is chosen
+_AS_PUBLISHED = {"noise": {"prior_precision": 0.0}, "training": {"init": "own", "warm_up": 0}}
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ class RuleTask(Task):
         trial = material.trial
         chosen = fit_method(trial, self.method, self.seed, self.settings)
         training = {**self.settings.get("training", {}), **_WHOLE}
-        watched = fit_method(
+        checked_metrics = fit_method(
             trial,
             self.method,
             self.seed,
             {**self.settings, "training": training},
-            watch=_accuracies(material),
+            callback=_accuracies(material),
         )
-        test = np.array([entry["test"] for entry in watched.history_])
+        test = np.array([entry["test"] for entry in checked_metrics.history_])
         found = chosen.predict_proba(trial.test_features).argmax(axis=1)
         scores = {
             "crowd": accuracy(_known(trial.test_truth), found),
@@ -76,7 +76,7 @@ class RuleTask(Task):
             "test": test.max(),
         }
         if material.valid is not None:
-            valid = np.array([entry["valid"] for entry in watched.history_])
+            valid = np.array([entry["valid"] for entry in checked_metrics.history_])
             scores["clean"] = test[valid.argmax()]
         return {
             "scores": plain(scores),

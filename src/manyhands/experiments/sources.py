@@ -13,7 +13,7 @@ from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.seeds import generator
 from manyhands.core.settings import require_choice
 from manyhands.datasets import DATASETS, ITEM_SETS, Corpus, Split
-from manyhands.estimators import Trial, trial_of_corpus
+from manyhands.selection import Trial, trial_of_corpus
 from manyhands.simulation import SCENARIOS, Items, SimulatedCrowd
 
 NO_FOLDER = "give --data, the folder that holds the corpora"

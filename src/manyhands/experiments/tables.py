@@ -52,5 +52,5 @@ class TableExperiment(Experiment):
             ".html": html_page(self.table, lines, command),
         }
         files = [put(folder / f"{self.file_name}{end}", text) for end, text in pages.items()]
-        aside = frozenset({"method", "lowest", "runs", "selection"})
-        return Written(files, [line.named() for line in lines], aside)
+        validation_unit = frozenset({"method", "lowest", "runs", "selection"})
+        return Written(files, [line.named() for line in lines], validation_unit)

@@ -11,10 +11,10 @@ import manyhands
 from manyhands.core.errors import DataError
 from manyhands.datasets import DATASETS
 from manyhands.estimators import CrowdRegressor, CrowdTagger
-from manyhands.evaluation import number_scores, score_entities
+from manyhands.evaluation import regression_scores, score_entities
 from manyhands.experiments.sources import CorpusSource
 from manyhands.experiments.tasks import MethodTask
-from manyhands.training import METHODS
+from manyhands.methods import METHODS
 
 VECTORS = "word_vectors"  # folder beside the corpora
 _SUFFIXES = (".npz", ".txt", ".vec")
@@ -74,7 +74,7 @@ class NumberTask(TextTask):
         truth = corpus.truth if method.needs_truth else None
         model.fit(corpus.features, corpus.annotations, truth=truth)
         found = model.predict(corpus.test.features)
-        return self._scored(number_scores(corpus.test.truth, found), model.epoch_)
+        return self._scored(regression_scores(corpus.test.truth, found), model.epoch_)
 
 
 class TagTask(TextTask):

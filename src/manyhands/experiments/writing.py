@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyhands.experiments.experiment import Request
-from manyhands.io import whole_file
+from manyhands.io import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,7 +15,7 @@ _DOTS = 150  # per inch
 
 def put(path: Path, text: str) -> str:
     """Write a page; its place."""
-    with whole_file(path) as stream:
+    with atomic_write(path) as stream:
         stream.write(text.encode())
     return str(path)
 
@@ -25,7 +25,7 @@ def put_figure(figure: "Figure", path: Path) -> list[str]:
     places = []
     for kind in ("png", "svg"):
         place = path.with_name(f"{path.name}.{kind}")
-        with whole_file(place) as stream:
+        with atomic_write(place) as stream:
             # Without a date the same figure gives the same file.
             metadata = {"Date": None} if kind == "svg" else {}
             figure.savefig(stream, format=kind, dpi=_DOTS, metadata=metadata)

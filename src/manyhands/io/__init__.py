@@ -1,25 +1,26 @@
 """Files <-> annotations."""
 
+from manyhands.io.atomic import atomic_write
 from manyhands.io.conll import read_bio, read_conll, write_bio, write_conll
 from manyhands.io.convert import copy_table, is_table, write_annotations
 from manyhands.io.features import Features, read_features
 from manyhands.io.labels import LABEL_FORMATS, LAYOUTS, read_annotations, read_rows
-from manyhands.io.spans import CUTS, Cut, TextLabels, read_spans, write_spans
+from manyhands.io.spans import ALIGNMENTS, Alignment, TextLabels, read_spans, write_spans
 from manyhands.io.tables import FORMATS, require_target, write_stream, write_table
 from manyhands.io.texts import read_texts, read_word_counts
 from manyhands.io.truth import read_truth
-from manyhands.io.whole import whole_file
 from manyhands.io.word_vectors import WordVectors, read_word_vectors
 
 __all__ = [
-    "CUTS",
+    "ALIGNMENTS",
     "FORMATS",
     "LABEL_FORMATS",
     "LAYOUTS",
-    "Cut",
+    "Alignment",
     "Features",
     "TextLabels",
     "WordVectors",
+    "atomic_write",
     "copy_table",
     "is_table",
     "read_annotations",
@@ -33,7 +34,6 @@ __all__ = [
     "read_word_counts",
     "read_word_vectors",
     "require_target",
-    "whole_file",
     "write_annotations",
     "write_bio",
     "write_conll",

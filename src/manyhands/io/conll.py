@@ -8,16 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import STRAY, Sentences, Stray, TaggedSentences, TagScheme, TokenLabels
+from manyhands.annotations import (
+    ORPHAN_TAGS,
+    OrphanTags,
+    Sentences,
+    TaggedSentences,
+    TagScheme,
+    TokenLabels,
+)
 from manyhands.annotations.duplicates import repeats_previous
 from manyhands.annotations.sentences import as_objects
 from manyhands.annotations.tags import is_tag
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require_choice
+from manyhands.io.atomic import atomic_write
 from manyhands.io.tables import existing
 from manyhands.io.texts import text_lines
-from manyhands.io.whole import whole_file
 
 _BREAK = "-DOCSTART-"  # a line of CoNLL files that stands between documents
 
@@ -28,7 +35,7 @@ def read_conll(
     annotators: Sequence[Any] | None = None,
     tags: Sequence[str] | None = None,
     missing: str = "?",
-    stray: Stray = "keep",
+    orphan_tags: OrphanTags = "keep",
     encoding: str = "utf-8",
 ) -> TokenLabels:
     """Lines "token tag tag ...", a column per annotator, a blank line between sentences.
@@ -39,7 +46,7 @@ def read_conll(
     `tags` lists others. `stray` tells what to do with an annotator's I-X that follows nothing:
     "keep" it, "repair" it to B-X, or "refuse" it.
     """
-    require_choice("stray", stray, STRAY)
+    require_choice("orphan_tags", orphan_tags, ORPHAN_TAGS)
     columns = _Columns(existing(path), tags, missing)
     columns.read(encoding)
     width = columns.width - 1
@@ -57,7 +64,7 @@ def read_conll(
         range(width) if named is None else named,
         names,
     )
-    return labels if stray == "keep" else _at(path, labels.repaired, stray)
+    return labels if orphan_tags == "keep" else _at(path, labels.repaired, orphan_tags)
 
 
 def read_bio(
@@ -65,16 +72,16 @@ def read_bio(
     *,
     column: int = -1,
     tags: Sequence[str] | None = None,
-    stray: Stray = "keep",
+    orphan_tags: OrphanTags = "keep",
     encoding: str = "utf-8",
 ) -> TaggedSentences:
     """Lines with a token first and its tag in `column`, the last unless another is named."""
-    require_choice("stray", stray, STRAY)
+    require_choice("orphan_tags", orphan_tags, ORPHAN_TAGS)
     columns = _Columns(existing(path), tags, None, column)
     columns.read(encoding)
     code_t, names = columns.classes()
     tagged = TaggedSentences(columns.sentences(), as_objects(names)[code_t])
-    return tagged if stray == "keep" else _at(path, tagged.repaired, stray)
+    return tagged if orphan_tags == "keep" else _at(path, tagged.repaired, orphan_tags)
 
 
 def write_conll(labels: TokenLabels, path: str | Path, *, missing: str = "?") -> None:
@@ -214,7 +221,7 @@ def _write(
     if _BREAK in words:
         raise DataError(f"the token {_BREAK!r} parts documents in such a file; leave it out")
     ends = set(sentences.offsets[1:].tolist())
-    with whole_file(path) as stream:
+    with atomic_write(path) as stream:
         if header is not None:
             stream.write(("\t".join(header) + "\n").encode())
         for token, (word, row) in enumerate(zip(words, rows, strict=True), 1):
@@ -228,8 +235,8 @@ def _cell(value: object) -> str:
     return text
 
 
-def _at(path: str | Path, repaired: Any, stray: Stray) -> Any:
+def _at(path: str | Path, repaired: Any, orphan_tags: OrphanTags) -> Any:
     try:
-        return repaired(stray)
+        return repaired(orphan_tags)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None

@@ -12,6 +12,7 @@ from manyhands.annotations.duplicates import repeats_previous
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require_choice
+from manyhands.io.atomic import atomic_write
 from manyhands.io.labels import DENSE_MISSING, LABEL_SUFFIXES
 from manyhands.io.tables import (
     FORMATS,
@@ -22,7 +23,6 @@ from manyhands.io.tables import (
     require_target,
     write_table,
 )
-from manyhands.io.whole import whole_file
 
 
 def copy_table(
@@ -67,7 +67,7 @@ def write_annotations(
             target,
         )
     elif kind == "json":
-        with whole_file(target) as stream:
+        with atomic_write(target) as stream:
             stream.write(json.dumps(_nested(annotations), ensure_ascii=False).encode())
     elif kind in FORMATS:
         _write_wide(annotations, target)
@@ -106,7 +106,7 @@ def _write_matrix(annotations: Annotations, target: Path, kind: str, missing: An
         if str(name).split() != [str(name)] or str(name) in map(str, DENSE_MISSING):
             raise DataError(f"the label {name!r} cannot stand in a matrix; use a table")
     grid = annotations.to_dense(missing=missing)
-    with whole_file(target) as stream:
+    with atomic_write(target) as stream:
         if kind == "npy":
             np.save(stream, grid, allow_pickle=False)
             return

@@ -38,8 +38,8 @@ from manyhands.io.span_table import (
 )
 from manyhands.io.tables import SUFFIXES, Table, existing, format_of, write_table
 
-Cut = Literal["refuse", "widen"]
-CUTS = ("refuse", "widen")
+Alignment = Literal["refuse", "widen"]
+ALIGNMENTS = ("refuse", "widen")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ def read_spans(
     path: str | Path,
     *,
     columns: dict[str, str] | None = None,
-    cut: Cut = "refuse",
+    alignment: Alignment = "refuse",
     types: Iterable[str] | None = None,
     tokeniser: Tokeniser = token_places,
     format: str | None = None,
@@ -72,7 +72,7 @@ def read_spans(
     widened to whole tokens with `cut="widen"`. An annotator's spans must not overlap. `types`
     lists the labels that are allowed, and fixes that they are classes even if nobody said them.
     """
-    require_choice("cut", cut, CUTS)
+    require_choice("alignment", alignment, ALIGNMENTS)
     table = Table(existing(path), format_of(Path(path), format, SUFFIXES), encoding)
     cells, in_tokens = span_cells(table, columns or {})
     wheres = [place(str(path), table.first_line, row) for row in range(len(cells["document"]))]
@@ -87,7 +87,7 @@ def read_spans(
         texts = TokenisedTexts.of(list(contents.values()), names, tokeniser)
     rows = [marked_span(cells, row, where) for row, where in enumerate(wheres)]
     known = frozenset(types) if types is not None else None
-    return TextLabels(texts, _labels(texts, rows, cut, known, in_tokens), in_tokens)
+    return TextLabels(texts, _labels(texts, rows, alignment, known, in_tokens), in_tokens)
 
 
 def write_spans(marked: TextLabels, path: str | Path) -> None:
@@ -156,7 +156,7 @@ def _require_whole_documents(marked: TextLabels) -> None:
 def _labels(
     texts: TokenisedTexts,
     rows: list[MarkedSpan],
-    cut: Cut,
+    alignment: Alignment,
     types: frozenset[str] | None,
     whole: bool,
 ) -> TokenLabels:
@@ -173,7 +173,7 @@ def _labels(
         if types is not None and row.span.type not in types:
             known = ", ".join(sorted(types))
             raise DataError(f"{row.where}: the label {row.span.type!r} is not among {known}")
-        found = _in_tokens(texts, index[row.document], row, cut, whole)
+        found = _in_tokens(texts, index[row.document], row, alignment, whole)
         if any(found.first < other.end and other.first < found.end for other in mine):
             raise DataError(
                 f"{row.where}: this span of annotator {row.annotator!r} in document "
@@ -199,7 +199,9 @@ def _labels(
     )
 
 
-def _in_tokens(texts: TokenisedTexts, s: int, row: MarkedSpan, cut: Cut, whole: bool) -> Span:
+def _in_tokens(
+    texts: TokenisedTexts, s: int, row: MarkedSpan, alignment: Alignment, whole: bool
+) -> Span:
     """The span counted in the tokens of its document."""
     assert row.span is not None
     start, end, label = row.span
@@ -215,7 +217,7 @@ def _in_tokens(texts: TokenisedTexts, s: int, row: MarkedSpan, cut: Cut, whole: 
     behind = int(np.searchsorted(start_t, end, side="left"))
     if first >= behind:
         raise DataError(f"{row.where}: the span {start}..{end} holds no token, only white space")
-    if cut == "refuse" and (start_t[first] < start or end_t[behind - 1] > end):
+    if alignment == "refuse" and (start_t[first] < start or end_t[behind - 1] > end):
         raise DataError(
             f"{row.where}: the span {start}..{end} cuts through a token; the tokens it touches are "
             f'{start_t[first]}..{end_t[behind - 1]}; choose cut="widen" to take them whole'

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, first_line
+from manyhands.io.atomic import atomic_write, require_place
 from manyhands.io.csv_text import not_text, read_columns, read_header, with_mark
-from manyhands.io.whole import require_place, whole_file
 
 SUFFIXES = {
     ".csv": "csv",
@@ -97,7 +97,7 @@ def write_table(
 ) -> None:
     """Write columns to a file, whole or not at all; the suffix decides the format."""
     kind = format_of(Path(path), format, SUFFIXES)
-    with whole_file(path) as stream:
+    with atomic_write(path) as stream:
         write_stream(columns, stream, kind)
 
 

@@ -8,7 +8,7 @@ from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer
 from manyhands.noise.geocrowdnet import GeoCrowdNet
 from manyhands.noise.loss import annotation_loss
 from manyhands.noise.mixture import Mixture
-from manyhands.noise.numbers import NumberLayer, number_loss
+from manyhands.noise.regression import RegressionLayer, regression_loss
 from manyhands.noise.softmax_crowd_layer import SoftmaxCrowdLayer
 from manyhands.noise.speelfc import SpeeLFC, TraceReg
 from manyhands.noise.speelfc_d import SpeeLFCD
@@ -25,13 +25,13 @@ __all__ = [
     "GeoCrowdNet",
     "Mixture",
     "NoiseModel",
-    "NumberLayer",
     "OverCrowdLayer",
+    "RegressionLayer",
     "SoftmaxCrowdLayer",
     "SpeeLFC",
     "SpeeLFCD",
     "TraceReg",
     "annotation_loss",
     "collate",
-    "number_loss",
+    "regression_loss",
 ]

@@ -157,16 +157,21 @@ class AnnotatorTable(nn.Embedding):
     """
 
     def __init__(
-        self, n_annotators: int, start: Tensor, *, pull: float = 0.0, sparse: bool = False
+        self,
+        n_annotators: int,
+        start: Tensor,
+        *,
+        prior_precision: float = 0.0,
+        sparse: bool = False,
     ) -> None:
-        require(pull >= 0, "pull", ">= 0", pull)
+        require(prior_precision >= 0, "prior_precision", ">= 0", prior_precision)
         weight = start.reshape(1, -1).repeat(n_annotators, 1)
         super().__init__(n_annotators, weight.shape[1], sparse=sparse, _weight=weight)
-        self.shape, self.pull = start.shape, pull
+        self.shape, self.prior_precision = start.shape, prior_precision
         self.start: Tensor | None
-        self.register_buffer("start", self.weight.detach().clone() if pull else None)
+        self.register_buffer("start", self.weight.detach().clone() if prior_precision else None)
         self.labels_a: Tensor | None
-        self.register_buffer("labels_a", torch.ones(n_annotators) if pull else None)
+        self.register_buffer("labels_a", torch.ones(n_annotators) if prior_precision else None)
 
     @torch.no_grad()
     def start_at(self, start_a: Tensor) -> None:
@@ -189,10 +194,10 @@ class AnnotatorTable(nn.Embedding):
             return torch.zeros((), device=self.weight.device)
         if annotator_n is None:
             off_a = (self.weight - self.start).square().sum(dim=1)
-            whole: Tensor = self.pull / 2 * off_a.sum() / self.labels_a.sum()
+            whole: Tensor = self.prior_precision / 2 * off_a.sum() / self.labels_a.sum()
             return whole
         off_n = (self.flat(annotator_n) - self.start[annotator_n]).square().sum(dim=1)
-        part: Tensor = self.pull / 2 * (off_n / self.labels_a[annotator_n]).sum()
+        part: Tensor = self.prior_precision / 2 * (off_n / self.labels_a[annotator_n]).sum()
         return part / max(len(annotator_n), 1)
 
     def penalty_of(self, flat_ac: Tensor, who: Tensor, count_a: Tensor | None) -> Tensor:
@@ -202,7 +207,11 @@ class AnnotatorTable(nn.Embedding):
         if count_a is None:
             return self.penalty()
         off_a = (flat_ac - self.start.index_select(0, who)).square().sum(dim=1)
-        weight_a = (self.pull / 2 / count_a.sum()) * count_a / self.labels_a.index_select(0, who)
+        weight_a = (
+            (self.prior_precision / 2 / count_a.sum())
+            * count_a
+            / self.labels_a.index_select(0, who)
+        )
         return off_a @ weight_a
 
 

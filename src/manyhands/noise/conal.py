@@ -40,7 +40,7 @@ class CoNAL(NoiseModel):
         strength: float = 1e-5,
         mix: Literal["probabilities", "logits"] = "probabilities",
         omega: float | None = None,
-        pull: float = 0.0,
+        prior_precision: float = 0.0,
         n_dimensions: int = 20,
         temperature: float = 1.0,
         annotator_features: Tensor | None = None,
@@ -54,7 +54,9 @@ class CoNAL(NoiseModel):
         self.needs_features = omega is None
         start = scale * torch.eye(n_classes)
         self.common = nn.Parameter(start.clone())
-        self.own = AnnotatorTable(n_annotators, start, pull=pull, sparse=sparse)
+        self.own = AnnotatorTable(
+            n_annotators, start, prior_precision=prior_precision, sparse=sparse
+        )
         self.gate = Gate(
             n_annotators,
             n_features,
@@ -89,8 +91,8 @@ class CoNAL(NoiseModel):
         who, count_a = distinct(annotator_n, self.n_annotators, self.common.device)
         own_ac = self.own.flat(who)
         apart_a: Tensor = (own_ac - self._common_flat(who)).norm(dim=1)
-        pull = self.own.penalty_of(own_ac, who, count_a)
-        return pull - self.strength * self.n_annotators * apart_a.mean()
+        prior_precision = self.own.penalty_of(own_ac, who, count_a)
+        return prior_precision - self.strength * self.n_annotators * apart_a.mean()
 
     def observations(self) -> list[Tensor]:
         """The sum of omega, and the number of pairs, of every annotator."""
@@ -144,7 +146,7 @@ class CoNALGroups(CoNAL):
         scale: float = 2.0,
         strength: float = 1e-5,
         omega: float | None = None,
-        pull: float = 0.0,
+        prior_precision: float = 0.0,
         temperature: float = 1.0,
         sparse: bool = False,
     ) -> None:
@@ -155,7 +157,7 @@ class CoNALGroups(CoNAL):
             scale=scale,
             strength=strength,
             omega=omega,
-            pull=pull,
+            prior_precision=prior_precision,
             temperature=temperature,
             sparse=sparse,
         )

@@ -47,14 +47,16 @@ class CrowdLayer(NoiseModel):
         *,
         kind: CrowdLayerKind = "MW",
         scale: float = 1.0,
-        pull: float = 0.0,
+        prior_precision: float = 0.0,
         sparse: bool = False,
     ) -> None:
         super().__init__(n_annotators, n_classes)
         require_choice("kind", kind, list(_ACT))
         self.kind = kind
         start = _start(kind, n_classes, scale)
-        self.table = AnnotatorTable(n_annotators, start, pull=pull, sparse=sparse)
+        self.table = AnnotatorTable(
+            n_annotators, start, prior_precision=prior_precision, sparse=sparse
+        )
 
     def forward(
         self,
@@ -93,12 +95,19 @@ class OverCrowdLayer(CrowdLayer):
         *,
         scale: float = 1.0,
         top_scale: float = 4.0,
-        pull: float = 0.0,
+        prior_precision: float = 0.0,
         sparse: bool = False,
     ) -> None:
-        super().__init__(n_annotators, n_classes, kind="MW", scale=scale, pull=pull, sparse=sparse)
+        super().__init__(
+            n_annotators,
+            n_classes,
+            kind="MW",
+            scale=scale,
+            prior_precision=prior_precision,
+            sparse=sparse,
+        )
         top = top_scale * torch.eye(n_classes)
-        self.top = AnnotatorTable(n_annotators, top, pull=pull, sparse=sparse)
+        self.top = AnnotatorTable(n_annotators, top, prior_precision=prior_precision, sparse=sparse)
 
     def forward(
         self,

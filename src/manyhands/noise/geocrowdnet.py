@@ -26,7 +26,7 @@ class GeoCrowdNet(SpeeLFC):
         volume: float = 0.01,
         accuracy: float = 0.9,
         diagonal: float | None = None,
-        pull: float = 0.0,
+        prior_precision: float = 0.0,
         sparse: bool = False,
     ) -> None:
         super().__init__(
@@ -34,7 +34,7 @@ class GeoCrowdNet(SpeeLFC):
             n_classes,
             accuracy=accuracy,
             diagonal=diagonal,
-            pull=pull,
+            prior_precision=prior_precision,
             sparse=sparse,
         )
         require(volume >= 0, "volume", ">= 0", volume)

@@ -28,10 +28,17 @@ class SoftmaxCrowdLayer(CrowdLayer):
         *,
         target: Literal["labels", "softened"] = "labels",
         scale: float = 1.0,
-        pull: float = 0.0,
+        prior_precision: float = 0.0,
         sparse: bool = False,
     ) -> None:
-        super().__init__(n_annotators, n_classes, kind="MW", scale=scale, pull=pull, sparse=sparse)
+        super().__init__(
+            n_annotators,
+            n_classes,
+            kind="MW",
+            scale=scale,
+            prior_precision=prior_precision,
+            sparse=sparse,
+        )
         require_choice("target", target, TARGETS)
         self.target = target
 

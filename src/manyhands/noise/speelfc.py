@@ -25,7 +25,7 @@ class SpeeLFC(NoiseModel):
         *,
         accuracy: float = 0.7,
         diagonal: float | None = None,
-        pull: float = 0.0,
+        prior_precision: float = 0.0,
         sparse: bool = False,
     ) -> None:
         super().__init__(n_annotators, n_classes)
@@ -33,7 +33,9 @@ class SpeeLFC(NoiseModel):
         if diagonal is None:
             diagonal = diagonal_logit(accuracy, n_classes)
         start = diagonal * torch.eye(n_classes)
-        self.table = AnnotatorTable(n_annotators, start, pull=pull, sparse=sparse)
+        self.table = AnnotatorTable(
+            n_annotators, start, prior_precision=prior_precision, sparse=sparse
+        )
 
     def forward(
         self,
@@ -71,7 +73,7 @@ class TraceReg(SpeeLFC):
         strength: float = 0.01,
         accuracy: float = 0.9,
         diagonal: float | None = None,
-        pull: float = 0.0,
+        prior_precision: float = 0.0,
         sparse: bool = False,
     ) -> None:
         super().__init__(
@@ -79,7 +81,7 @@ class TraceReg(SpeeLFC):
             n_classes,
             accuracy=accuracy,
             diagonal=diagonal,
-            pull=pull,
+            prior_precision=prior_precision,
             sparse=sparse,
         )
         require(strength >= 0, "strength", ">= 0", strength)

@@ -8,7 +8,7 @@ import numpy as np
 
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
-from manyhands.io import whole_file, write_annotations, write_table
+from manyhands.io import atomic_write, write_annotations, write_table
 from manyhands.simulation.crowds import SimulatedCrowd
 from manyhands.simulation.items import Items
 from manyhands.simulation.settings import CrowdSizes
@@ -25,7 +25,7 @@ def write_crowd(
     """
     written = write_labels_and_truth(crowd, folder)
     described = Path(folder) / "scenario.json"
-    with whole_file(described) as stream:
+    with atomic_write(described) as stream:
         content = {"scenario": scenario} | asdict(settings)
         stream.write((json.dumps(content, indent=2) + "\n").encode())
     for name, columns in _further_tables(crowd).items():

@@ -3,8 +3,8 @@
 import numpy as np
 
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.estimators import Trial
-from manyhands.estimators.comparison import UNKNOWN
+from manyhands.selection import Trial
+from manyhands.selection.compare import UNKNOWN
 
 
 def accuracies_of_annotators(trial: Trial) -> Floats:

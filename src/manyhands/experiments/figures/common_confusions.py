@@ -23,8 +23,8 @@ from manyhands.simulation import CommonNoiseCrowd
 # The library's own start, a consensus with a pull towards it, was tried on the crowds of figure 7
 # and came less near to the true matrices: this choice was made with the truth in sight.
 CONAL_FROM_IDENTITY: dict[str, dict[str, Any]] = {
-    "noise": {"pull": 0.0},
-    "training": {"start": "own"},
+    "noise": {"prior_precision": 0.0},
+    "training": {"init": "own"},
 }
 _SIMULATED, _REAL = 3, 5  # annotators shown
 

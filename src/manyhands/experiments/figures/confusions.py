@@ -19,12 +19,12 @@ from manyhands.noise import CrowdLayer
 # As the crowd layer was published: weights start at the identity and nothing pulls them back,
 # annotators learn no faster than the network, and the last of a fixed number of epochs counts.
 CROWD_LAYER_AS_PUBLISHED: dict[str, dict[str, Any]] = {
-    "noise": {"pull": 0.0},
+    "noise": {"prior_precision": 0.0},
     "training": {
-        "start": "own",
+        "init": "own",
         "epochs": 50,
         "warm_up": 0,
-        "hold_out": 0.0,
+        "validation_fraction": 0.0,
         "noise_learning_rate": 1e-3,
     },
 }

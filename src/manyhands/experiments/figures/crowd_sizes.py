@@ -13,13 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from manyhands.annotations import Annotations
-from manyhands.estimators import Trial
 from manyhands.experiments.figure import Content
 from manyhands.experiments.figures.dense_design import train_dense
 from manyhands.experiments.figures.drawing import BLUE, GREEN, ORANGE, RED, new_figure, tidy
 from manyhands.experiments.methods import fit_method
 from manyhands.experiments.sources import Material
 from manyhands.experiments.tasks import peak_mib
+from manyhands.selection import Trial
 
 DENSE = "dense crowd layer"
 _SHADES = {DENSE: ORANGE, "crowd-layer-mw": BLUE, "mixture-e2e": GREEN, "mixture": GREEN, "em": RED}
@@ -97,7 +97,7 @@ def _train(trial: Trial, design: str, run: Mapping[str, Any], epochs: int, seed:
     if design == DENSE:
         train_dense(trial.features, trial.annotations, epochs=epochs, seed=seed, **run)
         return
-    training = {**run.get("training", {}), "epochs": epochs, "hold_out": 0.0}
+    training = {**run.get("training", {}), "epochs": epochs, "validation_fraction": 0.0}
     fit_method(trial, design, seed, {**run, "training": training})
 
 

@@ -10,7 +10,8 @@ from scipy.special import entr
 from scipy.stats import spearmanr
 
 from manyhands.core.arrays import Floats
-from manyhands.estimators import CrowdClassifier, Trial
+from manyhands.engine.batches import CrowdData
+from manyhands.estimators import CrowdClassifier
 from manyhands.estimators.features import as_inputs
 from manyhands.evaluation import shares_of_counts
 from manyhands.experiments.figure import Content
@@ -20,7 +21,7 @@ from manyhands.experiments.measures import true_counts
 from manyhands.experiments.methods import fit_method
 from manyhands.experiments.sources import Material
 from manyhands.noise import CoNAL
-from manyhands.training import Crowd
+from manyhands.selection import Trial
 
 _AT_ONCE = 4096  # items
 
@@ -51,7 +52,7 @@ def mean_omega(trial: Trial, model: CrowdClassifier) -> Floats:
     assert isinstance(noise, CoNAL)
     inputs = as_inputs(trial.features)
     seen = inputs if model.scaling_ is None else model.scaling_.apply(inputs)
-    crowd = Crowd(seen, ann, noise.common.device)
+    crowd = CrowdData(seen, ann, noise.common.device)
     total_i = np.zeros(len(ann))
     with torch.no_grad():
         for batch in crowd.batches(np.arange(len(ann)), _AT_ONCE):

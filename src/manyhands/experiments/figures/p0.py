@@ -38,7 +38,7 @@ _CATS_DOGS = {
     **CROWD_LAYER_AS_PUBLISHED,
     "training": {**CROWD_LAYER_AS_PUBLISHED["training"], "epochs": 30, "batch_size": 16},
 }
-_AS_TABLE_2 = {"hold_out": 0.15, "patience": 20, "refit": True}
+_AS_TABLE_2 = {"validation_fraction": 0.15, "patience": 20, "refit": True}
 _TITLES = {
     "cifar10-cats-dogs": "cats and dogs of CIFAR-10, in place of Dogs vs. Cats",
     "dogs-cats": "Dogs vs. Cats",

@@ -61,8 +61,8 @@ def boxes(axes: Axes, values: list[list[float]], names: list[str]) -> None:
                  whiskerprops={"color": SOFT}, capprops={"color": SOFT})  # fmt: skip
     for place, one in enumerate(values, 1):
         # Dots lie beside each other by the golden ratio: no two neighbours close, none at random.
-        aside = np.arange(len(one)) * 0.618034 % 1.0 - 0.5
-        axes.plot(place + 0.4 * aside, one, "o", color=BLUE, alpha=0.35, markersize=3,
+        validation_unit = np.arange(len(one)) * 0.618034 % 1.0 - 0.5
+        axes.plot(place + 0.4 * validation_unit, one, "o", color=BLUE, alpha=0.35, markersize=3,
                   markeredgewidth=0)  # fmt: skip
 
 

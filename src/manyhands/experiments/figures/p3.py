@@ -60,7 +60,7 @@ def _simulated(items: str | None, crowd: dict[str, Any], training: dict[str, Any
 
 
 _FIGURE_5 = _simulated(
-    "cifar10", {"n_classes": 10}, {"epochs": 20, "hold_out": 0.0, "batch_size": 128}
+    "cifar10", {"n_classes": 10}, {"epochs": 20, "validation_fraction": 0.0, "batch_size": 128}
 )
 _FIGURE_7 = _simulated(None, {}, {"batch_size": 256})
 _BOUND = Panel(

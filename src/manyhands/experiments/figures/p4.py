@@ -12,7 +12,7 @@ from manyhands.experiments.figures.mixture_groups import (
 )
 from manyhands.experiments.published import published_figures
 from manyhands.experiments.sources import CorpusSource, ScenarioSource
-from manyhands.training import METHODS
+from manyhands.methods import METHODS
 
 _FIGURES = published_figures()
 # By the paper's EM where it is there, else the same likelihood by gradient.
@@ -21,14 +21,17 @@ _LABELME = CorpusSource("labelme")
 _LEAST = 20  # labels of an annotator who is shown
 _CROWDS = (100, 500, 1500, 3500, 6000, 10000)
 _EPOCHS = 5
-_PLAIN = {"start": "own", "warm_up": 0, "batch_size": 64, "threads": 1}
+_PLAIN = {"init": "own", "warm_up": 0, "batch_size": 64, "threads": 1}
 
 
 def _designs() -> dict[str, Any]:
     """Methods and how they are run: alike, and nothing done beforehand."""
     designs: dict[str, Any] = {
         DENSE: {"batch_size": _PLAIN["batch_size"]},
-        "crowd-layer-mw": {"noise": {"pull": 0.0}, "training": {**_PLAIN, "sparse": True}},
+        "crowd-layer-mw": {
+            "noise": {"prior_precision": 0.0},
+            "training": {**_PLAIN, "sparse": True},
+        },
         MIXTURE: {"training": _PLAIN},
     }
     return designs | ({"em": {"training": _PLAIN}} if "em" in METHODS else {})

@@ -1,0 +1,54 @@
+"""Output files appear whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from manyhands.core.errors import DataError
+
+_LONGEST = 60  # of a name that is made part of another
+
+
+@contextmanager
+def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
+    """A file to write to that takes the name `path` only when everything is on disk.
+
+    When writing fails, half-way or at the end, what was at `path` before is still there. A link
+    stays a link, and a pipe or device is written to as it is.
+    """
+    require_place(Path(path))
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        with target.open("wb") as stream:
+            yield stream
+        return
+    handle, name = tempfile.mkstemp(prefix=f".{target.name[:_LONGEST]}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).chmod(_mode_of(target))
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def require_place(target: Path) -> None:
+    """Refuse a path at which no file can be made."""
+    if not target.parent.is_dir():
+        raise DataError(f"{target}: no such folder {str(target.parent)!r}; make it first")
+    if target.is_dir():
+        raise DataError(f"{target}: is a folder; name a file")
+
+
+def _mode_of(target: Path) -> int:
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -1,0 +1,194 @@
+"""Methods that alternate: beliefs about the items before an epoch, the network in it."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from manyhands.aggregation import (
+    AnnotationShareSteps,
+    AnnotatorShareSteps,
+    CommonNoise,
+    ConfusionSteps,
+    DawidSkene,
+    Sources,
+)
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import Floats
+from manyhands.core.settings import require, require_choice
+from manyhands.engine.batches import CrowdData
+from manyhands.engine.crowd_module import ClassificationModule, network_outputs
+from manyhands.engine.settings import TrainingSettings
+from manyhands.methods.base import About, Method, Problem, label_shares
+from manyhands.noise import NoiseModel, SpeeLFC
+
+SHARES = ("annotation", "annotator")
+
+
+class AlternatingModule(ClassificationModule):
+    """A network trained on what it and the labels believe together.
+
+    Before an epoch the E-step makes the targets and the M-step the annotators; the epoch is the
+    network's part of the M-step. With `every` > 1 targets stay for as many epochs.
+    """
+
+    def __init__(
+        self, network: nn.Module, noise: NoiseModel, targets: Tensor, *, every: int
+    ) -> None:
+        super().__init__(network, noise, targets, on_targets=True)
+        # Between two E-steps a checkpoint must hold them.
+        self.register_buffer("targets", targets, persistent=True)
+        self.every = every
+
+    def begin_epoch(self, crowd: CrowdData, number: int) -> None:
+        """See `ClassificationModule.begin_epoch`."""
+        if number % self.every == 0:
+            posterior_ik = self._step(log_classes(self.network, crowd))
+            self.targets[crowd.labelled] = torch.from_numpy(posterior_ik).to(self.targets)
+
+    @abstractmethod
+    def _step(self, log_class_ik: Floats) -> Floats:
+        """Make the annotators better; the posterior of the labelled items under those before."""
+
+
+class EMModule(AlternatingModule):
+    """Everybody has a confusion, which the noise model holds."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        noise: NoiseModel,
+        targets: Tensor,
+        steps: ConfusionSteps,
+        *,
+        every: int = 1,
+    ) -> None:
+        super().__init__(network, noise, targets, every=every)
+        self.steps = steps
+
+    def _step(self, log_class_ik: Floats) -> Floats:
+        confusion_akl = self.noise.confusion().cpu().double().numpy()
+        posterior_ik = self.steps.posterior(log_class_ik, confusion_akl)
+        self.noise.start_from(self.steps.confusions(posterior_ik))
+        return posterior_ik
+
+
+class CommonNoiseModule(AlternatingModule):
+    """Labels come from a shared confusion or from own ones; the noise model is the mixture."""
+
+    common: Tensor
+    own: Tensor
+    share: Tensor
+
+    def __init__(
+        self,
+        network: nn.Module,
+        noise: NoiseModel,
+        targets: Tensor,
+        steps: AnnotationShareSteps | AnnotatorShareSteps,
+        *,
+        every: int = 1,
+    ) -> None:
+        super().__init__(network, noise, targets, every=every)
+        self.steps = steps
+        for name, each in self._parts(steps.first).items():
+            self.register_buffer(name, each, persistent=True)
+
+    def _step(self, log_class_ik: Floats) -> Floats:
+        held = (each.cpu().numpy() for each in (self.common, self.own, self.share))
+        posterior_ik, better = self.steps.step(log_class_ik, Sources(*held))
+        for name, each in self._parts(better).items():
+            self.get_buffer(name).copy_(each)
+        self.noise.start_from(self.steps.profile(better))
+        return posterior_ik
+
+    @staticmethod
+    def _parts(sources: Sources) -> dict[str, Tensor]:
+        parts = {
+            "common": sources.log_common_lk,
+            "own": sources.log_own_alk,
+            "share": sources.share,
+        }
+        return {name: torch.from_numpy(each.copy()) for name, each in parts.items()}
+
+
+def log_classes(network: nn.Module, crowd: CrowdData) -> Floats:
+    """Log f_k(x_i) of every labelled item, (i, k)."""
+    log_class_ik = network_outputs(network, crowd).cpu().double().log_softmax(dim=-1)
+    return np.asarray(log_class_ik.numpy())
+
+
+@dataclass(frozen=True)
+class EM(Method):
+    """EM with a network: what it and the labels believe of an item is what it learns next.
+
+    `confusions` holds the priors of the confusions; `every` is how many epochs an M-step has.
+    """
+
+    confusions: DawidSkene = field(default_factory=DawidSkene)
+    every: int = 1
+    about: About = field(kw_only=True, default=About())
+    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require(self.every >= 1, "every", ">= 1", self.every)
+
+    def make_module(
+        self, network: nn.Module, problem: Problem, settings: TrainingSettings
+    ) -> ClassificationModule:
+        """See `Method.learner`."""
+        ann = problem.annotations
+        steps = ConfusionSteps(_labelled(ann), self.confusions)
+        profile = SpeeLFC(ann.n_annotators, ann.n_classes).start_from(steps.first)
+        return EMModule(network, profile, label_shares(ann), steps, every=self.every)
+
+
+@dataclass(frozen=True)
+class CommonNoiseEM(Method):
+    """CoNAL by EM: a label comes from the confusion that all share, or from the annotator's own.
+
+    With `omega="annotation"` every label has a probability of its own to come from the shared
+    one, as the source has it (`AnnotationShareSteps`); with "annotator" all labels of a person
+    have the same (`AnnotatorShareSteps`). `sources` holds the priors of the confusions.
+    `share_pseudo_count` are labels of either kind added to a label's own, 0 in the source: then
+    every omega goes to 0 or 1 in the end. `every` is how many epochs an M-step has.
+    """
+
+    sources: CommonNoise = field(default_factory=CommonNoise)
+    omega: Literal["annotation", "annotator"] = "annotation"
+    share_pseudo_count: float = 0.0
+    every: int = 1
+    about: About = field(kw_only=True, default=About())
+    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require(self.every >= 1, "every", ">= 1", self.every)
+        require_choice("omega", self.omega, SHARES)
+        pseudo = self.share_pseudo_count
+        require(0 <= pseudo < np.inf, "share_pseudo_count", "0 or more", pseudo)
+
+    def make_module(
+        self, network: nn.Module, problem: Problem, settings: TrainingSettings
+    ) -> ClassificationModule:
+        """See `Method.learner`."""
+        ann = problem.annotations
+        steps = self._steps(_labelled(ann))
+        profile = SpeeLFC(ann.n_annotators, ann.n_classes)
+        profile.start_from(steps.profile(steps.first))
+        return CommonNoiseModule(network, profile, label_shares(ann), steps, every=self.every)
+
+    def _steps(self, labelled: Annotations) -> AnnotationShareSteps | AnnotatorShareSteps:
+        if self.omega == "annotator":
+            return AnnotatorShareSteps(labelled, self.sources)
+        return AnnotationShareSteps(
+            labelled, self.sources, share_pseudo_count=self.share_pseudo_count
+        )
+
+
+def _labelled(annotations: Annotations) -> Annotations:
+    """Items with labels only: others would teach the start."""
+    return annotations[np.flatnonzero(annotations.labels_per_item > 0)]

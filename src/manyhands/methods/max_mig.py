@@ -1,0 +1,151 @@
+"""Max-MIG: what an item looks like and what was said of it are to tell the same thing."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from manyhands.aggregation import aggregate, estimate_confusions
+from manyhands.core.errors import SettingError
+from manyhands.core.settings import require_choice
+from manyhands.engine.batches import CrowdBatch, CrowdData
+from manyhands.engine.crowd_module import ClassificationModule, target_loss
+from manyhands.engine.settings import TrainingSettings
+from manyhands.methods.base import EndToEnd, Problem
+from manyhands.methods.em import log_classes
+from manyhands.noise import AnnotationBatch, NoiseModel, SpeeLFC
+
+PRIORS = ("shares", "learnt", "uniform")
+_TAKEN = {"prior_precision"}  # settings of the confusions; those of their start would go unheard
+
+
+@dataclass(frozen=True)
+class MaxMIG(EndToEnd):
+    """Train a network f(x) and an aggregator g(y) of labels to share all the information they can.
+
+    g_k(y) = softmax_k(log p_k + sum_n W_a[k, y_n]) over the labels of an item; over the items of a
+    batch, with R_ij = sum_k f_k(x_i) g_k(y_j) / p_k,
+
+        loss = -mean_i log R_ii + mean_(i != j) R_ij
+
+    On average 1 - loss is at most the mutual information of items and labels, reached where
+    R is P(y | x) / P(y), that is where f and g are posteriors and p is the prior of the classes.
+
+    The weights are confusions, W_a = log C_a with rows that sum to 1. Near the solution that is no
+    restriction: adding t_a[l] to a column of W_a changes no g, so that the heights of columns can
+    make up for those of rows. And as f_k g_k / p_k ~ f_k prod_n C_a[k, y_n], what network and
+    labels say together is the product of both sides, and sum_k f_k C_a[k, l] is what a person will
+    say.
+
+    The loss looks at g only, not at how often a label is said. Free weights could therefore have
+    columns of any height, and no portrait could be read off. Rows that sum to 1 leave open what
+    people who label the same items can trade among them, C_a[k, l] u_a[l] / r_a[k] with
+    prod_a r_a[k] equal for all k: nothing where the sets of people differ enough, but where the
+    same people label every item, K - 1 numbers for all but one of them. There the start and the
+    `pull` towards it decide. f and g are not touched by it, portraits are: `speelfc` draws better.
+
+    `prior` is p. "shares" are those of the classes among the labels, every item counting once.
+    "learnt" is the mean of the network's probabilities over the items, which for given f and W is
+    the best p there is, renewed before every epoch; it leaves more open, so that two labels per
+    item may not tell f from a mixture of its classes. "uniform" is 1 / K.
+
+    `init="own"` starts from the confusions against the majority, "consensus" and "auto" as in
+    `EndToEnd`. Every item counts once, whatever the number of its labels, and the `pull` is that
+    of `SpeeLFC`, per item. A batch of one item has no pairs, hence no second term: give it more.
+    With several processes the pairs are those within each process's share of a batch.
+
+    Source: Cao et al. 2019 (Max-MIG), the form for the KL divergence. The authors' code has free
+    weights from the confusions of the majority and a uniform prior.
+    """
+
+    noise: str = field(init=False, default="speelfc")
+    prior: Literal["shares", "learnt", "uniform"] = field(kw_only=True, default="shares")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_choice("prior", self.prior, PRIORS)
+        for name in set(self.settings) - _TAKEN:
+            known = ", ".join(sorted(_TAKEN))
+            raise SettingError(
+                f"the noise model of Max-MIG has no setting {name!r}; known: {known}"
+            )
+
+    def make_module(
+        self, network: nn.Module, problem: Problem, settings: TrainingSettings
+    ) -> ClassificationModule:
+        """See `Method.learner`."""
+        made = super().make_module(network, problem, settings)
+        share_ik = made.targets[torch.from_numpy(problem.annotations.labels_per_item > 0)]
+        prior_k = smoothed_mean(torch.ones_like(share_ik) if self.prior == "uniform" else share_ik)
+        return MaxMIGModule(made, prior_k, renewed=self.prior == "learnt")
+
+    def _layer(self, problem: Problem, sparse: bool) -> NoiseModel:
+        ann = problem.annotations
+        shares_ik = aggregate(ann, "majority").probabilities
+        assert shares_ik is not None, "labels are classes here"
+        return super()._layer(problem, sparse).start_from(estimate_confusions(ann, shares_ik))
+
+
+class MaxMIGModule(ClassificationModule):
+    """A network and confusions, of which each learns from the other; p is the class prior."""
+
+    prior: Tensor
+
+    def __init__(self, made: ClassificationModule, prior_k: Tensor, *, renewed: bool) -> None:
+        super().__init__(made.network, made.noise, made.targets)
+        # A checkpoint need not hold it: where it changes, an epoch begins by making it.
+        self.register_buffer("prior", prior_k, persistent=False)
+        self.renewed = renewed
+
+    def begin_epoch(self, crowd: CrowdData, number: int) -> None:
+        """See `ClassificationModule.begin_epoch`."""
+        if self.renewed:
+            class_ik = torch.from_numpy(np.exp(log_classes(self.network, crowd)))
+            self.prior.copy_(smoothed_mean(class_ik))
+
+    def _loss(self, logits: Tensor, batch: CrowdBatch, warming_up: bool) -> Tensor:
+        if len(batch.items) == 0:  # a step of fewer items than processes
+            return logits.sum() * 0.0
+        if warming_up:
+            return target_loss(logits, self.targets[batch.items]) * batch.item_weight
+        assert isinstance(self.noise, SpeeLFC), "its table holds the confusions"
+        log_said_bk = label_log_prob(self.noise, batch.annotations, len(logits))
+        loss = information_loss(logits.log_softmax(dim=-1), log_said_bk, self.prior.log())
+        penalty = self.noise.penalty(batch.annotations.annotator)  # per label, the loss per item
+        loss = loss + penalty * (len(batch.annotations) / len(logits))
+        return loss * batch.item_weight
+
+
+def information_loss(log_class_bk: Tensor, log_said_bk: Tensor, log_prior_k: Tensor) -> Tensor:
+    """-mean_i log R_ii + mean_(i != j) R_ij, the lower the more two sides know of each other.
+
+    R_ij = sum_k f_ik w_jk with w_jk = g_jk / p_k = s_jk / sum_c p_c s_jc, where s_jk is the
+    probability of what was said of item j if its class is k. Unlike R_ii, which stands under a
+    logarithm, R_ij may well vanish; it is at most 1 / min_k p_k.
+    """
+    log_all_b1 = torch.logsumexp(log_prior_k + log_said_bk, dim=-1, keepdim=True)
+    log_weight_bk = log_said_bk - log_all_b1
+    log_own_b = torch.logsumexp(log_class_bk + log_weight_bk, dim=-1)
+    n_items = len(log_own_b)
+    if n_items == 1:
+        return -log_own_b.mean()
+    ratio_bb = log_class_bk.exp() @ log_weight_bk.exp().T
+    others = ratio_bb.sum() - ratio_bb.diagonal().sum()
+    return others / (n_items * (n_items - 1)) - log_own_b.mean()
+
+
+def label_log_prob(noise: SpeeLFC, batch: AnnotationBatch, n_items: int) -> Tensor:
+    """Log prod_n C_a[k, y_n] over the labels of every item, shape (b, k)."""
+    log_confusion_nkl = noise.table(batch.annotator).log_softmax(dim=-1)
+    label_nk1 = batch.label.reshape(-1, 1, 1).expand(-1, noise.n_classes, 1)
+    log_said_nk = log_confusion_nkl.gather(2, label_nk1).squeeze(2)
+    nothing_bk: Tensor = log_said_nk.new_zeros(n_items, noise.n_classes)
+    return nothing_bk.index_add(0, batch.row, log_said_nk)
+
+
+def smoothed_mean(class_ik: Tensor) -> Tensor:
+    """The mean distribution over classes, with one more of each class, so that none is at zero."""
+    total_k = class_ik.double().sum(dim=0) + 1.0
+    return (total_k / total_k.sum()).float()

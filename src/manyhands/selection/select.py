@@ -1,0 +1,201 @@
+"""Choosing a way of learning without clean labels: by labels that a model has not seen."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+from manyhands.aggregation import Choice, choose
+from manyhands.annotations import Annotations
+from manyhands.core.errors import DataError, SettingError
+from manyhands.core.settings import require
+from manyhands.engine.splits import split_labels
+from manyhands.estimators.alignment import aligned, require_annotations
+from manyhands.estimators.classifier import CrowdClassifier
+from manyhands.estimators.features import as_inputs
+from manyhands.estimators.new_network import takes_codes
+from manyhands.evaluation import CRITERIA, RANKS, LabelPredictions
+from manyhands.methods import METHODS
+from manyhands.selection.compare import Trial, methods_for, scores_of, settings_for
+
+BASELINE = "two-stage-majority"
+HOLD_OUT = 0.15
+Candidates = Sequence[str] | Mapping[str, CrowdClassifier]
+_Found = tuple[str, int, LabelPredictions, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Selection(Choice):
+    """What `select` found: the table, the winner, and whether majority voting is enough."""
+
+    candidates: Mapping[str, CrowdClassifier]
+
+    def model(self) -> CrowdClassifier:
+        """The winner, not fitted: fit it to all labels, of which it was shown a part only."""
+        model: CrowdClassifier = clone(self.candidates[self.winner])
+        return model
+
+
+def select(
+    X: Any,
+    annotations: Annotations,
+    candidates: Candidates | None = None,
+    *,
+    monitor: str = RANKS,
+    validation_fraction: float = HOLD_OUT,
+    runs: int = 1,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    inform: Callable[[CrowdClassifier], Mapping[str, float]] | None = None,
+    jobs: int = 1,
+    done: Callable[[], None] = lambda: None,
+) -> Selection:
+    """Choose among ways of learning; no truth is needed, and none is looked at.
+
+    `candidates` are names of `METHODS`, or classifiers by a name of your own, such as one method
+    under several settings; None is every method that needs no truth. `two-stage-majority` is
+    always among them, made like the first of your own where you give some.
+
+    Each is trained on the labels less a share `validation_fraction`, the same for all, and judged by those
+    kept aside: by a criterion of `CRITERIA` or by `ranks`, the average rank over all of them.
+    That is done `runs` times with seeds `seed`, `seed` + 1 ..., and the scores are averaged. When
+    majority voting is enough is told in `Choice`. `settings` go to the classifiers made from
+    names. `inform` gives more numbers of every trained model for the table, which decide nothing.
+    """
+    CRITERIA[monitor]  # says which names it knows
+    require(
+        0 < validation_fraction < 1,
+        "validation_fraction",
+        "above 0 and below 1",
+        validation_fraction,
+    )
+    require(runs >= 1, "runs", ">= 1", runs)
+    models = all_candidates(candidates, settings, X)
+    first = next(iter(models.values()))
+    inputs = as_inputs(X, keep_codes=takes_codes(first.network))
+    ann = aligned(require_annotations(annotations), len(inputs), None)
+    splits = [_labels_aside(ann, validation_fraction, seed + run) for run in range(runs)]
+    made = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+        delayed(_run)(name, models[name], X, splits[run], run, seed + run, inform)
+        for name in models
+        for run in range(runs)
+    )
+    found: dict[tuple[str, int], tuple[LabelPredictions, dict[str, float]]] = {}
+    for name, run, held, beside in made:
+        found[name, run] = held, beside
+        done()
+    choice = choose(
+        {name: [found[name, run][0] for run in range(runs)] for name in models},
+        BASELINE,
+        monitor=monitor,
+        beside={name: _mean([found[name, run][1] for run in range(runs)]) for name in models},
+    )
+    return Selection(**vars(choice), candidates=models)
+
+
+def select_on_trial(trial: Trial, methods: Sequence[str] | None = None, **how: Any) -> Selection:
+    """`select` on the labelled items of a trial, with accuracy in the table where it has truth.
+
+    Items without labels are left aside, so that the selection is the same with truth and without.
+    """
+    seen = np.flatnonzero(trial.annotations.labels_per_item > 0)
+    part = replace(
+        trial,
+        features=trial.features[seen],
+        annotations=trial.annotations[seen],
+        truth=None if trial.truth is None else trial.truth[seen],
+    )
+    inform = partial(_accuracy, part) if part.has_truth else None
+    return select(part.features, part.annotations, methods, inform=inform, **how)
+
+
+def all_candidates(
+    candidates: Candidates | None,
+    settings: Mapping[str, Any] | None = None,
+    features: Any = None,
+) -> dict[str, CrowdClassifier]:
+    """The classifiers that are compared, by name, `two-stage-majority` among them.
+
+    None is every method that these features suit and that needs no truth.
+    """
+    if candidates is None:
+        suited = methods_for(features)
+        candidates = [name for name in suited if not METHODS[name].needs_truth]
+    require(len(candidates) > 0, "candidates", "at least one", candidates)
+    if isinstance(candidates, Mapping):
+        models = dict(candidates)
+    else:
+        models = {name: _named(name, settings or {}) for name in [*candidates, BASELINE]}
+    for name, model in models.items():
+        _require_candidate(name, model)
+    if settings and isinstance(candidates, Mapping):
+        raise SettingError("settings are for candidates by name; yours have their own")
+    if BASELINE not in models:
+        like = clone(next(iter(models.values())))
+        models[BASELINE] = like.set_params(method=BASELINE, noise=None, init=None)
+    return models
+
+
+def _named(name: str, settings: Mapping[str, Any]) -> CrowdClassifier:
+    return CrowdClassifier(method=name, **settings_for(METHODS[name], settings))
+
+
+def _require_candidate(name: str, model: Any) -> None:
+    if not isinstance(model, CrowdClassifier):
+        raise SettingError(f"candidates must be classifiers by name; {name!r} is {model!r}")
+    method = METHODS[model.method] if isinstance(model.method, str) else model.method
+    if method.needs_truth:
+        raise SettingError(f"the method {name!r} is told the truth, so it is no candidate")
+
+
+def _labels_aside(
+    annotations: Annotations, share: float, seed: int
+) -> tuple[Annotations, Annotations]:
+    """The labels to train on, and those to judge by; a repeat would give one of them away."""
+    if annotations.labels_per_item.max(initial=0) < 2:
+        raise DataError(
+            "no item has a second label to spare, so no method can be judged by labels it has not "
+            "seen; some items need two labels or more"
+        )
+    kept, held = split_labels(annotations, share, seed)
+    assert held is not None, "a share above 0 keeps some aside"
+    seen = np.isin(_pairs(held), _pairs(kept))
+    if seen.all():
+        raise DataError("every label that could be kept aside is a repeat; nothing is unseen")
+    return kept, held.only(~seen)
+
+
+def _pairs(annotations: Annotations) -> Any:
+    return annotations.item.astype(np.int64) * annotations.n_annotators + annotations.annotator
+
+
+def _run(
+    name: str,
+    candidate: CrowdClassifier,
+    features: Any,
+    labels: tuple[Annotations, Annotations],
+    run: int,
+    seed: int,
+    inform: Callable[[CrowdClassifier], Mapping[str, float]] | None,
+) -> _Found:
+    kept, held = labels
+    began = time.perf_counter()
+    model = clone(candidate).set_params(seed=seed, progress=False, checkpoint=None)
+    model.fit(features, kept)
+    beside = {"seconds": time.perf_counter() - began}
+    if inform is not None:
+        beside |= inform(model)
+    return name, run, model.predict_labels(features, held), beside
+
+
+def _mean(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
+
+
+def _accuracy(trial: Trial, model: CrowdClassifier) -> dict[str, float]:
+    return {"accuracy": scores_of(trial, model)["accuracy"]}

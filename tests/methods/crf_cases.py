@@ -1,0 +1,92 @@
+"""Small chains whose sequences can all be written down, and crowds that tag simulated sentences."""
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+from manyhands.annotations import Annotations
+from manyhands.methods.crf import Links
+
+
+class Case(NamedTuple):
+    """Scores of tokens, where sentences begin, and links."""
+
+    score_tk: np.ndarray
+    offsets: np.ndarray
+    links: Links
+
+
+def random_case(seed, sizes=(3, 1, 0, 4), n_tags=3, spread=2.0, link_spread=2.0):
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    score_tk = spread * rng.normal(size=(offsets[-1], n_tags))
+    return Case(score_tk, offsets, random_links(seed, n_tags, link_spread))
+
+
+def random_links(seed, n_tags, spread):
+    rng = np.random.default_rng([seed, 1])
+    return Links(
+        spread * rng.normal(size=(n_tags, n_tags)),
+        spread * rng.normal(size=n_tags),
+        spread * rng.normal(size=n_tags),
+    )
+
+
+def score_of(score_tk, links, tags):
+    """Score(y) of one sentence, as it is defined."""
+    if len(tags) == 0:
+        return 0.0
+    total = links.start_k[tags[0]] + links.end_k[tags[-1]]
+    total += sum(score_tk[t, tag] for t, tag in enumerate(tags))
+    return total + sum(links.transition_kk[j, k] for j, k in itertools.pairwise(tags))
+
+
+def sentences(case):
+    """The score rows of every sentence."""
+    return [case.score_tk[a:b] for a, b in itertools.pairwise(case.offsets)]
+
+
+def every_sequence(score_tk, links):
+    """All sequences of a sentence and their scores."""
+    tags = list(itertools.product(range(links.n_tags), repeat=len(score_tk)))
+    return tags, np.array([score_of(score_tk, links, each) for each in tags])
+
+
+class TaggedCrowd(NamedTuple):
+    """Features, offsets, true tags, the crowd's labels, and who is bad."""
+
+    features: np.ndarray
+    offsets: np.ndarray
+    truth: np.ndarray
+    annotations: Annotations
+    bad: np.ndarray
+
+
+def tagged_crowd(seed, n_sentences=120, n_annotators=9, n_bad=4, n_tags=3, per_sentence=4):
+    """Tags follow from noisy features and their neighbours; bad annotators say anything.
+
+    Good people take another tag for one in ten tokens.
+    """
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate(([0], np.cumsum(rng.integers(1, 9, n_sentences))))
+    links = Links(3.0 * np.eye(n_tags), np.zeros(n_tags), np.zeros(n_tags))
+    truth = np.empty(offsets[-1], dtype=int)
+    for begin, end in itertools.pairwise(offsets):
+        truth[begin] = rng.integers(n_tags)
+        for t in range(begin + 1, end):
+            truth[t] = (links.transition_kk[truth[t - 1]] + rng.gumbel(size=n_tags)).argmax()
+    features = 1.5 * np.eye(n_tags)[truth] + rng.normal(size=(len(truth), n_tags))
+    token, annotator, label = [], [], []
+    for begin, end in itertools.pairwise(offsets):
+        for a in rng.permutation(n_annotators)[:per_sentence]:
+            careless = rng.random(end - begin) < (1.0 if a < n_bad else 0.1)
+            said = np.where(careless, rng.integers(0, n_tags, end - begin), truth[begin:end])
+            token.extend(range(begin, end))
+            annotator.extend([a] * (end - begin))
+            label.extend(said)
+    annotations = Annotations.from_arrays(
+        token, annotator, label, items=range(len(truth)), annotators=range(n_annotators),
+        classes=range(n_tags),
+    )  # fmt: skip
+    return TaggedCrowd(features, offsets, truth, annotations, np.arange(n_annotators) < n_bad)

@@ -1,0 +1,119 @@
+"""Linear methods that are solved rather than trained, as the classifier offers them."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from featured_crowds import featured, suited
+from manyhands.core.errors import DataError, SettingError
+from manyhands.estimators import CrowdClassifier
+from manyhands.methods import METHODS, FullBatchMethod, KernelPersonal, TopicModel
+from manyhands.methods.linear import fit_kernel_map, fit_ma_lr, fit_personal, fit_raykar
+from manyhands.methods.topics import fit_topics, predict_topics
+from manyhands.simulation import simulate_crowd
+from manyhands.simulation.behaviours import honest
+
+SOLVED = [
+    name
+    for name, method in METHODS.items()
+    if isinstance(method, FullBatchMethod) and "classes" in method.kinds
+]
+SOLVERS = {"raykar": fit_raykar, "ma-lr": fit_ma_lr, "pc": fit_personal}
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return featured(n_items=200, labels_per_item=4, n_annotators=8)
+
+
+@pytest.mark.parametrize("name", list(SOLVERS))
+def test_the_classifier_holds_the_solution(name, crowd):
+    model = CrowdClassifier(method=name, scale="none", progress=False).fit(
+        crowd.x, crowd.annotations
+    )
+    found = SOLVERS[name](crowd.x, crowd.annotations)
+    np.testing.assert_allclose(
+        np.log(model.predict_proba(crowd.x)), found.weights.log_class(crowd.x), atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_the_objective_never_falls_and_the_crowd_is_learnt(name, crowd):
+    crowd = suited(name, crowd)
+    model = CrowdClassifier(method=name, progress=False).fit(crowd.x, crowd.annotations)
+    losses = [entry["loss"] for entry in model.history_]
+    assert (np.diff(losses) <= 1e-9).all()
+    assert model.score(crowd.x, crowd.annotations.classes[crowd.truth]) > 0.9
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_another_network_is_refused(name, crowd):
+    with pytest.raises(SettingError, match="is for the network 'logistic'; leave network out"):
+        CrowdClassifier("mlp", name, progress=False).fit(crowd.x, crowd.annotations)
+
+
+def test_random_annotators_are_found_by_attention():
+    crowd = featured("spammers", n_items=300, n_annotators=10, labels_per_item=5, share=0.4)
+    model = CrowdClassifier(method="ma-lr", progress=False).fit(crowd.x, crowd.annotations)
+    right = np.einsum("akk->ak", model.confusion_).mean(axis=1)
+    bad = np.einsum("akk->ak", crowd.confusion).mean(axis=1) < 0.4
+    assert bad.any()
+    assert right[bad].max() < right[~bad].min()
+
+
+def ring(n_items=300, seed=0):
+    """A disc within a ring: no plane tells them apart."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(2, size=n_items)
+    angle, radius = rng.uniform(0, 2 * np.pi, n_items), 1.0 + 2.0 * truth
+    radius = radius + 0.2 * rng.normal(size=n_items)
+    x = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).astype(np.float32)
+    people = honest(np.linspace(0.6, 0.9, 8), 2)
+    return x, simulate_crowd(truth, people, labels_per_item=4, seed=1).annotations, truth
+
+
+def test_a_kernel_tells_a_disc_from_a_ring():
+    (x, ann, _), (unseen, _, truth) = ring(), ring(seed=5)
+    plane = CrowdClassifier(method="pc", progress=False).fit(x, ann)
+    curved = CrowdClassifier(method="pc-gp", progress=False).fit(x, ann)
+    assert plane.score(unseen, truth) < 0.7
+    assert curved.score(unseen, truth) > 0.95
+
+
+@pytest.mark.parametrize("n_landmarks", [40, 400])
+def test_the_kernel_classifier_holds_the_solution(n_landmarks):
+    x, ann, _ = ring()
+    method = KernelPersonal(n_landmarks)
+    model = CrowdClassifier(method=method, scale="none", seed=3, progress=False).fit(x, ann)
+    mapped = fit_kernel_map(x, n_landmarks=n_landmarks, seed=3)
+    found = fit_personal(mapped(x), ann)
+    wanted = np.exp(found.weights.log_class(mapped(x)))
+    np.testing.assert_allclose(model.predict_proba(x), wanted, atol=2e-3)
+
+
+def documents(n_documents=200, seed=0):
+    """Counts of words of three topics, mixed, one of which decides the class."""
+    rng = np.random.default_rng(seed)
+    words_tw = np.kron(np.eye(3), np.ones(8)) + 0.05
+    words_tw /= words_tw.sum(axis=1, keepdims=True)
+    truth = rng.integers(3, size=n_documents)
+    share_dt = rng.dirichlet(np.ones(3), n_documents) * 0.4 + 0.6 * np.eye(3)[truth]
+    counts = np.stack([rng.multinomial(40, share @ words_tw) for share in share_dt])
+    people = honest(np.linspace(0.5, 0.9, 8), 3)
+    return counts, simulate_crowd(truth, people, labels_per_item=4, seed=1).annotations, truth
+
+
+def test_topics_are_learnt_from_counts_dense_or_sparse():
+    (counts, ann, _), (unseen, _, truth) = documents(), documents(seed=5)
+    method = TopicModel(3)
+    dense = CrowdClassifier(method=method, progress=False).fit(counts, ann)
+    sparse = CrowdClassifier(method=method, progress=False).fit(csr_matrix(counts), ann)
+    assert dense.score(unseen, truth) > 0.9
+    np.testing.assert_array_equal(dense.predict_proba(unseen), sparse.predict_proba(unseen))
+    wanted = predict_topics(fit_topics(counts, ann, n_topics=3), unseen)
+    np.testing.assert_allclose(dense.predict_proba(unseen), wanted, atol=1e-6)
+
+
+def test_topics_of_what_is_not_counted_are_refused(crowd):
+    with pytest.raises(DataError, match="topic models take whole numbers, 0 or more"):
+        CrowdClassifier(method="ma-slda-c", progress=False).fit(crowd.x, crowd.annotations)
