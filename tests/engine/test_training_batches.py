@@ -10,7 +10,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.inputs import DatasetInputs, SparseInputs, TensorInputs
-from manyhands.engine.splits import split_labels
+from manyhands.engine.validation import split_labels
 from random_tables import random_labels
 
 CPU = torch.device("cpu")
@@ -31,7 +31,7 @@ def inputs(kind="tensor"):
     return made[kind]()
 
 
-def seen(batches):
+def noise_features(batches):
     """Every annotation of some batches as (item, annotator, label), in order."""
     return sorted(
         (int(batch.items[row]), int(annotator), int(label))

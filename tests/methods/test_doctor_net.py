@@ -301,7 +301,7 @@ def test_a_fitted_model_foretells_by_heads():
     told = model.predict_labels(crowd.x, crowd.annotations)
     network = model.network_.eval()
     with torch.no_grad():
-        features = network.features(torch.from_numpy(crowd.x) * model.scaling_.factor)
+        features = network.features(torch.from_numpy(crowd.x) * model.encoder_.scaling.factor)
         row, who = (torch.from_numpy(each.astype(np.int64)) for each in
                     (crowd.annotations.item, crowd.annotations.annotator))  # fmt: skip
         wanted = network.log_labels(features, row, who)

@@ -16,7 +16,7 @@ from manyhands.simulation.behaviours import honest
 SOLVED = [
     name
     for name, method in METHODS.items()
-    if isinstance(method, FullBatchMethod) and "classes" in method.kinds
+    if isinstance(method, FullBatchMethod) and "classification" in method.tasks
 ]
 SOLVERS = {"raykar": fit_raykar, "ma-lr": fit_ma_lr, "pc": fit_personal}
 

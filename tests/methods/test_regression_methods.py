@@ -10,8 +10,9 @@ from manyhands.core.errors import SettingError
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.inputs import TensorInputs
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods import METHODS, EMRegression, EMRegressionModule, Problem
-from manyhands.methods.regression_heads import mean_shift
+from manyhands.methods import METHODS, EMRegression, Problem
+from manyhands.methods.em_regression import EMRegressionModule
+from manyhands.methods.doctor_net import mean_shift
 from manyhands.networks import RegressionHeads
 from rated_crowds import fit_numbers, rated
 
@@ -172,14 +173,14 @@ def learnt(name, network, crowd, **noise):
     """A learner that took some steps, and all it learnt from."""
     method, ann = METHODS[name], crowd.annotations
     if noise:
-        method = method.with_settings(noise, None)
+        method = method.configured(noise, None)
     settings = TrainingSettings(learning_rate=0.03)
     module = method.make_module(network, Problem(annotations=ann, shape=(4,)), settings)
     inputs = TensorInputs(torch.from_numpy(crowd.x).float())
     seen = CrowdData(inputs, ann, torch.device("cpu"))
     optimiser = torch.optim.Adam(module.parameters(), lr=0.03)
     for epoch in range(5):
-        module.begin_epoch(seen, epoch)
+        module.on_epoch_start(seen, epoch)
         for batch in seen.batches(seen.labelled, 16):
             optimiser.zero_grad()
             module(batch).backward()
@@ -204,7 +205,7 @@ def test_the_intercept_ends_where_the_loss_is_least(name, noise):
     module, seen = learnt(name, network, crowd, **noise)
     intercept = network[2].bias.data
     before = whole_loss(module, seen)
-    module.settle(seen)
+    module.fit_intercept(seen)
     at_best = whole_loss(module, seen)
     assert at_best < before
     for validation_unit in (-0.05, 0.05):
@@ -239,7 +240,7 @@ def test_the_size_of_the_network_ends_where_the_prior_is_best(name):
         network[2].weight.mul_(2.0)
         network[2].bias.mul_(2.0)
         module.noise.rescale(2.0)
-    module.settle(seen)
+    module.fit_intercept(seen)
     (batch,) = seen.batches(seen.labelled, 10_000)
 
     @torch.no_grad()

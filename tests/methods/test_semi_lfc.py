@@ -191,7 +191,7 @@ def test_an_epoch_is_the_bound_of_all_items_per_labelled_one(beside, monkeypatch
     inputs = CrowdData(TensorInputs(torch.from_numpy(crowd.x)), crowd.annotations, CPU)
     with torch.no_grad():
         module.noise.table.weight.add_(0.3)
-        module.begin_epoch(inputs, 0)
+        module.on_epoch_start(inputs, 0)
         parts = [module(batch) for batch in inputs.batches(inputs.labelled, 4)]
         every = next(inputs.batches(np.arange(96), 96))
         said_bk = 2.0 * said(module, every)

@@ -87,4 +87,4 @@ def test_what_it_is_not_for_is_refused():
         CrowdRegressor("mlp", "ma-slda-r", progress=False).fit(counts, ann)
     with pytest.raises(SettingError, match="n_topics"):
         RegressionTopicModel(0)
-    assert METHODS["ma-slda-r"].task == ("numbers",)
+    assert METHODS["ma-slda-r"].tasks == ("regression",)

@@ -117,7 +117,7 @@ def setting(
 
 
 @cache
-def settings_of(owner: type) -> dict[str, Setting]:
+def settings_of(owner: Any) -> dict[str, Setting]:
     """The declared settings of a dataclass by name, in the order of their declaration."""
     hints = typing.get_type_hints(owner)
     return {
@@ -127,7 +127,7 @@ def settings_of(owner: type) -> dict[str, Setting]:
     }
 
 
-def describe(owner: type) -> str:
+def describe(owner: Any) -> str:
     """The settings of a dataclass as the "Parameters" section of a docstring."""
     return "\n".join(
         f"{each.name} : {_type_text(each)}\n    {each.help}" for each in settings_of(owner).values()

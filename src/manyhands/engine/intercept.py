@@ -80,7 +80,7 @@ def _parts(
     layer: RegressionLayer, annotations: Annotations, value_i: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """precision_a scale_a, scale_a, and y_n - scale_a f - bias_a of every label."""
-    held, who = layer.profile, annotations.annotator
-    scale_n = held["scale"][who]
-    off_n = annotations.label - scale_n * value_i[annotations.item] - held["bias"][who]
-    return held["precision"][who] * scale_n, scale_n, off_n
+    validation, who = layer.profile, annotations.annotator
+    scale_n = validation["scale"][who]
+    off_n = annotations.label - scale_n * value_i[annotations.item] - validation["bias"][who]
+    return validation["precision"][who] * scale_n, scale_n, off_n

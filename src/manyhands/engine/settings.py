@@ -143,8 +143,8 @@ class EstimatorOptions(TrainingOptions):
 
     network: Any = setting(
         None,
-        "None for a network that suits the features; a name of `NETWORKS`; a torch module, of which "
-        "a copy is trained; or a function of (shape, n_outputs) that makes one.",
+        "None for a network that suits the features; a name of `NETWORKS`; a torch module, of "
+        "which a copy is trained; or a function of (shape, n_outputs) that makes one.",
         group="Network",
     )
     method: Any = setting(None, "A name of `METHODS`, or a `Method` with settings of its own.")

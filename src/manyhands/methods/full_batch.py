@@ -51,7 +51,7 @@ class FullBatchMethod(Method):
     at, where the start is random.
     """
 
-    only_network = "logistic"
+    required_network = "logistic"
 
     @abstractmethod
     def solve(self, inputs: Inputs, annotations: Annotations, *, steps: int, seed: int) -> Solution:
@@ -81,7 +81,7 @@ class FullBatchMethod(Method):
         module.network.load_state_dict(dict(found.weights))
         self.profile_annotators(module, found)
         history = [
-            {"epoch": number, "loss": -objective / ann.n_annotations, "warming_up": False}
+            {"epoch": number, "loss": -objective / ann.n_annotations, "warm_up_epoch": False}
             for number, objective in enumerate(found.objective, 1)
         ]
         weights = {name: each.detach().clone() for name, each in module.state_dict().items()}

@@ -57,7 +57,7 @@ class RegressionLayer(AnnotatorModel):
 
     labels_a: Tensor
     crowd_variance: Tensor
-    aside_variance: Tensor
+    validation_variance: Tensor
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class RegressionLayer(AnnotatorModel):
         self.log_precision.requires_grad_(own)
         self.register_buffer("labels_a", torch.ones(n_annotators))
         self.register_buffer("crowd_variance", torch.ones(()))
-        self.register_buffer("aside_variance", torch.zeros(()))
+        self.register_buffer("validation_variance", torch.zeros(()))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class RegressionLayer(AnnotatorModel):
     @property
     def new_error_variance(self) -> float:
         """The same for items that nothing was learnt from: not below what those aside showed."""
-        return max(self.error_variance, float(self.aside_variance))
+        return max(self.error_variance, float(self.validation_variance))
 
     @property
     def profile(self) -> dict[str, Floats]:

@@ -35,9 +35,9 @@ class CrfInputs(Inputs):
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
 
-    def ends(self, items: AnyArray) -> AnyArray:
+    def boundaries(self, items: AnyArray) -> AnyArray:
         """See `Inputs.ends`: between sentences."""
-        return self._tokens.ends(items)
+        return self._tokens.boundaries(items)
 
     def rows(self, index: Tensor) -> Tensor:
         """Marks and features of the tokens' sentences, shape (b, t, 1 + features of a token)."""

@@ -29,7 +29,7 @@ class TopicModel(FullBatchMethod):
     settings: Mapping[str, Any] = field(default_factory=dict)
     about: About = field(kw_only=True, default=About())
     defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 200})
-    takes_counts = True
+    needs_counts = True
 
     def __post_init__(self) -> None:
         require_size("n_topics", self.n_topics)
