@@ -102,7 +102,7 @@ def test_nothing_can_be_held_out_of_single_labels():
     annotations = Annotations.from_arrays([1, 2], ["u", "u"], ["a", "b"])
     with pytest.raises(DataError, match="three labels"):
         validation_score(DawidSkene(), annotations)
-    assert compare(annotations, ["majority"]).records()[0]["held_out"] is None
+    assert compare(annotations, ["majority"]).records()[0]["validation"] is None
 
 
 def test_ties_go_to_the_more_common_class_and_show():

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 from manyhands.aggregation import Gaussian, GaussianSteps, NetworkedParameters, aggregate
-from manyhands.aggregation.numbers import summarise
+from manyhands.aggregation.regression import summarise
 from manyhands.aggregation.sums import item_sums
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats

@@ -23,7 +23,7 @@ from manyhands.estimators.alignment import (
 )
 from manyhands.estimators.base import CrowdEstimator
 from manyhands.estimators.feature_encoder import Callback, probabilities
-from manyhands.estimators.posterior import NetworkPosterior, joint_posterior
+from manyhands.estimators.posterior import NEEDS_FEATURES, joint_posterior
 from manyhands.evaluation import LabelPredictions
 from manyhands.methods import AnnotatorHeadsModule
 from manyhands.networks import AnnotatorHeads
@@ -133,4 +133,6 @@ class ClassEstimator(CrowdEstimator):
                 stranger_akl = confusion_akl.mean(axis=0, keepdims=True)
                 confusion_akl = np.concatenate([confusion_akl, np.repeat(stranger_akl, n_new, 0)])
             posterior_ik = joint_posterior(self.network_, self.noise_, crowd, confusion_akl)
-        return NetworkPosterior().consensus(ann, posterior_ik, confusion_akl)
+        return Consensus.from_probabilities(
+            ann, posterior_ik, confusion=confusion_akl, cannot_continue=NEEDS_FEATURES
+        )

@@ -1,25 +1,20 @@
 """What network and labels believe together about items that people have labelled."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from manyhands.aggregation import Consensus
-from manyhands.aggregation.base import ClassAggregator
-from manyhands.aggregation.evidence import Evidence
-from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
-from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdData
 from manyhands.noise import AnnotationBatch, NoiseModel
 
 _ITEMS, _FEATURED_ITEMS = 1024, 64  # at a time; features are held once per class
 _CELLS = 2**25  # numbers that hypotheses about the labels of some items may take
 _LEAST = 1e-30  # of a probability, so that its logarithm is finite
+
+NEEDS_FEATURES = (  # why a consensus that rests on a network cannot continue by itself
+    "this consensus rests on a network, which must see the items: call infer(X, annotations)"
+)
 
 
 @torch.no_grad()
@@ -76,48 +71,3 @@ def _log_said(noise: NoiseModel, batch: AnnotationBatch, log_portrait_akl: Tenso
         log_label = noise(certain_kk, hypothesis, who, None)
     said_nk: Tensor = log_label.gather(1, label.unsqueeze(1)).reshape(len(batch), n_classes)
     return said_nk.where(known.unsqueeze(1), portrayed_nk)
-
-
-@dataclass(frozen=True, kw_only=True)
-class NetworkPosterior(ClassAggregator[Floats]):
-    """The model behind a consensus of network and labels; its parameters are confusions (a, k, l).
-
-    It cannot go on by itself: new items need their features, new labels a new fit.
-    """
-
-    def consensus(
-        self, annotations: Annotations, posterior_ik: Floats, confusion_akl: Floats
-    ) -> Consensus:
-        """The posterior as a consensus."""
-        evidence = Evidence(annotations, np.zeros(0, dtype=np.int32))
-        return self._consensus(evidence, confusion_akl, {"probabilities": posterior_ik})
-
-    def confusion(self, consensus: Consensus) -> Floats:
-        """Every annotator's portrait, shape (a, k, l)."""
-        return np.asarray(consensus.parameters)
-
-    def predict(self, consensus: Consensus, annotations: Annotations) -> Consensus:
-        """Refused: the network must see the items."""
-        raise needs_features()
-
-    def update(
-        self, consensus: Consensus, more: Annotations, known: Mapping[Any, Any] | None
-    ) -> Consensus:
-        """Refused: the network must see the items."""
-        raise needs_features()
-
-    def _fit(self, evidence: Evidence, start: Floats | None) -> Consensus:
-        raise needs_features()
-
-    def _beliefs(self, evidence: Evidence, parameters: Floats) -> dict[str, Any]:
-        raise needs_features()
-
-    def _with_unseen_annotators(self, parameters: Floats, n_new: int) -> Floats:
-        raise needs_features()
-
-
-def needs_features() -> DataError:
-    """Why a consensus that rests on a network cannot go on without the items."""
-    return DataError(
-        "this consensus rests on a network, which must see the items: call infer(X, annotations)"
-    )

@@ -1,20 +1,16 @@
 """What network and labels believe together about numbers, and what they say of people."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 from scipy import special
 
-from manyhands.aggregation import Aggregator, Consensus
-from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.numbers import regression_beliefs
-from manyhands.aggregation.quality import CROWD_LABELS, Quality
+from manyhands.aggregation import Consensus, Quality
+from manyhands.aggregation.quality import CROWD_LABELS
 from manyhands.aggregation.sums import annotator_sums, item_sums
-from manyhands.annotations import Annotations, Kind
+from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.estimators.posterior import needs_features
+from manyhands.estimators.posterior import NEEDS_FEATURES
 from manyhands.estimators.target_scaler import TargetScaler
 from manyhands.evaluation.scores import LEVEL
 from manyhands.noise import RegressionLayer
@@ -78,19 +74,19 @@ def regression_consensus(annotations: Annotations, value_i: Floats, people: Peop
     labels_a = annotations.labels_per_annotator
     signal_a = people.scale_a**2 * between
 
-    def interval() -> tuple[Floats, Floats]:
-        least_a, most_a = _noise_ends(people.precision_a, labels_a)
-        return signal_a / (signal_a + most_a), signal_a / (signal_a + least_a)
-
-    evidence = Evidence(annotations, np.zeros(0))
-    told = unit.told(mean_i), unit.size**2 * variance_i
-    return Consensus(
-        method=RegressionPosterior(),
-        evidence=evidence,
-        parameters=people,
-        quality=Quality(signal_a / (signal_a + 1.0 / people.precision_a), interval),
+    least_a, most_a = _noise_ends(people.precision_a, labels_a)
+    return Consensus.from_values(
+        annotations,
+        unit.told(mean_i),
+        unit.size**2 * variance_i,
+        between=unit.size**2 * between,
+        quality=Quality.from_interval(
+            signal_a / (signal_a + 1.0 / people.precision_a),
+            signal_a / (signal_a + most_a),
+            signal_a / (signal_a + least_a),
+        ),
         annotator_traits=_traits(plain, mean_i, people),
-        **regression_beliefs(evidence, *told, unit.size**2 * between),
+        cannot_continue=NEEDS_FEATURES,
     )
 
 
@@ -134,29 +130,3 @@ def _noise_ends(precision_a: Floats, labels_a: AnyArray) -> tuple[Floats, Floats
     )
     middle_a = 1.0 / precision_a
     return np.minimum(least_a, middle_a), np.maximum(most_a, middle_a)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RegressionPosterior(Aggregator[People]):
-    """The model behind a consensus of network and numbers; it cannot go on by itself."""
-
-    kind: ClassVar[Kind] = "numbers"
-
-    def predict(self, consensus: Consensus, annotations: Annotations) -> Consensus:
-        """Refused: the network must see the items."""
-        raise needs_features()
-
-    def update(
-        self, consensus: Consensus, more: Annotations, known: Mapping[Any, Any] | None
-    ) -> Consensus:
-        """Refused: the network must see the items."""
-        raise needs_features()
-
-    def _fit(self, evidence: Evidence, start: People | None) -> Consensus:
-        raise needs_features()
-
-    def _beliefs(self, evidence: Evidence, parameters: People) -> dict[str, Any]:
-        raise needs_features()
-
-    def _with_unseen_annotators(self, parameters: People, n_new: int) -> People:
-        raise needs_features()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.aggregation import TokenConsensus, aggregate_tokens, decoded_tokens
+from manyhands.aggregation import TokenConsensus, aggregate_tokens, decode_tokens
 from manyhands.annotations import (
     Annotations,
     Sentences,
@@ -183,7 +183,7 @@ class CrowdTagger(ClassEstimator):
         Annotators not seen in training are taken for average ones; nothing is learnt from these
         labels.
         """
-        return decoded_tokens(as_sentences(X), self._infer(*self._seen(X, y, None)))
+        return decode_tokens(as_sentences(X), self._infer(*self._seen(X, y, None)))
 
     def _codes(self, sentences: Sentences) -> Codes:
         """The tag of every token, as a place in `classes_`."""

@@ -50,7 +50,7 @@ def compare_training(
     `accuracy` is of the network alone on the test items, `inferred` of network and labels
     together (or of an aggregator alone) on the labelled ones; the deviation is over runs. For
     numbers it is `mae`, beside it `rmse` and `r2`; for tags `f1` of the entities, beside it
-    `precision` and `recall`. Without truth, `held_out` is the mean log-probability of labels taken
+    `precision` and `recall`. Without truth, `validation` is the mean log-probability of labels taken
     away beforehand, for numbers their log density. `settings` go to the estimator of what is
     learnt; `done` is called after every run.
     """
@@ -144,8 +144,8 @@ def _scored(
     if name in METHODS:
         kept, held = leave_one_label_out(trial.annotations, seed)
         model = trained_on(replace(trial, annotations=kept), name, seed, settings)
-        return {"held_out": model.log_likelihood(trial.features, held)}
-    return {"held_out": validation_score(AGGREGATORS[name](), trial.annotations, seed=seed)}
+        return {"validation": model.log_likelihood(trial.features, held)}
+    return {"validation": validation_score(AGGREGATORS[name](), trial.annotations, seed=seed)}
 
 
 def trained_on(
@@ -176,7 +176,7 @@ def settings_for(method: Method, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _ranked(scored: Mapping[str, list[dict[str, float]]], trial: Trial) -> Comparison:
     how, by_truth = SCORES[trial.task], trial.has_truth
-    key, better = (how.key, how.better) if by_truth else ("held_out", 1)
+    key, better = (how.key, how.better) if by_truth else ("validation", 1)
     rows = [_row(name, runs, key, how, by_truth) for name, runs in scored.items()]
     rows.sort(key=lambda row: (np.isnan(row[key]), -better * row[key]))
     columns = {
