@@ -43,7 +43,7 @@ DIR/aggregation/rte/truth.csv --out consensus.csv`.
 def class_methods() -> dict[str, Any]:
     """The methods of the table: every class aggregator, and the second start of one of them."""
     methods = {name: made() for name, made in mh.AGGREGATORS.items() if made.kind == "classes"}
-    return methods | {"dawid-skene, spectral": mh.aggregation.DawidSkene(start="spectral")}
+    return methods | {"dawid-skene, spectral": mh.aggregation.DawidSkene(init="spectral")}
 
 
 def score_set(folder: Path) -> tuple[dict[str, ClassScorecard], mh.Annotations]:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from test_em_laws import assert_never_falls, label_columns, log_likelihood
 
 from manyhands.aggregation import Majority, Mixture
-from manyhands.aggregation.agreement_groups import group_counts
 from manyhands.aggregation.evidence import gather_evidence
+from manyhands.aggregation.mixture import group_counts
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
 from manyhands.evaluation import accuracy

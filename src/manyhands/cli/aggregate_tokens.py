@@ -57,7 +57,7 @@ def _tell(
     guessed: bool,
 ) -> None:
     ann, n_entities = file.labels.annotations, len(found.spans)
-    method = mh.aggregation.name_of(found.tokens.method)
+    method = found.tokens.method_name
     if json:
         summary = {
             "method": method, "task": "sequence", "sentences": len(file.sentences),

@@ -16,7 +16,7 @@ from manyhands.aggregation import (
     NetworkedParameters,
     aggregate,
 )
-from manyhands.aggregation.numbers import summarise
+from manyhands.aggregation.regression import summarise
 from manyhands.aggregation.sums import item_sums
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats, read_only

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from manyhands.aggregation import Consensus
-from manyhands.aggregation.quality import CROWD_LABELS, Quality
+from manyhands.aggregation import Consensus, Quality
+from manyhands.aggregation.quality import CROWD_LABELS
 from manyhands.aggregation.sums import annotator_sums, item_sums
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats

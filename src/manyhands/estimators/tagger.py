@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.aggregation import TokenConsensus, aggregate_tokens, decoded_tokens
+from manyhands.aggregation import TokenConsensus, aggregate_tokens, decode_tokens
 from manyhands.annotations import (
     Annotations,
     Sentences,
@@ -112,7 +112,7 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
 
         Unseen annotators are taken as average ones; nothing is learnt from these labels.
         """
-        return decoded_tokens(as_sentences(X), self._posterior(*self._encode(X, y, None)))
+        return decode_tokens(as_sentences(X), self._posterior(*self._encode(X, y, None)))
 
     def _codes(self, sentences: Sentences) -> Codes:
         """The tag of every token, as a place in `classes_`."""

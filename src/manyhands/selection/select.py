@@ -10,7 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from manyhands.aggregation import Choice, choose
+from manyhands.aggregation import Choice, rank_by_predictions
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import require
@@ -91,11 +91,11 @@ def select(
     for name, run, predictions, others in results:
         found[name, run] = predictions, others
         done()
-    choice = choose(
+    choice = rank_by_predictions(
         {name: [found[name, run][0] for run in range(runs)] for name in models},
         BASELINE,
         monitor=monitor,
-        beside={name: _mean([found[name, run][1] for run in range(runs)]) for name in models},
+        extra={name: _mean([found[name, run][1] for run in range(runs)]) for name in models},
     )
     return Selection(**vars(choice), candidates=models)
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.aggregation.confusions import fit_confusions
 from manyhands.aggregation.em import run_em
 from manyhands.aggregation.evidence import gather_evidence
+from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, Expectation, fit_confusions
 from manyhands.aggregation.majority import majority_posterior
-from manyhands.aggregation.passes import ConfusionPass, Expectation
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require

@@ -10,7 +10,7 @@ Jensen's inequality::
 
 import numpy as np
 
-from manyhands.aggregation.passes import settle
+from manyhands.aggregation.kernels.confusion_pass import normalise_scores
 from manyhands.core.arrays import Bools, Codes, Floats, Offsets
 from manyhands.core.kernels import kernel
 from manyhands.methods.topics.beliefs import recount, soften, visit_plain, word_bound
@@ -59,7 +59,7 @@ def expect_classes(
             )  # fmt: skip
             total += settle_class(gamma[d], alpha, eta, said[d], posterior[d])
             _log_products(counts, topics, eta, factor, log_norm)
-            total -= settle(log_norm, -1)
+            total -= normalise_scores(log_norm, -1)
         total += word_bound(words, counts, log_word, alpha, topics, gamma[d])
     return total
 
@@ -81,7 +81,7 @@ def settle_class(
         for t in range(n_topics):
             score += eta[k, t] * ((gamma[t] - alpha) / size if size > 0.5 else 1.0 / n_topics)
         posterior[k] = score + said[k]
-    return settle(posterior, -1)
+    return normalise_scores(posterior, -1)
 
 
 @kernel
@@ -113,7 +113,7 @@ def _visit(
             for t in range(n_topics):
                 lean[t] += posterior[k] * eta[k, t] / max(size, 1.0)
         _log_products(count, phi, eta, factor, share)
-        settle(share, -1)
+        normalise_scores(share, -1)
         for j in range(len(word)):
             _move_word(
                 count[j], lean, log_word[word[j]], factor, share, phi[j], fresh, score, dot, ratio
@@ -246,7 +246,7 @@ def logit_slope(
         if labelled[d]:
             here = slice(offsets[d], offsets[d + 1])
             _log_product_slopes(count[here], phi[here], eta, log_norm, pull)
-            total += settle(log_norm, -1)
+            total += normalise_scores(log_norm, -1)
             for k in range(n_classes):
                 for t in range(n_topics):
                     slope[k, t] += log_norm[k] * pull[k, t]

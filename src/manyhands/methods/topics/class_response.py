@@ -6,8 +6,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from manyhands.aggregation.evidence import gather_evidence
+from manyhands.aggregation.kernels.confusion_pass import ConfusionPass
 from manyhands.aggregation.majority import majority_posterior
-from manyhands.aggregation.passes import ConfusionPass
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Bools, Codes, Floats, Offsets
 from manyhands.core.kernels import even_blocks, kernel, run_blocks

@@ -13,7 +13,7 @@ from manyhands.aggregation.gaussian_steps import (
     NETWORK_STRENGTH,
     NetworkedParameters,
 )
-from manyhands.aggregation.numbers import summarise
+from manyhands.aggregation.regression import summarise
 from manyhands.aggregation.sums import annotator_sums, item_sums
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats

@@ -1,4 +1,4 @@
-"""How well a method foretells labels it has not seen: a score that needs no truth."""
+"""How well a method predicts labels that were held out: a score that needs no truth."""
 
 from typing import Any
 
@@ -13,48 +13,48 @@ from manyhands.core.seeds import generator
 from manyhands.evaluation import LabelPredictions
 from manyhands.simulation.behaviours import honest
 
-_FEWEST = 3  # labels an item needs before one of them is taken away
+_MIN_LABELS = 3  # of an item before one of them is held out
 
 
 def validation_score(method: Aggregator[Any], annotations: Annotations, *, seed: int = 0) -> float:
-    """The mean log-probability of one label per item, taken away before fitting; higher is better.
+    """The mean log-probability of one held-out label per item; higher is better.
 
     p(y_n) = sum_k q_ik C[a_n, k, y_n] with q and C from the other labels. A method without
-    confusions is given those of a coin with each annotator's quality. For numbers, the labels
-    are normal around the consensus, with each annotator's bias and noise. Items with fewer than
-    three labels lose none.
+    confusions gets those of a coin with each annotator's quality. For numbers, labels are normal
+    around the consensus, with each annotator's bias and noise. No label is held out of an item
+    with fewer than three.
     """
-    kept, held = leave_one_label_out(annotations.as_kind(method.kind), seed)
-    consensus = method.fit(kept)
-    item, annotator, label = held.item, held.annotator, held.label
+    train, validation = leave_one_label_out(annotations.as_kind(method.kind), seed)
+    consensus = method.fit(train)
+    item, annotator, label = validation.item, validation.annotator, validation.label
     if consensus.probabilities is None:
         return float(_log_p_numbers(consensus, item, annotator, label).mean())
     p_n = (consensus.probabilities[item] * _confusion(consensus)[annotator, :, label]).sum(axis=1)
     return float(_log(p_n).mean())
 
 
-def predicted_labels(
-    method: Aggregator[Any], kept: Annotations, held: Annotations
+def predict_validation_labels(
+    method: Aggregator[Any], train: Annotations, validation: Annotations
 ) -> LabelPredictions:
-    """Labels of classes beside what a method says of them that was fitted to the others."""
-    consensus = method.fit(kept)
+    """Held-out class labels, and their probabilities by a method fitted to the others."""
+    consensus = method.fit(train)
     assert consensus.probabilities is not None, "labels are classes here"
-    item, row = np.unique(held.item, return_inverse=True)
-    class_nk, confusion_akl = consensus.probabilities[held.item], _confusion(consensus)
+    item, row = np.unique(validation.item, return_inverse=True)
+    class_nk, confusion_akl = consensus.probabilities[validation.item], _confusion(consensus)
     # Label by label: a matrix for every annotation would take K times the memory.
     p_nl = np.stack(
         [
-            (class_nk * confusion_akl[held.annotator, :, label]).sum(axis=1)
-            for label in range(kept.n_classes)
+            (class_nk * confusion_akl[validation.annotator, :, label]).sum(axis=1)
+            for label in range(train.n_classes)
         ],
         axis=1,
     )
     log_class_ik = _log(consensus.probabilities[item])
-    return LabelPredictions(item, row.astype(np.int32), held.label, log_class_ik, _log(p_nl))
+    return LabelPredictions(item, row.astype(np.int32), validation.label, log_class_ik, _log(p_nl))
 
 
 def _confusion(consensus: Consensus) -> Floats:
-    """Everybody's portrait; a coin of their quality where the method draws none."""
+    """The confusions of a consensus; those of a coin where the method has none."""
     if consensus.confusion is not None:
         return consensus.confusion
     return honest(consensus.annotator_quality, consensus.annotations.n_classes)
@@ -65,23 +65,24 @@ def _log(probability: Floats) -> Floats:
 
 
 def leave_one_label_out(annotations: Annotations, seed: int) -> tuple[Annotations, Annotations]:
-    """The labels without one of every item that can spare one, and those taken away.
+    """The training labels, and one held-out label of every item with three labels or more.
 
-    A repeat of a label taken away would give it away, so the whole (item, annotator) pair goes.
+    All labels of a held-out (item, annotator) pair leave the training labels: a repeat of the
+    held-out label would reveal it.
     """
-    held = _one_label_each(annotations, seed)
-    if len(held) == 0:
+    validation = _one_label_each(annotations, seed)
+    if len(validation) == 0:
         raise DataError("no item has three labels or more, so none can be held out")
     pair = annotations.item.astype(np.int64) * annotations.n_annotators + annotations.annotator
-    return annotations.only(~np.isin(pair, pair[held])), annotations.only(held)
+    return annotations.only(~np.isin(pair, pair[validation])), annotations.only(validation)
 
 
 def _one_label_each(annotations: Annotations, seed: int) -> AnyArray:
-    """The position of one random label of every item that can spare one."""
+    """The position of one random label of every item with enough labels."""
     n_i = annotations.labels_per_item
-    rich = np.flatnonzero(n_i >= _FEWEST)
-    draw = generator(seed, "held-out labels").random(len(rich))
-    return annotations.item_offsets[rich] + (draw * n_i[rich]).astype(np.int64)
+    eligible = np.flatnonzero(n_i >= _MIN_LABELS)
+    draw = generator(seed, "held-out labels").random(len(eligible))
+    return annotations.item_offsets[eligible] + (draw * n_i[eligible]).astype(np.int64)
 
 
 def _log_p_numbers(

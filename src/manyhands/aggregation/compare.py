@@ -1,4 +1,4 @@
-"""Several methods on the same labels, ranked."""
+"""Compare several methods on the same labels."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.aggregation.catalog import AGGREGATORS
-from manyhands.aggregation.held_out import validation_score
+from manyhands.aggregation.leave_one_out import validation_score
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingError
@@ -43,10 +43,11 @@ def compare(
 ) -> Comparison:
     """Fit methods of `AGGREGATORS` with their defaults and rank them.
 
-    With truth: by accuracy, or by mean absolute error for numbers. Without: by the mean
-    log-probability of held-out labels (`validation_score`), NaN where no item can spare one.
+    With truth they are ranked by accuracy, or by mean absolute error for numbers. Without truth
+    they are ranked by the column `validation`: the mean log-probability of labels held out of the
+    fit (`validation_score`). It is NaN if no item has enough labels to hold one out.
     """
-    names = list(methods or _fitting(annotations))
+    names = list(methods or _methods_for(annotations))
     require_comparable(names)
     rows = [_row(name, annotations, truth, seed) for name in names]
     key, better, ranked_by = _ranking(rows[0])
@@ -58,12 +59,12 @@ def compare(
 
 
 def require_comparable(names: Sequence[str]) -> None:
-    """Refuse unknown methods, and methods for classes beside methods for numbers."""
+    """Raise an error for unknown methods, and for a mix of methods for classes and numbers."""
     if len({AGGREGATORS[name].kind for name in names}) > 1:
         raise SettingError("methods must be all for classes or all for numbers to be compared")
 
 
-def _fitting(annotations: Annotations) -> list[str]:
+def _methods_for(annotations: Annotations) -> list[str]:
     return [name for name, method in AGGREGATORS.items() if method.kind == annotations.kind]
 
 
@@ -86,9 +87,9 @@ def _row(
         else:
             row |= {"mae": scores.mae, "rmse": scores.rmse}
     try:
-        row["held_out"] = validation_score(method, annotations, seed=seed)
+        row["validation"] = validation_score(method, annotations, seed=seed)
     except DataError:
-        row["held_out"] = float("nan")
+        row["validation"] = float("nan")
     row |= {
         "confidence": float(consensus.confidence.mean()),
         "agreement": float(np.nanmean(consensus.agreement)),
@@ -102,7 +103,7 @@ def _ranking(row: Mapping[str, Any]) -> tuple[str, int, str]:
         return "accuracy", 1, "accuracy against the truth"
     if "mae" in row:
         return "mae", -1, "mean absolute error against the truth"
-    return "held_out", 1, "mean log-probability of held-out labels (no truth was used)"
+    return "validation", 1, "mean log-probability of held-out labels (no truth was used)"
 
 
 def _dtype(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """The E-step of models in which an annotator is right or wrong, and wrong labels are uniform.
 
 log p(y_n | z_i = k) = log sigmoid(x_n) if y_n = k, else log(sigmoid(-x_n) / (K - 1)), with
-x_n = logit_a x ease_i. One look-up per label, whatever the number of classes.
+x_n = logit_a x ease_i. It costs one look-up per label, whatever the number of classes.
 """
 
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.passes import settle
+from manyhands.aggregation.kernels.confusion_pass import normalise_scores
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
 
-N_BLOCKS = 16
+_N_BLOCKS = 16
 
 
 @dataclass(frozen=True)
 class CoinExpectation:
-    """The posterior, how often each annotator was right, and the log-likelihood."""
+    """The posterior, each annotator's expected number of right labels, the log-likelihood."""
 
     posterior_ik: Floats
     right_a: Floats
@@ -36,7 +36,7 @@ def expect_coins(
     """Posterior, expected right labels and log-likelihood; an empty `ease_i` means 1 for all."""
     ann = evidence.annotations
     posterior_ik = np.empty((ann.n_items, ann.n_classes))
-    blocks = even_blocks(ann.item_offsets, N_BLOCKS)
+    blocks = even_blocks(ann.item_offsets, _N_BLOCKS)
     right_ba = np.zeros((len(blocks), ann.n_annotators))
     log_wrong_a = -np.logaddexp(0.0, logit_a) - np.log(max(ann.n_classes - 1, 1))
 
@@ -97,7 +97,7 @@ def _expect_block(
             else:
                 total += log_wrong[annotator[n]]
             score[label[n]] += x + log_others
-        total += settle(score, known[i] if len(known) else -1)
+        total += normalise_scores(score, known[i] if len(known) else -1)
         for k in range(n_classes):
             posterior[i, k] = score[k]
         for n in range(offsets[i], offsets[i + 1]):

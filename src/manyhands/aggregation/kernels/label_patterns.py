@@ -1,4 +1,4 @@
-"""Items with the same label counts, told once: all that a model without annotators can see."""
+"""The E-step of models that ignore annotators: one row for all items with equal label counts."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ class LabelPatterns:
         log p(y_i) = log sum_k pi_k prod_l B[k,l]^(number of labels l of item i)
 
     Items with the same label counts, and the same known truth if any, share a pattern `r`: five
-    labels of two classes have six patterns however many items there are.
+    labels of two classes have six patterns, however many items there are.
     """
 
     def __init__(self, evidence: Evidence) -> None:
@@ -37,8 +37,8 @@ class LabelPatterns:
         row_r, self._pattern_i, n_r = _distinct(table)
         self._counts_rl = row_r[:, :-1].astype(np.float64)
         self._n_r = n_r.astype(np.float64)
-        self._sure = np.flatnonzero(row_r[:, -1] >= 0)
-        self._sure_class = row_r[self._sure, -1]
+        self._known = np.flatnonzero(row_r[:, -1] >= 0)
+        self._known_class = row_r[self._known, -1]
 
     def __call__(self, log_prior_k: Floats, log_confusion_lk: Floats) -> PatternExpectation:
         """Posterior, counts and log-likelihood under these parameters."""
@@ -46,9 +46,9 @@ class LabelPatterns:
         log_sum_r = logsumexp(score_rk, axis=1)
         posterior_rk = np.exp(score_rk - log_sum_r[:, None])
         posterior_rk /= posterior_rk.sum(axis=1, keepdims=True)
-        log_sum_r[self._sure] = score_rk[self._sure, self._sure_class]
-        posterior_rk[self._sure] = 0.0
-        posterior_rk[self._sure, self._sure_class] = 1.0
+        log_sum_r[self._known] = score_rk[self._known, self._known_class]
+        posterior_rk[self._known] = 0.0
+        posterior_rk[self._known, self._known_class] = 1.0
         weighted_rk = self._n_r[:, None] * posterior_rk
         return PatternExpectation(
             posterior_rk,
@@ -63,14 +63,14 @@ class LabelPatterns:
 
 
 def _distinct(table: Codes) -> tuple[Codes, AnyArray, AnyArray]:
-    """The distinct rows in order, which of them each row is, and how often each is there.
+    """The distinct rows in sorted order, the index of each row among them, and their counts.
 
-    The order does not depend on that of the table. (`numpy.unique` by rows is far slower.)
+    `numpy.unique` by rows gives the same and is far slower.
     """
     order = np.lexsort(table.T)
     ranked = table[order]
     new = np.ones(len(table), dtype=bool)
     new[1:] = (ranked[1:] != ranked[:-1]).any(axis=1)
-    place = np.empty(len(table), dtype=np.int64)
-    place[order] = np.cumsum(new) - 1
-    return ranked[new], place, np.bincount(place, minlength=int(new.sum()))
+    index = np.empty(len(table), dtype=np.int64)
+    index[order] = np.cumsum(new) - 1
+    return ranked[new], index, np.bincount(index, minlength=int(new.sum()))
