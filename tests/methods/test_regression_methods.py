@@ -132,12 +132,14 @@ def test_the_average_of_all_heads_is_one_head():
     [batch] = list(data.batches(np.arange(60), 60))
     features = module.network.features(batch.inputs)
     every = torch.arange(6).repeat_interleave(60)
-    said_ai = module.network.means(features, torch.arange(60).repeat(6), every).reshape(6, 60)
+    said_ai = module.network.predict_labels(features, torch.arange(60).repeat(6), every).reshape(
+        6, 60
+    )
     torch.testing.assert_close(module.network(batch.inputs).squeeze(1), said_ai.mean(dim=0))
 
 
 def test_heads_of_people_without_labels_do_not_count():
-    net = RegressionHeads(nn.Linear(4, 1), 3, left_out=[1])
+    net = RegressionHeads(nn.Linear(4, 1), 3, excluded=[1])
     with torch.no_grad():
         net.heads.weight[1] = 1e6
     assert net(torch.ones(2, 4)).abs().max() < 100

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.noise import AnnotatorModel, NoiseModel, annotation_loss
-from manyhands.noise.loss import warn_of_probabilities
+from manyhands.noise.base import warn_of_probabilities
 
 EVALUATION_BATCH = 1024  # items at a time where nothing is learnt
 
@@ -76,9 +76,11 @@ class ClassificationModule(CrowdModule):
     def profile_annotators(self, crowd: CrowdData) -> None:
         """Look at all labels once at the end, for portraits that depend on them."""
         self.eval()
-        self.noise.begin_observing()
+        self.noise.reset_statistics()
         for batch in crowd.batches(crowd.labelled, EVALUATION_BATCH):
-            self.noise.observe(self.network(batch.inputs).log_softmax(-1), batch.annotations)
+            self.noise.update_statistics(
+                self.network(batch.inputs).log_softmax(-1), batch.annotations
+            )
 
     def _loss(self, given: Tensor, batch: CrowdBatch, warming_up: bool) -> Tensor:
         if len(batch.items) == 0:  # a step of fewer items than processes

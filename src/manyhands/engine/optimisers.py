@@ -21,7 +21,8 @@ def make_optimisers(module: CrowdModule, settings: TrainingSettings) -> list[tor
     """Adam for what has dense gradients, `RowAdam` for tables with sparse ones.
 
     Network and noise model have rates and decays of their own; a part of a noise model may be
-    slower than the rest (`NoiseModel.relative_rates`). The rate a group starts with is its `start`.
+    slower than the rest (`AnnotatorModel.learning_rate_multipliers`). The rate a group starts with
+    is its `start`.
     """
     tables = sparse_tables(module)
     network = list(module.network.parameters())
@@ -44,7 +45,7 @@ def _noise_groups(
     rate = settings.noise_learning_rate or settings.learning_rate
     split: dict[Any, tuple[float, list[nn.Parameter]]] = {}
     for name, parameter in noise.named_parameters():
-        own = rate * noise.relative_rates.get(name.split(".")[0], 1.0)
+        own = rate * noise.learning_rate_multipliers.get(name.split(".")[0], 1.0)
         key = id(parameter) if id(parameter) in tables else own
         split.setdefault(key, (own, []))[1].append(parameter)
     return [_group(some, own, settings.noise_weight_decay) for own, some in split.values()]

@@ -15,8 +15,8 @@ from manyhands.core.arrays import Floats
 from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.engine.crowd_module import CrowdModule, network_outputs
 from manyhands.engine.intercept import best_shift, best_size, expected_error
-from manyhands.networks import adjust_output
-from manyhands.noise import RegressionLayer, regression_loss
+from manyhands.networks import rescale_output
+from manyhands.noise import RegressionLayer, annotation_loss
 from manyhands.noise.regression import LEAST_VARIANCE
 
 _PASSES, _GAIN = 30, 1e-5  # over the labels for portraits; what one must gain per label
@@ -83,10 +83,10 @@ class RegressionModule(CrowdModule):
         value_i = network_values(self.network, crowd)
         few = next(crowd.batches(crowd.labelled[:_FEW], _FEW)).inputs
         shift = self.best_shift(crowd, value_i)
-        if adjust_output(self.network, few, plus=shift):
+        if rescale_output(self.network, few, shift=shift):
             value_i = value_i + shift
         size = 1.0 if self.on_targets else best_size(self.noise, crowd.annotations)
-        if size != 1.0 and adjust_output(self.network, few, times=size):
+        if size != 1.0 and rescale_output(self.network, few, scale=size):
             value_i = size * value_i
             self.noise.rescale(size, crowd.annotations.labels_per_annotator > 0)
         return value_i
@@ -96,7 +96,7 @@ class RegressionModule(CrowdModule):
             return given.sum() * 0.0
         if self.on_targets or warming_up:
             return mse_loss(given, self.targets[batch.items]) * batch.item_weight
-        return regression_loss(self.noise, given, batch.annotations) * batch.label_weight
+        return annotation_loss(self.noise, given, batch.annotations) * batch.label_weight
 
 
 def network_values(network: nn.Module, crowd: CrowdData) -> Floats:
@@ -128,9 +128,9 @@ def started(
     bias_a = found.bias_a if "B" in layer.kind else np.zeros(layer.n_annotators)
     unbiased = replace(annotations, label=annotations.label - bias_a[annotations.annotator])
     noise = max(summarise(unbiased).within, LEAST_VARIANCE)
-    layer.expect(noise, annotations.labels_per_annotator)
+    layer.set_prior(noise, annotations.labels_per_annotator)
     own = consensus and layer.precision == "own"
-    return layer.start_from(
+    return layer.init_from_profile(
         precision_a=np.minimum(found.precision_a, 1.0 / LEAST_VARIANCE) if own else 1.0 / noise,
         error_variance=max(found.between, LEAST_VARIANCE),
         bias_a=bias_a if consensus else 0.0,
@@ -147,7 +147,7 @@ def train_on_values(
 
 def take_over(layer: RegressionLayer, found: NetworkedParameters) -> None:
     """Put annotators and the precision of the network into a layer."""
-    layer.start_from(
+    layer.init_from_profile(
         precision_a=found.annotators.precision_a,
         error_variance=1.0 / max(found.network_precision, _LEAST),
         bias_a=found.annotators.bias_a,
@@ -171,7 +171,7 @@ def _share_noise(layer: RegressionLayer, annotations: Annotations, value_i: Floa
     square, scale2 = float((off_n**2).mean()), float((scale_a[who] ** 2).mean())
     error = pairs[0] / pairs[1] if pairs[1] > 0 else square / 2 / scale2
     error = min(max(error, 0.0), square / scale2)
-    layer.start_from(
+    layer.init_from_profile(
         precision_a=1.0 / max(square - scale2 * error, LEAST_VARIANCE),
         error_variance=max(error, LEAST_VARIANCE),
         bias_a=bias_a,

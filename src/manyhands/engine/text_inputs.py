@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from manyhands.core.arrays import AnyArray, Offsets
 from manyhands.engine.inputs import Inputs
-from manyhands.networks.word_table import PADDING
+from manyhands.networks.word_embeddings import PADDING
 
 
 class TextInputs(Inputs):

@@ -26,7 +26,7 @@ from manyhands.estimators.feature_encoder import Callback, probabilities
 from manyhands.estimators.posterior import NetworkPosterior, joint_posterior
 from manyhands.evaluation import LabelPredictions
 from manyhands.methods import AnnotatorHeadsModule
-from manyhands.networks import AnnotatorHeads
+from manyhands.networks import ClassificationHeads
 from manyhands.noise import NoiseModel
 
 
@@ -120,7 +120,7 @@ class ClassEstimator(CrowdEstimator):
         if known.n_annotations == 0:
             raise DataError("not one label is of an annotator seen in training")
         module = ClassificationModule(self.network_, self.noise_, torch.zeros(0))
-        if isinstance(self.network_, AnnotatorHeads):  # a head says what its annotator would
+        if isinstance(self.network_, ClassificationHeads):  # a head says what its annotator would
             module = AnnotatorHeadsModule(self.network_, self.noise_, torch.zeros(0), None)
         return module, CrowdData(inputs, known, self._home())
 

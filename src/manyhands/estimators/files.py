@@ -36,10 +36,10 @@ from manyhands.methods import (
     WordFeatures,
 )
 from manyhands.networks import (
-    AnnotatorHeads,
+    ClassificationHeads,
     KernelClassifier,
     RegressionHeads,
-    WordTable,
+    WordEmbeddings,
     default_network,
 )
 from manyhands.noise import NOISE, RegressionLayer
@@ -55,7 +55,7 @@ Fitted = CrowdClassifier | CrowdRegressor | CrowdTagger
 ESTIMATORS = {each.__name__: each for each in (CrowdClassifier, CrowdRegressor, CrowdTagger)}
 # of the network asked for
 MADE_OF_ANOTHER = (
-    AnnotatorHeads,
+    ClassificationHeads,
     KernelClassifier,
     RegressionHeads,
     TopicClassifier,
@@ -127,7 +127,7 @@ def _restored(
 ) -> Fitted:
     shape, classes = tuple(header["shape"]), header["classes"]
     words = _words_again(header["words"], under("words.", tensors))
-    seen = (words.table.dimension,) if isinstance(words, TextEncoder) else shape
+    seen = (words.table.embedding_dim,) if isinstance(words, TextEncoder) else shape
     make = ESTIMATORS[header["estimator"]]
     training = header["training"]
     given = {**header["noise_settings"], **under("setting.", tensors)}
@@ -201,7 +201,7 @@ def _words_again(told: Mapping[str, Any] | None, tensors: Mapping[str, Tensor]) 
         return None
     if "features" in told:
         return CrfEncoder(WordFeatures(tuple(told["features"])))
-    table = WordTable(tuple(told["words"]), tensors["vectors"].numpy())
+    table = WordEmbeddings(tuple(told["words"]), tensors["vectors"].numpy())
     return TextEncoder(table, told["tokens"], told["fixed"], told["max_tokens"])
 
 
@@ -230,7 +230,7 @@ def _network_made(network: nn.Module) -> dict[str, Any]:
     """The class of the network asked for, and what the method made of it."""
     if isinstance(network, MADE_OF_ANOTHER):
         made = {"class": type(network).__name__, "settings": network.settings}
-        return {"network_class": network.asked_for, "network_made": made}
+        return {"network_class": network.network_class, "network_made": made}
     return {"network_class": type(network).__name__, "network_made": None}
 
 

@@ -70,7 +70,7 @@ class Fitting:
         if isinstance(module, RegressionModule) and isinstance(searcher, RegressionModule):
             home = next(searcher.noise.parameters()).device
             error = searcher.error_on(CrowdData(self.inputs, held, home))
-            module.noise.aside_variance.fill_(error)
+            module.noise.validation_variance.fill_(error)
 
     def _split(self, annotations: Annotations) -> tuple[Annotations, Annotations | None]:
         share, seed = self.settings.validation_fraction, self.settings.seed
@@ -119,5 +119,5 @@ class Fitting:
                 require_logits(network, rows, n_outputs, len(some), warn=not self._warned)
                 self._warned = True
                 module = self.method.make_module(network, problem, settings)
-            module.noise.seen_logits = True  # they were just looked at, whatever the method
+            module.noise.outputs_checked = True  # they were just looked at, whatever the method
             return module

@@ -55,7 +55,7 @@ def _items_at_once(noise: NoiseModel, crowd: CrowdData) -> int:
 
 
 def _is_its_portrait(noise: NoiseModel) -> bool:
-    return not noise.needs_features and not noise.observations()
+    return not noise.needs_features and not noise.statistics()
 
 
 def _log_said(noise: NoiseModel, batch: AnnotationBatch, log_portrait_akl: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import require
 from manyhands.engine.text_inputs import TextInputs, TokenInputs
 from manyhands.io import WordVectors, read_word_vectors
-from manyhands.networks import WordTable
+from manyhands.networks import WordEmbeddings
 
 Vectors = WordVectors | str | Path
 _DRAWN = 100  # numbers of a vector where none are given
@@ -78,7 +78,7 @@ class TextEncoder:
     Vectors of words that are `fixed` are not learnt. Of a text the first `max_tokens` are read.
     """
 
-    table: WordTable
+    table: WordEmbeddings
     tokens: bool
     fixed: bool = False
     max_tokens: int | None = None
@@ -110,7 +110,7 @@ class TextEncoder:
         return TextInputs(*self._parts(sentences), fixed=self.fixed)
 
     def _parts(self, sentences: Sentences) -> tuple[torch.Tensor, AnyArray, torch.Tensor]:
-        code = torch.from_numpy(self.table.codes(sentences.word))
+        code = torch.from_numpy(self.table.encode(sentences.word))
         return code, np.array(sentences.offsets), torch.from_numpy(self.table.vectors)
 
 
@@ -123,7 +123,7 @@ def default_of(words: Any) -> str | None:
 
 def word_table(
     sentences: Sentences, vectors: Vectors | None, *, fixed: bool, seed: int
-) -> WordTable:
+) -> WordEmbeddings:
     """The table of the words a network is to know, which start from the vectors given.
 
     Vectors that are learnt are of the words in the sentences; those that stay `fixed` are of all
@@ -133,7 +133,7 @@ def word_table(
     if vectors is None:
         if fixed:
             raise SettingError("freeze_embeddings must be False without word_vectors; got True")
-        return WordTable.of(seen, dimension=_DRAWN, seed=seed)
+        return WordEmbeddings.build(seen, embedding_dim=_DRAWN, seed=seed)
     if not isinstance(vectors, WordVectors):
         both = {*seen, *(word.lower() for word in seen)}
         vectors = read_word_vectors(vectors, words=None if fixed else both)
@@ -146,4 +146,4 @@ def word_table(
             stacklevel=4,
         )
     names = [*seen, *known] if fixed else seen
-    return WordTable.of(names, known, vectors.vectors, seed=seed)
+    return WordEmbeddings.build(names, known, vectors.vectors, seed=seed)

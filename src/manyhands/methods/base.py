@@ -214,11 +214,11 @@ class EndToEnd(Method):
             large = ann.n_annotators * ann.n_classes**2 > _LARGE_TABLE
             sparse = large and settings.devices == 1
         layer = self._layer(problem, sparse)
-        layer.count_labels(ann.labels_per_annotator)
+        layer.set_label_counts(ann.labels_per_annotator)
         consensus = aggregate(ann, "dawid-skene") if self.init != "own" else None
         if consensus is not None and (self.init == "consensus" or _credible(consensus)):
             assert consensus.confusion is not None, "Dawid-Skene portrays annotators"
-            layer.start_from(consensus.confusion)
+            layer.init_from_confusions(consensus.confusion)
         return ClassificationModule(network, layer, label_shares(ann))
 
     def _layer(self, problem: Problem, sparse: bool) -> NoiseModel:
@@ -249,7 +249,7 @@ def _trained_on(
         confusion_akl = estimate_confusions(annotations, target_ik)
     profile: NoiseModel = SpeeLFC(annotations.n_annotators, annotations.n_classes)
     return ClassificationModule(
-        network, profile.start_from(confusion_akl), _tensor(target_ik), on_targets=True
+        network, profile.init_from_confusions(confusion_akl), _tensor(target_ik), on_targets=True
     )
 
 

@@ -19,7 +19,7 @@ from manyhands.engine.settings import TrainingSettings
 from manyhands.methods.base import About, Method, Problem, label_shares
 from manyhands.methods.em import log_classes
 from manyhands.methods.regression_heads import RegressionHeadsModule
-from manyhands.networks import AnnotatorHeads, RegressionHeads
+from manyhands.networks import ClassificationHeads, RegressionHeads
 from manyhands.noise import NoiseModel, RegressionLayer, SpeeLFC
 
 _LARGE_HEADS = 300_000  # parameters of all heads from which a dense optimiser step is felt
@@ -40,7 +40,7 @@ class AnnotatorHeadsModule(ClassificationModule):
 
     def __init__(
         self,
-        network: AnnotatorHeads,
+        network: ClassificationHeads,
         noise: NoiseModel,
         targets: Tensor,
         pseudo_count: float | None,
@@ -49,9 +49,9 @@ class AnnotatorHeadsModule(ClassificationModule):
         self.pseudo_count = pseudo_count
 
     @property
-    def doctors(self) -> AnnotatorHeads:
+    def doctors(self) -> ClassificationHeads:
         """The network, as what it is here."""
-        assert isinstance(self.network, AnnotatorHeads), "made of one"
+        assert isinstance(self.network, ClassificationHeads), "made of one"
         return self.network
 
     def forward(self, batch: CrowdBatch, warming_up: bool = False) -> Tensor:
@@ -59,7 +59,7 @@ class AnnotatorHeadsModule(ClassificationModule):
         given = batch.annotations
         features_bh = self.doctors.features(batch.inputs)
         with torch.autocast(features_bh.device.type, enabled=False):
-            log_nl = self.doctors.log_labels(features_bh, given.row, given.annotator)
+            log_nl = self.doctors.predict_labels(features_bh, given.row, given.annotator)
             if len(given) == 0:  # a step of fewer items than processes
                 return log_nl.sum()
             if warming_up:
@@ -74,21 +74,23 @@ class AnnotatorHeadsModule(ClassificationModule):
         self.eval()
         if self.pseudo_count is not None:
             run = averaging_weights(self.doctors, crowd, pseudo_count=self.pseudo_count)
-            self.doctors.weigh(run.state)
+            self.doctors.set_weights(run.state)
         posterior_ik = np.exp(log_classes(self.network, crowd))
-        self.noise.start_from(estimate_confusions(crowd.annotations[crowd.labelled], posterior_ik))
+        self.noise.init_from_confusions(
+            estimate_confusions(crowd.annotations[crowd.labelled], posterior_ik)
+        )
 
     def predict_labels(self, batch: CrowdBatch) -> tuple[Tensor, Tensor]:
         """See `ClassificationModule.foretell`; a head says what its annotator would."""
         given = batch.annotations
         features_bh = self.doctors.features(batch.inputs)
-        log_label_nl = self.doctors.log_labels(features_bh, given.row, given.annotator)
+        log_label_nl = self.doctors.predict_labels(features_bh, given.row, given.annotator)
         return self.doctors.average(features_bh), log_label_nl
 
 
 @torch.no_grad()
 def averaging_weights(
-    network: AnnotatorHeads, crowd: CrowdData, *, pseudo_count: float = 1.0
+    network: ClassificationHeads, crowd: CrowdData, *, pseudo_count: float = 1.0
 ) -> EMRun[Tensor]:
     """Log w_a of every annotator with labels, with which all foretell each other's best.
 
@@ -130,7 +132,7 @@ def averaging_weights(
 
 
 def _taken(
-    network: AnnotatorHeads, crowd: CrowdData, log_weight_a: Tensor
+    network: ClassificationHeads, crowd: CrowdData, log_weight_a: Tensor
 ) -> tuple[Tensor, Tensor]:
     """How many labels come from each head, but from the own of none; the sum of their logs."""
     taken_a, log_said = torch.zeros_like(log_weight_a), log_weight_a.new_zeros(())
@@ -139,7 +141,10 @@ def _taken(
     for batch in crowd.batches(crowd.labelled, at_once):
         given = batch.annotations
         features_bh = network.features(batch.inputs)
-        log_na = network.log_said(features_bh, given.row, given.label) + log_weight_a.float()
+        log_na = (
+            network.label_log_prob_by_head(features_bh, given.row, given.label)
+            + log_weight_a.float()
+        )
         log_na.scatter_(1, given.annotator.unsqueeze(1), -torch.inf)
         log_n = log_na.logsumexp(dim=1)
         taken_a += (log_na - log_n.unsqueeze(1)).exp().sum(dim=0, dtype=torch.float64)
@@ -166,7 +171,7 @@ class DoctorNet(Method):
 
     def network(self, network: nn.Module, n_annotators: int, n_classes: int) -> nn.Module:
         """See `Method.network`."""
-        make = AnnotatorHeads if n_classes else RegressionHeads
+        make = ClassificationHeads if n_classes else RegressionHeads
         return make(network, n_annotators, n_classes, weighted=self.weighted)
 
     @property
@@ -179,8 +184,8 @@ class DoctorNet(Method):
     ) -> CrowdModule:
         """See `Method.learner`."""
         ann = problem.annotations
-        assert isinstance(network, AnnotatorHeads), "made by `network`"
-        network.leave_out(np.flatnonzero(ann.labels_per_annotator == 0).tolist())
+        assert isinstance(network, ClassificationHeads | RegressionHeads), "made by `network`"
+        network.exclude(np.flatnonzero(ann.labels_per_annotator == 0).tolist())
         sparse = settings.sparse
         if sparse is None:  # several processes cannot add up sparse gradients everywhere
             sparse = network.heads.weight.numel() > _LARGE_HEADS and settings.devices == 1

@@ -73,7 +73,7 @@ class EMModule(AlternatingModule):
     def _step(self, log_class_ik: Floats) -> Floats:
         confusion_akl = self.noise.confusion().cpu().double().numpy()
         posterior_ik = self.steps.posterior(log_class_ik, confusion_akl)
-        self.noise.start_from(self.steps.confusions(posterior_ik))
+        self.noise.init_from_confusions(self.steps.confusions(posterior_ik))
         return posterior_ik
 
 
@@ -103,7 +103,7 @@ class CommonNoiseModule(AlternatingModule):
         posterior_ik, better = self.steps.step(log_class_ik, Sources(*held))
         for name, each in self._parts(better).items():
             self.get_buffer(name).copy_(each)
-        self.noise.start_from(self.steps.profile(better))
+        self.noise.init_from_confusions(self.steps.profile(better))
         return posterior_ik
 
     @staticmethod
@@ -143,7 +143,7 @@ class EM(Method):
         """See `Method.learner`."""
         ann = problem.annotations
         steps = ConfusionSteps(_labelled(ann), self.confusions)
-        profile = SpeeLFC(ann.n_annotators, ann.n_classes).start_from(steps.first)
+        profile = SpeeLFC(ann.n_annotators, ann.n_classes).init_from_confusions(steps.first)
         return EMModule(network, profile, label_shares(ann), steps, every=self.every)
 
 
@@ -178,7 +178,7 @@ class CommonNoiseEM(Method):
         ann = problem.annotations
         steps = self._steps(_labelled(ann))
         profile = SpeeLFC(ann.n_annotators, ann.n_classes)
-        profile.start_from(steps.profile(steps.first))
+        profile.init_from_confusions(steps.profile(steps.first))
         return CommonNoiseModule(network, profile, label_shares(ann), steps, every=self.every)
 
     def _steps(self, labelled: Annotations) -> AnnotationShareSteps | AnnotatorShareSteps:

@@ -45,7 +45,7 @@ class RegressionHeadsModule(RegressionModule):
         given = batch.annotations
         features_bh = self.doctors.features(batch.inputs)
         with torch.autocast(features_bh.device.type, enabled=False):
-            mean_n = self.doctors.means(features_bh, given.row, given.annotator)
+            mean_n = self.doctors.predict_labels(features_bh, given.row, given.annotator)
             if len(given) == 0:  # a step of fewer items than processes
                 return mean_n.sum()
             said_n = given.label
@@ -56,7 +56,9 @@ class RegressionHeadsModule(RegressionModule):
     def label_log_prob(self, batch: CrowdBatch) -> Tensor:
         """See `CrowdModule.log_said`; a head says what its annotator would, so nobody is biased."""
         given = batch.annotations
-        mean_n = self.doctors.means(self.doctors.features(batch.inputs), given.row, given.annotator)
+        mean_n = self.doctors.predict_labels(
+            self.doctors.features(batch.inputs), given.row, given.annotator
+        )
         by_itself = replace(given, row=torch.arange(len(given), device=given.row.device))
         return self.noise.label_log_prob(mean_n, by_itself)
 
@@ -69,7 +71,7 @@ class RegressionHeadsModule(RegressionModule):
         """Learn the shift of the average, if any; then everybody's portrait beside it."""
         self.eval()
         if self.pseudo_count is not None:
-            self.doctors.shift_by(mean_shift(self.doctors, crowd, self.pseudo_count))
+            self.doctors.set_shift(mean_shift(self.doctors, crowd, self.pseudo_count))
         super().profile_annotators(crowd)
 
 
@@ -99,7 +101,7 @@ def mean_shift(network: RegressionHeads, crowd: CrowdData, pseudo_count: float) 
     for batch in crowd.batches(crowd.labelled, EVALUATION_BATCH):
         given = batch.annotations
         features_bh = network.features(batch.inputs)
-        own_n = network.means(features_bh, given.row, given.annotator)
+        own_n = network.predict_labels(features_bh, given.row, given.annotator)
         all_n = (network.average(features_bh).squeeze(1) - network.shift)[given.row]
         parts.append(given.label - (n_heads * all_n - own_n) / (n_heads - 1))
     off_n = torch.cat(parts).cpu().double().numpy()  # labels stand by item, as in the batches

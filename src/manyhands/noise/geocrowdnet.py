@@ -1,4 +1,4 @@
-"""GeoCrowdNet: SpeeLFC's likelihood, with the network's classes spread apart."""
+"""GeoCrowdNet: the likelihood of SpeeLFC, with the classes of the network spread apart."""
 
 import torch
 from torch import Tensor
@@ -6,16 +6,31 @@ from torch import Tensor
 from manyhands.core.settings import require
 from manyhands.noise.speelfc import SpeeLFC
 
-_LEAST = 1e-6  # keeps the determinant of a batch with fewer items than classes above zero
+_FLOOR = 1e-6  # keeps the determinant of a batch with fewer items than classes above zero
 
 
 class GeoCrowdNet(SpeeLFC):
-    """SpeeLFC with -`volume` log det(F'F / b) added to the loss, F the class probabilities (b, k).
+    """SpeeLFC with the volume that the class probabilities F (b, k) of a batch span as a penalty.
 
-    Confusions and classes explain the labels in many ways; the one whose class probabilities span
-    the largest volume is identified under mild conditions. The term costs K x K per item.
+    ::
+
+        class_penalty = -volume log det(F'F / b)
+
+    Many pairs of confusions and classes explain the labels. The pair whose class probabilities
+    span the largest volume is identified under mild conditions. The penalty costs K x K per item.
+
+    Settings
+    --------
+    volume:
+        weight of the penalty in the loss.
+    accuracy, diagonal, prior_precision, sparse, device, dtype:
+        as in `SpeeLFC`.
 
     Source: Ibrahim, Nguyen and Fu 2023, GeoCrowdNet(F).
+
+    >>> layer = GeoCrowdNet(n_annotators=100, n_classes=3)
+    >>> layer.class_penalty(torch.eye(3).log_softmax(-1)).shape
+    torch.Size([])
     """
 
     def __init__(
@@ -28,6 +43,8 @@ class GeoCrowdNet(SpeeLFC):
         diagonal: float | None = None,
         prior_precision: float = 0.0,
         sparse: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
             n_annotators,
@@ -36,6 +53,8 @@ class GeoCrowdNet(SpeeLFC):
             diagonal=diagonal,
             prior_precision=prior_precision,
             sparse=sparse,
+            device=device,
+            dtype=dtype,
         )
         require(volume >= 0, "volume", ">= 0", volume)
         self.volume = volume
@@ -44,5 +63,5 @@ class GeoCrowdNet(SpeeLFC):
         """-volume log det(F'F / b) of a batch."""
         f_bk = log_class_bk.exp()
         gram_kk = f_bk.T @ f_bk / len(f_bk)
-        floor = _LEAST * torch.eye(self.n_classes, device=gram_kk.device, dtype=gram_kk.dtype)
+        floor = _FLOOR * torch.eye(self.n_classes, device=gram_kk.device, dtype=gram_kk.dtype)
         return -self.volume * torch.logdet(gram_kk + floor)

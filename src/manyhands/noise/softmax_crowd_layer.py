@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -12,13 +13,28 @@ TARGETS = ("labels", "softened")
 
 
 class SoftmaxCrowdLayer(CrowdLayer):
-    """softmax(W_a f) for each annotator, with a cross-entropy over the labels there are.
+    """The crowd layer of kind MW with a choice of the target of its cross-entropy.
 
-    The paper can be read in two ways. `target="labels"`: the softmax is on the layer's output and
-    the target is the label said. `target="softened"`: the one-hot labels are put through a
-    softmax too, so that the target of label y is softmax(one-hot(y)), e / (e + K - 1) on y.
+    ::
+
+        P(y) = softmax(W_a f),    loss = -mean_n sum_l t_n[l] log P(l)
+
+    The paper can be read in two ways. With `target="labels"` the target t_n is the one-hot label.
+    With `target="softened"` it is the softmax of the one-hot label, e / (e + K - 1) on the label.
+
+    Settings
+    --------
+    target:
+        "labels" or "softened".
+    scale, prior_precision, sparse, device, dtype:
+        as in `CrowdLayer`.
 
     Source: softmax-CrowdLayer with sharpness-aware minimisation, LeWiDi.
+
+    >>> layer = SoftmaxCrowdLayer(n_annotators=100, n_classes=3, target="softened")
+    >>> log_label = torch.zeros(1, 3).log_softmax(-1)
+    >>> layer.log_likelihood(log_label, torch.tensor([2])).shape
+    torch.Size([1])
     """
 
     def __init__(
@@ -30,6 +46,8 @@ class SoftmaxCrowdLayer(CrowdLayer):
         scale: float = 1.0,
         prior_precision: float = 0.0,
         sparse: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
             n_annotators,
@@ -38,12 +56,14 @@ class SoftmaxCrowdLayer(CrowdLayer):
             scale=scale,
             prior_precision=prior_precision,
             sparse=sparse,
+            device=device,
+            dtype=dtype,
         )
         require_choice("target", target, TARGETS)
         self.target = target
 
     def log_likelihood(self, log_label_nl: Tensor, label_n: Tensor) -> Tensor:
-        """Minus the cross-entropy of every annotation against its target."""
+        """Minus the cross-entropy of every annotation against its target, shape (n,)."""
         if self.target == "labels":
             return super().log_likelihood(log_label_nl, label_n)
         soft_nl = functional.one_hot(label_n, self.n_classes).to(log_label_nl).softmax(dim=-1)
