@@ -194,7 +194,7 @@ def whole_loss(module, crowd):
     (batch,) = crowd.batches(crowd.labelled, 10_000)
     if isinstance(module, EMRegressionModule):  # its objective: targets move with the network
         value_b = module.network(batch.inputs).squeeze(1)
-        return -float(module.noise.log_likelihood(value_b, batch.annotations).double().sum())
+        return -float(module.noise.joint_log_prob(value_b, batch.annotations).double().sum())
     return float(module(batch))
 
 
@@ -247,7 +247,7 @@ def test_the_size_of_the_network_ends_where_the_prior_is_best(name):
     @torch.no_grad()
     def said():
         value_b = network(batch.inputs).squeeze(1)
-        return float(module.noise.log_likelihood(value_b, batch.annotations).double().sum())
+        return float(module.noise.joint_log_prob(value_b, batch.annotations).double().sum())
 
     def prior_of_scales():
         return float(np.square(module.noise.profile["scale"] - 1).sum())

@@ -27,6 +27,7 @@ from manyhands.simulation import SCENARIOS, CrowdSettings
 
 A, K, D, B = 5, 3, 4, 7
 IDENTITY_FREE = {"mixture-e2e"}
+NEEDS_ITEMS = {"conal", "conal-groups", "speelfc-d", "mixture-e2e"}
 
 
 @pytest.fixture(params=list(NOISE))
@@ -185,8 +186,26 @@ def test_sparse_gradients_equal_dense_ones(name):
 
 def test_the_penalty_of_all_annotators_is_what_batches_estimate(name):
     layer = make(name, jitter=0.3)
-    everybody = layer.penalty(torch.arange(A).repeat(3))
-    torch.testing.assert_close(layer.penalty(), everybody)
+    estimate = layer.penalty(torch.arange(A).repeat(3))
+    torch.testing.assert_close(layer.penalty(), estimate)
+
+
+def test_the_probability_of_a_label_is_that_of_the_model(name):
+    layer = make(name, jitter=0.3)
+    logits, batch = a_batch()
+    expected = log_labels(layer, logits, batch)[torch.arange(len(batch)), batch.label]
+    assert layer.task == "classification"
+    assert torch.equal(layer.label_log_prob(logits, batch), expected)
+
+
+def test_a_complete_confusion_is_the_label_distribution_of_certain_items(name):
+    layer = make(name, jitter=0.3)
+    assert layer.confusion_is_complete == (name not in NEEDS_ITEMS)
+    _, batch = a_batch()
+    certain = torch.eye(K, dtype=torch.float64)[torch.arange(B) % K].log()
+    rows = layer(certain, batch.row, batch.annotator, batch.features).exp()
+    if layer.confusion_is_complete:
+        torch.testing.assert_close(rows, layer.confusion()[batch.annotator, batch.row % K])
 
 
 def test_an_unknown_name_lists_the_known():
@@ -272,10 +291,10 @@ def test_the_mixture_is_equation_four_and_needs_no_names():
     for n in range(len(batch)):
         i, y = batch.row[n], batch.label[n]
         total = sum(alpha[m] * f[i, k] * beta[m, k, y] for m in range(len(alpha)) for k in range(K))
-        said = log_labels(layer, logits, batch)[n, y]
-        torch.testing.assert_close(said.exp(), total)
-    nobody = AnnotationBatch(batch.row, torch.zeros_like(batch.annotator), batch.label)
-    torch.testing.assert_close(log_labels(layer, logits, batch), log_labels(layer, logits, nobody))
+        log_label = log_labels(layer, logits, batch)[n, y]
+        torch.testing.assert_close(log_label.exp(), total)
+    others = AnnotationBatch(batch.row, torch.zeros_like(batch.annotator), batch.label)
+    torch.testing.assert_close(log_labels(layer, logits, batch), log_labels(layer, logits, others))
 
 
 def test_experts_depend_on_the_item():
@@ -320,11 +339,11 @@ def test_softened_targets_are_the_second_reading():
     )
     log_label = log_labels(soft, logits, batch)
     share = np.e / (np.e + K - 1)
-    said = log_label.gather(1, batch.label.unsqueeze(1)).squeeze(1)
-    rest = log_label.sum(1) - said
-    expected = share * said + (1 - share) / (K - 1) * rest
+    at_label = log_label.gather(1, batch.label.unsqueeze(1)).squeeze(1)
+    rest = log_label.sum(1) - at_label
+    expected = share * at_label + (1 - share) / (K - 1) * rest
     torch.testing.assert_close(soft.log_likelihood(log_label, batch.label), expected)
-    torch.testing.assert_close(hard.log_likelihood(log_label, batch.label), said)
+    torch.testing.assert_close(hard.log_likelihood(log_label, batch.label), at_label)
 
 
 def test_batches_come_out_of_a_data_loader():

@@ -127,14 +127,3 @@ def test_a_fixed_gate_has_the_precision_of_the_model():
     log_omega, log_rest = layer._log_omega(torch.zeros(1), torch.zeros(1), None)
     assert log_omega.item() == math.log(0.3)
     assert log_rest.item() == math.log1p(-0.3)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_model_on_the_gpu_computes_there(make):
-    torch.manual_seed(0)
-    home, away = make(dtype=torch.float64), make(device="cuda", dtype=torch.float64)
-    away.load_state_dict(home.state_dict())
-    outputs, batch = outputs_and_batch(home, torch.float64)
-    moved = annotation_loss(away, outputs.to("cuda"), batch.to("cuda"))
-    assert moved.device.type == "cuda"
-    torch.testing.assert_close(moved.cpu(), annotation_loss(home, outputs, batch))

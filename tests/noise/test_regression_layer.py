@@ -138,15 +138,15 @@ def test_no_labels_cost_nothing_and_leave_no_gradient():
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "message"),
     [
         ({"kind": "W"}, "kind must be one of none, S, B, SB"),
         ({"precision": "none"}, "precision must be one of own, equal"),
         ({"bias_strength": -1.0}, "bias_strength must be >= 0"),
     ],
 )
-def test_wrong_settings_are_refused(setting, said):
-    with pytest.raises(SettingError, match=said):
+def test_wrong_settings_are_refused(setting, message):
+    with pytest.raises(SettingError, match=message):
         RegressionLayer(3, **setting)
 
 

@@ -5,12 +5,10 @@ from manyhands.noise.base import AnnotatorModel, NoiseModel, annotation_loss
 from manyhands.noise.batch import AnnotatedDataset, AnnotationBatch, collate
 from manyhands.noise.catalog import NOISE
 from manyhands.noise.conal import CoNAL, CoNALGroups
-from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer
-from manyhands.noise.geocrowdnet import GeoCrowdNet
+from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer, SoftmaxCrowdLayer
 from manyhands.noise.mixture import Mixture
 from manyhands.noise.regression import RegressionLayer
-from manyhands.noise.softmax_crowd_layer import SoftmaxCrowdLayer
-from manyhands.noise.speelfc import SpeeLFC, TraceReg
+from manyhands.noise.speelfc import GeoCrowdNet, SpeeLFC, TraceReg
 from manyhands.noise.speelfc_d import SpeeLFCD
 
 __all__ = [

@@ -12,11 +12,9 @@ from manyhands.core.registry import Registry
 from manyhands.core.settings import require
 from manyhands.noise.base import NoiseModel
 from manyhands.noise.conal import CoNAL, CoNALGroups
-from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer
-from manyhands.noise.geocrowdnet import GeoCrowdNet
+from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer, SoftmaxCrowdLayer
 from manyhands.noise.mixture import Mixture
-from manyhands.noise.softmax_crowd_layer import SoftmaxCrowdLayer
-from manyhands.noise.speelfc import SpeeLFC, TraceReg
+from manyhands.noise.speelfc import GeoCrowdNet, SpeeLFC, TraceReg
 from manyhands.noise.speelfc_d import SpeeLFCD
 
 _ARGUMENTS = {"n_annotators", "n_classes", "n_features", "sparse", "device", "dtype"}

@@ -1,10 +1,11 @@
-"""The crowd layer: a transformation of the class probabilities per annotator."""
+"""The crowd layer, a transformation of the class probabilities per annotator, and two variants."""
 
 from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from manyhands.core.settings import require_choice
 from manyhands.noise.annotator_table import AnnotatorTable
@@ -17,6 +18,7 @@ from manyhands.noise.initialisation import (
 )
 
 CrowdLayerKind = Literal["VW", "VB", "VWB", "MW"]
+TARGETS = ("labels", "softened")
 
 # How the parameters of each kind act on class probabilities f of shape (n, k).
 _ACT: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -114,6 +116,64 @@ class CrowdLayer(NoiseModel):
 
     def _init_from(self, confusion_akl: Tensor) -> None:
         self.table.restart(_FIT[self.kind](confusion_akl))
+
+
+class SoftmaxCrowdLayer(CrowdLayer):
+    """The crowd layer of kind MW with a choice of the target of its cross-entropy.
+
+    ::
+
+        P(y) = softmax(W_a f),    loss = -mean_n sum_l t_n[l] log P(l)
+
+    The paper can be read in two ways. With `target="labels"` the target t_n is the one-hot label.
+    With `target="softened"` it is the softmax of the one-hot label, e / (e + K - 1) on the label.
+
+    Settings
+    --------
+    target:
+        "labels" or "softened".
+    scale, prior_precision, sparse, device, dtype:
+        as in `CrowdLayer`.
+
+    Source: softmax-CrowdLayer with sharpness-aware minimisation, LeWiDi.
+
+    >>> layer = SoftmaxCrowdLayer(n_annotators=100, n_classes=3, target="softened")
+    >>> log_label = torch.zeros(1, 3).log_softmax(-1)
+    >>> layer.log_likelihood(log_label, torch.tensor([2])).shape
+    torch.Size([1])
+    """
+
+    def __init__(
+        self,
+        n_annotators: int,
+        n_classes: int,
+        *,
+        target: Literal["labels", "softened"] = "labels",
+        scale: float = 1.0,
+        prior_precision: float = 0.0,
+        sparse: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(
+            n_annotators,
+            n_classes,
+            kind="MW",
+            scale=scale,
+            prior_precision=prior_precision,
+            sparse=sparse,
+            device=device,
+            dtype=dtype,
+        )
+        require_choice("target", target, TARGETS)
+        self.target = target
+
+    def log_likelihood(self, log_label_nl: Tensor, label_n: Tensor) -> Tensor:
+        """Minus the cross-entropy of every annotation against its target, shape (n,)."""
+        if self.target == "labels":
+            return super().log_likelihood(log_label_nl, label_n)
+        soft_nl = functional.one_hot(label_n, self.n_classes).to(log_label_nl).softmax(dim=-1)
+        return (soft_nl * log_label_nl).sum(dim=-1)
 
 
 class OverCrowdLayer(CrowdLayer):
