@@ -133,12 +133,14 @@ def test_the_average_of_all_heads_is_one_head():
     [batch] = list(data.batches(np.arange(60), 60))
     features = module.network.features(batch.inputs)
     every = torch.arange(6).repeat_interleave(60)
-    said_ai = module.network.means(features, torch.arange(60).repeat(6), every).reshape(6, 60)
+    said_ai = module.network.predict_labels(features, torch.arange(60).repeat(6), every).reshape(
+        6, 60
+    )
     torch.testing.assert_close(module.network(batch.inputs).squeeze(1), said_ai.mean(dim=0))
 
 
 def test_heads_of_people_without_labels_do_not_count():
-    net = RegressionHeads(nn.Linear(4, 1), 3, left_out=[1])
+    net = RegressionHeads(nn.Linear(4, 1), 3, excluded=[1])
     with torch.no_grad():
         net.heads.weight[1] = 1e6
     assert net(torch.ones(2, 4)).abs().max() < 100
@@ -193,7 +195,7 @@ def whole_loss(module, crowd):
     (batch,) = crowd.batches(crowd.labelled, 10_000)
     if isinstance(module, EMRegressionModule):  # its objective: targets move with the network
         value_b = module.network(batch.inputs).squeeze(1)
-        return -float(module.noise.log_likelihood(value_b, batch.annotations).double().sum())
+        return -float(module.noise.joint_log_prob(value_b, batch.annotations).double().sum())
     return float(module(batch))
 
 
@@ -246,7 +248,7 @@ def test_the_size_of_the_network_ends_where_the_prior_is_best(name):
     @torch.no_grad()
     def said():
         value_b = network(batch.inputs).squeeze(1)
-        return float(module.noise.log_likelihood(value_b, batch.annotations).double().sum())
+        return float(module.noise.joint_log_prob(value_b, batch.annotations).double().sum())
 
     def prior_of_scales():
         return float(np.square(module.noise.profile["scale"] - 1).sum())

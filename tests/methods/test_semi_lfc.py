@@ -218,14 +218,14 @@ def test_an_epoch_takes_every_unlabelled_item_once():
 
 def test_the_start_knows_the_size_of_the_features():
     model, x = ClassAutoencoder(3, 2), torch.tensor([[1.0, 5.0, -2.0], [3.0, 5.0, -2.0]])
-    model.start_at(x)
+    model.init_from_features(x)
     assert model.decoder[-1].bias.tolist() == [2.0, 5.0, -2.0]
     assert model.log_variance.exp().item() == pytest.approx(1 / 3)
     fixed = ClassAutoencoder(3, 2, variance=4.0)
-    fixed.start_at(x)
+    fixed.init_from_features(x)
     assert fixed.log_variance.exp().item() == pytest.approx(4.0)
     assert "log_variance" not in dict(fixed.named_parameters())
-    model.start_at(x[:1])  # of one item there is no variance
+    model.init_from_features(x[:1])  # of one item there is no variance
     assert model.log_variance.isfinite()
 
 

@@ -15,7 +15,7 @@ from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import TrainingSettings
 from manyhands.networks import Tagger, TextCNN
 from manyhands.noise import AnnotatorModel
-from manyhands.noise.loss import warn_of_probabilities
+from manyhands.noise.base import warn_of_probabilities
 
 EVALUATION_BATCH = 1024  # items at a time where nothing is trained
 VALIDATION = "validation"  # the key of the mean log-likelihood of validation labels in a history

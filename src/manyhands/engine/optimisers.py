@@ -20,7 +20,7 @@ def make_optimisers(module: CrowdModule, settings: TrainingSettings) -> list[tor
     """AdamW for parameters with dense gradients, `RowAdam` for tables with sparse gradients.
 
     Network and noise model have their own learning rates and decays. A part of a noise model may
-    learn slower than the rest (`NoiseModel.relative_rates`). `start` is a group's initial rate.
+    learn slower than the rest (`AnnotatorModel.learning_rate_multipliers`). `start` is a group's initial rate.
     """
     tables = sparse_tables(module)
     network = list(module.network.parameters())
@@ -43,7 +43,7 @@ def _noise_groups(
     rate = settings.noise_learning_rate or settings.learning_rate
     split: dict[Any, tuple[float, list[nn.Parameter]]] = {}
     for name, parameter in noise.named_parameters():
-        own = rate * noise.relative_rates.get(name.split(".")[0], 1.0)
+        own = rate * noise.learning_rate_multipliers.get(name.split(".")[0], 1.0)
         key = id(parameter) if id(parameter) in tables else own
         split.setdefault(key, (own, []))[1].append(parameter)
     return [_group(some, own, settings.noise_weight_decay) for own, some in split.values()]

@@ -30,8 +30,8 @@ from manyhands.engine.intercept import best_shift, best_size, expected_error
 from manyhands.engine.regression_posterior import annotators_of, regression_consensus
 from manyhands.engine.task import NOT_SCORED, FittedModel, Metrics, TargetScaler, Task
 from manyhands.evaluation import regression_scores
-from manyhands.networks import adjust_output
-from manyhands.noise import RegressionLayer, regression_loss
+from manyhands.networks import rescale_output
+from manyhands.noise import RegressionLayer, annotation_loss
 from manyhands.noise.regression import LEAST_VARIANCE
 
 _MAX_ITER, _TOL = 30, 1e-5  # of the EM that estimates profiles; the gain per label to go on
@@ -101,10 +101,10 @@ class RegressionModule(CrowdModule):
         value_i = network_values(self.network, crowd)
         few = next(crowd.batches(crowd.labelled[:_FEW], _FEW)).inputs
         shift = self.best_shift(crowd, value_i)
-        if adjust_output(self.network, few, plus=shift):
+        if rescale_output(self.network, few, shift=shift):
             value_i = value_i + shift
         size = 1.0 if self.on_targets else best_size(self.noise, crowd.annotations)
-        if size != 1.0 and adjust_output(self.network, few, times=size):
+        if size != 1.0 and rescale_output(self.network, few, scale=size):
             value_i = size * value_i
             self.noise.rescale(size, crowd.annotations.labels_per_annotator > 0)
         return value_i
@@ -114,7 +114,7 @@ class RegressionModule(CrowdModule):
             return outputs.sum() * 0.0
         if self.on_targets or warm_up_epoch:
             return mse_loss(outputs, self.targets[batch.items]) * batch.item_weight
-        return regression_loss(self.noise, outputs, batch.annotations) * batch.label_weight
+        return annotation_loss(self.noise, outputs, batch.annotations) * batch.label_weight
 
 
 class RegressionScaler(TargetScaler):
@@ -211,10 +211,10 @@ class Regression(Task):
         return RegressionModule(network, layer, target_i1, on_targets=True)
 
     def annotator_model(self, annotations: Annotations, annotators: Any) -> RegressionLayer:
-        """See `Task.annotator_model`; annotators are arguments of `RegressionLayer.start_from`."""
+        """See `Task.annotator_model`; annotators are arguments of `RegressionLayer.init_from_profile`."""
         layer = RegressionLayer(annotations.n_annotators)
         init_regression_layer(layer, annotations, consensus=False)
-        return layer.start_from(**annotators)
+        return layer.init_from_profile(**annotators)
 
     def noise_spec(
         self, spec: tuple[str, dict[str, Any]], noise: Any
@@ -274,9 +274,9 @@ def init_regression_layer(
     bias_a = found.bias_a if "B" in layer.kind else np.zeros(layer.n_annotators)
     unbiased = replace(annotations, label=annotations.label - bias_a[annotations.annotator])
     noise = max(summarise(unbiased).within, LEAST_VARIANCE)
-    layer.expect(noise, annotations.labels_per_annotator)
+    layer.set_prior(noise, annotations.labels_per_annotator)
     own = consensus and layer.precision == "own"
-    return layer.start_from(
+    return layer.init_from_profile(
         precision_a=np.minimum(found.precision_a, 1.0 / LEAST_VARIANCE) if own else 1.0 / noise,
         error_variance=max(found.between, LEAST_VARIANCE),
         bias_a=bias_a if consensus else 0.0,
@@ -285,7 +285,7 @@ def init_regression_layer(
 
 def set_annotators(layer: RegressionLayer, found: NetworkedParameters) -> None:
     """Set the annotators and the error of the network in a layer."""
-    layer.start_from(
+    layer.init_from_profile(
         precision_a=found.annotators.precision_a,
         error_variance=1.0 / max(found.network_precision, _MIN_PRECISION),
         bias_a=found.annotators.bias_a,
@@ -309,7 +309,7 @@ def _share_noise(layer: RegressionLayer, annotations: Annotations, value_i: Floa
     square, scale2 = float((off_n**2).mean()), float((scale_a[who] ** 2).mean())
     error = pairs[0] / pairs[1] if pairs[1] > 0 else square / 2 / scale2
     error = min(max(error, 0.0), square / scale2)
-    layer.start_from(
+    layer.init_from_profile(
         precision_a=1.0 / max(square - scale2 * error, LEAST_VARIANCE),
         error_variance=max(error, LEAST_VARIANCE),
         bias_a=bias_a,

@@ -17,8 +17,8 @@ from manyhands.core.errors import DataError, SettingError
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.io import WordVectors, read_word_vectors
-from manyhands.networks import WordTable
-from manyhands.networks.word_table import PADDING
+from manyhands.networks import WordEmbeddings
+from manyhands.networks.word_embeddings import PADDING
 
 Vectors = WordVectors | str | Path
 _DIMENSION = 100  # of word vectors where none are given
@@ -147,7 +147,7 @@ class TextEncoder(FeatureEncoder):
     """
 
     kind = "text"
-    table: WordTable
+    table: WordEmbeddings
     tokens: bool
     frozen: bool = False
     max_tokens: int | None = None
@@ -173,7 +173,7 @@ class TextEncoder(FeatureEncoder):
     @property
     def n_noise_features(self) -> int:
         """See `FeatureEncoder.n_noise_features`."""
-        return self.table.dimension
+        return self.table.embedding_dim
 
     @property
     def default_network(self) -> str:
@@ -212,13 +212,13 @@ class TextEncoder(FeatureEncoder):
     @classmethod
     def restore(cls, header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> "TextEncoder":
         """See `FeatureEncoder.restore`."""
-        table = WordTable(tuple(header["words"]), tensors["vectors"].numpy())
+        table = WordEmbeddings(tuple(header["words"]), tensors["vectors"].numpy())
         rest = {name: value for name, value in header.items() if name != "words"}
         return cls(table, **rest)
 
     def _inputs(self, sentences: Sentences) -> TextInputs:
         sentences = truncate(sentences, self.max_tokens)
-        code = torch.from_numpy(self.table.codes(sentences.word))
+        code = torch.from_numpy(self.table.encode(sentences.word))
         vectors = torch.from_numpy(self.table.vectors)
         make = TokenInputs if self.tokens else TextInputs
         return make(code, np.array(sentences.offsets), vectors, frozen=self.frozen)
@@ -275,7 +275,7 @@ def truncate(sentences: Sentences, max_tokens: int | None) -> Sentences:
 
 def word_table(
     sentences: Sentences, vectors: Vectors | None, *, frozen: bool, seed: int
-) -> WordTable:
+) -> WordEmbeddings:
     """The table of the words that a network knows, initialised with the vectors given.
 
     A table that is trained holds the words of the sentences. One that is `frozen` holds all words
@@ -285,7 +285,7 @@ def word_table(
     if vectors is None:
         if frozen:
             raise SettingError("freeze_embeddings must be False without word_vectors; got True")
-        return WordTable.of(seen, dimension=_DIMENSION, seed=seed)
+        return WordEmbeddings.build(seen, embedding_dim=_DIMENSION, seed=seed)
     if not isinstance(vectors, WordVectors):
         both = {*seen, *(word.lower() for word in seen)}
         vectors = read_word_vectors(vectors, words=None if frozen else both)
@@ -298,4 +298,4 @@ def word_table(
             stacklevel=4,
         )
     names = [*seen, *known] if frozen else seen
-    return WordTable.of(names, known, vectors.vectors, seed=seed)
+    return WordEmbeddings.build(names, known, vectors.vectors, seed=seed)

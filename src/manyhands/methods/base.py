@@ -269,7 +269,7 @@ class NetworkMethod(Method):
             with torch_threads(network, inputs.shape, len(some), settings):
                 check_network_output(network, rows, n_outputs, len(some), warn=warn)
                 module = self.make_module(network, problem, settings)
-            module.noise.seen_logits = True  # the outputs were just checked, for any method
+            module.noise.outputs_checked = True  # the outputs were just checked, for any method
             return module
 
 

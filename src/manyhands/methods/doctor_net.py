@@ -22,7 +22,7 @@ from manyhands.engine.task import Task
 from manyhands.methods.base import About, Method, NetworkMethod, Problem
 from manyhands.methods.em import log_classes
 from manyhands.methods.end_to_end import SEARCH
-from manyhands.networks import AnnotatorHeads, RegressionHeads
+from manyhands.networks import ClassificationHeads, RegressionHeads
 from manyhands.noise import NoiseModel, RegressionLayer, SpeeLFC
 
 # A head per annotator learns that annotator's labels: classes cannot be interchanged.
@@ -45,7 +45,7 @@ class AnnotatorHeadsModule(ClassificationModule):
 
     def __init__(
         self,
-        network: AnnotatorHeads,
+        network: ClassificationHeads,
         noise: NoiseModel,
         targets: Tensor,
         pseudo_count: float | None,
@@ -54,9 +54,9 @@ class AnnotatorHeadsModule(ClassificationModule):
         self.pseudo_count = pseudo_count
 
     @property
-    def heads(self) -> AnnotatorHeads:
+    def heads(self) -> ClassificationHeads:
         """The network."""
-        heads: AnnotatorHeads = self.network  # type: ignore[assignment]
+        heads: ClassificationHeads = self.network  # type: ignore[assignment]
         return heads
 
     def forward(self, batch: CrowdBatch, warm_up_epoch: bool = False) -> Tensor:
@@ -64,7 +64,7 @@ class AnnotatorHeadsModule(ClassificationModule):
         given = batch.annotations
         features_bh = self.heads.features(batch.inputs)
         with torch.autocast(features_bh.device.type, enabled=False):
-            log_nl = self.heads.log_labels(features_bh, given.row, given.annotator)
+            log_nl = self.heads.predict_labels(features_bh, given.row, given.annotator)
             if len(given) == 0:  # a step of fewer items than processes
                 return log_nl.sum()
             if warm_up_epoch:
@@ -79,21 +79,23 @@ class AnnotatorHeadsModule(ClassificationModule):
         self.eval()
         if self.pseudo_count is not None:
             run = averaging_weights(self.heads, crowd, pseudo_count=self.pseudo_count)
-            self.heads.weigh(run.state)
+            self.heads.set_weights(run.state)
         posterior_ik = np.exp(log_classes(self.network, crowd))
-        self.noise.start_from(estimate_confusions(crowd.annotations[crowd.labelled], posterior_ik))
+        self.noise.init_from_confusions(
+            estimate_confusions(crowd.annotations[crowd.labelled], posterior_ik)
+        )
 
     def predict_labels(self, batch: CrowdBatch) -> tuple[Tensor, Tensor]:
         """See `ClassificationModule.predict_labels`; a head predicts its own annotator."""
         given = batch.annotations
         features_bh = self.heads.features(batch.inputs)
-        log_label_nl = self.heads.log_labels(features_bh, given.row, given.annotator)
+        log_label_nl = self.heads.predict_labels(features_bh, given.row, given.annotator)
         return self.heads.average(features_bh), log_label_nl
 
 
 @torch.no_grad()
 def averaging_weights(
-    network: AnnotatorHeads, crowd: CrowdData, *, pseudo_count: float = 1.0
+    network: ClassificationHeads, crowd: CrowdData, *, pseudo_count: float = 1.0
 ) -> EMRun[Tensor]:
     """Log-weights log w_a with which the heads predict each other's labels best.
 
@@ -136,7 +138,7 @@ def averaging_weights(
 
 
 def _taken(
-    network: AnnotatorHeads, crowd: CrowdData, log_weight_a: Tensor
+    network: ClassificationHeads, crowd: CrowdData, log_weight_a: Tensor
 ) -> tuple[Tensor, Tensor]:
     """How many labels come from each head other than their own, and the sum of their logs."""
     taken_a, log_said = torch.zeros_like(log_weight_a), log_weight_a.new_zeros(())
@@ -145,7 +147,10 @@ def _taken(
     for batch in crowd.batches(crowd.labelled, at_once):
         given = batch.annotations
         features_bh = network.features(batch.inputs)
-        log_na = network.log_said(features_bh, given.row, given.label) + log_weight_a.float()
+        log_na = (
+            network.label_log_prob_by_head(features_bh, given.row, given.label)
+            + log_weight_a.float()
+        )
         log_na.scatter_(1, given.annotator.unsqueeze(1), -torch.inf)
         log_n = log_na.logsumexp(dim=1)
         taken_a += (log_na - log_n.unsqueeze(1)).exp().sum(dim=0, dtype=torch.float64)
@@ -183,7 +188,7 @@ class RegressionHeadsModule(RegressionModule):
         given = batch.annotations
         features_bh = self.heads.features(batch.inputs)
         with torch.autocast(features_bh.device.type, enabled=False):
-            mean_n = self.heads.means(features_bh, given.row, given.annotator)
+            mean_n = self.heads.predict_labels(features_bh, given.row, given.annotator)
             if len(given) == 0:  # a step of fewer items than processes
                 return mean_n.sum()
             said_n = given.label
@@ -194,7 +199,7 @@ class RegressionHeadsModule(RegressionModule):
     def label_log_prob(self, batch: CrowdBatch) -> Tensor:
         """See `CrowdModule.label_log_prob`; a head predicts its annotator, who has no bias then."""
         given = batch.annotations
-        mean_n = self.heads.means(self.heads.features(batch.inputs), given.row, given.annotator)
+        mean_n = self.heads.predict_labels(self.heads.features(batch.inputs), given.row, given.annotator)
         by_itself = replace(given, row=torch.arange(len(given), device=given.row.device))
         return self.noise.label_log_prob(mean_n, by_itself)
 
@@ -207,7 +212,7 @@ class RegressionHeadsModule(RegressionModule):
         """Learn the shift of the average, if any; then profile the annotators."""
         self.eval()
         if self.pseudo_count is not None:
-            self.heads.shift_by(mean_shift(self.heads, crowd, self.pseudo_count))
+            self.heads.set_shift(mean_shift(self.heads, crowd, self.pseudo_count))
         super().profile_annotators(crowd)
 
 
@@ -237,7 +242,7 @@ def mean_shift(network: RegressionHeads, crowd: CrowdData, pseudo_count: float) 
     for batch in crowd.batches(crowd.labelled, EVALUATION_BATCH):
         given = batch.annotations
         features_bh = network.features(batch.inputs)
-        own_n = network.means(features_bh, given.row, given.annotator)
+        own_n = network.predict_labels(features_bh, given.row, given.annotator)
         all_n = (network.average(features_bh).squeeze(1) - network.shift)[given.row]
         parts.append(given.label - (n_heads * all_n - own_n) / (n_heads - 1))
     off_n = torch.cat(parts).cpu().double().numpy()  # labels are sorted by item, as in the batches
@@ -248,7 +253,7 @@ def mean_shift(network: RegressionHeads, crowd: CrowdData, pseudo_count: float) 
 
 @dataclass(frozen=True)
 class DoctorNet(NetworkMethod):
-    """One head per annotator in place of the network's last linear layer (`AnnotatorHeads`).
+    """One head per annotator in place of the network's last linear layer (`ClassificationHeads`).
 
     With `weighted`, heads are averaged with weights that are learnt once the heads are trained,
     with `pseudo_count` labels as the prior of every head (`averaging_weights`). The profiles of
@@ -302,7 +307,7 @@ class DoctorNet(NetworkMethod):
         """See `NetworkMethod.make_module`."""
         ann = problem.annotations
         heads: Any = network  # made by `network`
-        heads.leave_out(np.flatnonzero(ann.labels_per_annotator == 0).tolist())
+        heads.exclude(np.flatnonzero(ann.labels_per_annotator == 0).tolist())
         sparse = settings.sparse
         if sparse is None:  # not every backend sums sparse gradients between processes
             sparse = heads.heads.weight.numel() > _LARGE_HEADS and settings.devices == 1
@@ -317,7 +322,7 @@ class DoctorNet(NetworkMethod):
 
 
 def _heads(network: nn.Module, n_annotators: int, n_classes: int, *, weighted: bool) -> nn.Module:
-    make = AnnotatorHeads if n_classes else RegressionHeads
+    make = ClassificationHeads if n_classes else RegressionHeads
     return make(network, n_annotators, n_classes, weighted=weighted)
 
 

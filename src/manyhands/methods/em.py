@@ -75,7 +75,7 @@ class EMModule(AlternatingModule):
     def _step(self, log_class_ik: Floats) -> Floats:
         confusion_akl = self.noise.confusion().cpu().double().numpy()
         posterior_ik = self.steps.posterior(log_class_ik, confusion_akl)
-        self.noise.start_from(self.steps.confusions(posterior_ik))
+        self.noise.init_from_confusions(self.steps.confusions(posterior_ik))
         return posterior_ik
 
 
@@ -105,7 +105,7 @@ class CommonNoiseModule(AlternatingModule):
         posterior_ik, better = self.steps.step(log_class_ik, Sources(*held))
         for name, each in self._parts(better).items():
             self.get_buffer(name).copy_(each)
-        self.noise.start_from(self.steps.profile(better))
+        self.noise.init_from_confusions(self.steps.profile(better))
         return posterior_ik
 
     @staticmethod
@@ -145,7 +145,7 @@ class EM(NetworkMethod):
         """See `Method.learner`."""
         ann = problem.annotations
         steps = ConfusionSteps(_labelled(ann), self.confusions)
-        profile = SpeeLFC(ann.n_annotators, ann.n_classes).start_from(steps.first)
+        profile = SpeeLFC(ann.n_annotators, ann.n_classes).init_from_confusions(steps.first)
         return EMModule(network, profile, problem.task.targets(ann), steps, every=self.every)
 
 
@@ -180,7 +180,7 @@ class CommonNoiseEM(NetworkMethod):
         ann = problem.annotations
         steps = self._steps(_labelled(ann))
         profile = SpeeLFC(ann.n_annotators, ann.n_classes)
-        profile.start_from(steps.profile(steps.first))
+        profile.init_from_confusions(steps.profile(steps.first))
         return CommonNoiseModule(
             network, profile, problem.task.targets(ann), steps, every=self.every
         )

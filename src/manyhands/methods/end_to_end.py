@@ -81,11 +81,11 @@ class EndToEnd(NoiseMethod):
             large = ann.n_annotators * ann.n_classes**2 > _LARGE_TABLE
             sparse = large and settings.devices == 1
         layer = self._layer(problem, sparse)
-        layer.count_labels(ann.labels_per_annotator)
+        layer.set_label_counts(ann.labels_per_annotator)
         consensus = aggregate(ann, "dawid-skene") if self.init != "own" else None
         if consensus is not None and (self.init == "consensus" or not _collapsed(consensus)):
             assert consensus.confusion is not None, "Dawid-Skene estimates confusions"
-            layer.start_from(consensus.confusion)
+            layer.init_from_confusions(consensus.confusion)
         return ClassificationModule(network, layer, problem.task.targets(ann))
 
     def _layer(self, problem: Problem, sparse: bool) -> NoiseModel:

@@ -36,7 +36,8 @@ _LEAST = 1e-6  # of a confusion, so that its logarithm is finite
 class Solution:
     """The network's tensors by name, the annotators, and the objective step by step.
 
-    Annotators are everybody's confusion; for numbers, what `RegressionLayer.start_from` takes.
+    Annotators are everybody's confusion; for numbers, the arguments of
+    `RegressionLayer.init_from_profile`.
     """
 
     weights: Mapping[str, Tensor]
@@ -70,7 +71,7 @@ class FullBatchMethod(Method):
     def profile_annotators(self, module: CrowdModule, found: Solution) -> None:
         """Put the annotators that were found into the noise model of a learner."""
         assert isinstance(module, ClassificationModule), "a learner of classes"
-        module.noise.start_from(_positive(found.annotators))
+        module.noise.init_from_confusions(_positive(found.annotators))
 
     def solution(
         self, module: CrowdModule, inputs: Inputs, problem: Problem, settings: TrainingSettings

@@ -86,7 +86,11 @@ class MaxMIG(EndToEnd):
         ann = problem.annotations
         shares_ik = aggregate(ann, "majority").probabilities
         assert shares_ik is not None, "labels are classes here"
-        return super()._layer(problem, sparse).start_from(estimate_confusions(ann, shares_ik))
+        return (
+            super()
+            ._layer(problem, sparse)
+            .init_from_confusions(estimate_confusions(ann, shares_ik))
+        )
 
 
 class MaxMIGModule(ClassificationModule):

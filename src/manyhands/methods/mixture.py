@@ -88,7 +88,7 @@ class MixtureModule(ClassificationModule):
             np.exp(log_classes(self.network, crowd)),
             np.searchsorted(crowd.labelled, ann.item).astype(np.int32),
             ann.label,
-            self.noise.log_shares().exp()[0].cpu().double().numpy(),
+            self.noise.log_weights().exp()[0].cpu().double().numpy(),
             self.noise.group_confusion().cpu().double().numpy(),
             self.pseudo_count,
         )

@@ -134,7 +134,7 @@ class SemiLFCModule(ClassificationModule):
         if number == 0:
             every = math.ceil(len(crowd.inputs) / EVALUATION_BATCH)
             some = torch.arange(0, len(crowd.inputs), every, device=crowd.device)
-            self.autoencoder.start_at(_numbers(crowd.inputs.rows(some)))
+            self.autoencoder.init_from_features(_numbers(crowd.inputs.rows(some)))
         self.unlabelled = Unlabelled(crowd)
 
     def forward(self, batch: CrowdBatch, warm_up_epoch: bool = False) -> Tensor:

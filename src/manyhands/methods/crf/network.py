@@ -62,7 +62,7 @@ class CrfNetwork(nn.Module):
 
     def __init__(self, network: LogisticRegression, n_annotators: int, n_classes: int) -> None:
         super().__init__()
-        self.asked_for = type(network).__name__
+        self.network_class = type(network).__name__
         self.register_buffer("feature", torch.zeros(network.n_features, n_classes).double())
         self.register_buffer("transition", torch.zeros(n_classes, n_classes).double())
         self.register_buffer("start", torch.zeros(n_classes).double())

@@ -60,7 +60,7 @@ class RegressionTopicModel(FullBatchMethod):
     def profile_annotators(self, module: CrowdModule, found: Solution) -> None:
         """See `Solved.portray`."""
         assert isinstance(module, RegressionModule), "a learner of numbers"
-        module.noise.start_from(**found.annotators)
+        module.noise.init_from_profile(**found.annotators)
 
     def solve(self, inputs: Inputs, annotations: Annotations, *, steps: int, seed: int) -> Solution:
         """See `Solved.solve`."""

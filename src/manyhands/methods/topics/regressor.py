@@ -26,7 +26,7 @@ class TopicRegressor(nn.Module):
         self, network: LogisticRegression, n_annotators: int, n_classes: int = 0, *, n_topics: int
     ) -> None:
         super().__init__()
-        self.asked_for, self.n_words = type(network).__name__, network.n_features
+        self.network_class, self.n_words = type(network).__name__, network.n_features
         self.register_buffer("zeta", torch.ones(n_topics, self.n_words).double())
         self.register_buffer("eta", torch.zeros(n_topics).double())
         self.register_buffer("alpha", torch.ones(()).double())

@@ -1,4 +1,4 @@
-"""Portraits that rest on what was labelled: the mean gate of CoNAL, the groups of a mixture."""
+"""Confusions that depend on the labelled items: the mean gate of CoNAL, the groups of a mixture."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from manyhands.simulation import draw_labels
 from manyhands.simulation.behaviours import honest
 
 A, K, D, B, N = 5, 3, 4, 7, 20
-STRANGER = 2  # gives no label
+UNLABELLED = 2  # an annotator without labels
 
 
 @pytest.fixture(params=list(NOISE))
@@ -37,7 +37,7 @@ def a_batch(seed=1):
     log_class = torch.randn(B, K, generator=generator, dtype=torch.float64).log_softmax(-1)
     features = torch.randn(B, D, generator=generator, dtype=torch.float64)
     row = torch.randint(0, B, (N,), generator=generator)
-    someone = torch.tensor([a for a in range(A) if a != STRANGER])
+    someone = torch.tensor([a for a in range(A) if a != UNLABELLED])
     annotator = someone[torch.randint(0, A - 1, (N,), generator=generator)]
     label = torch.randint(0, K, (N,), generator=generator)
     return log_class, AnnotationBatch(row, annotator, label, features)
@@ -49,19 +49,19 @@ def part(batch, some):
     )
 
 
-def observed(layer, *batches):
-    layer.begin_observing()
+def with_statistics(layer, *batches):
+    layer.reset_statistics()
     for log_class, batch in batches:
-        layer.observe(log_class, batch)
+        layer.update_statistics(log_class, batch)
     return layer
 
 
-def test_observing_changes_portraits_only(name):
+def test_statistics_change_confusions_only(name):
     layer = make(name)
     log_class, batch = a_batch()
     args = (log_class, batch.row, batch.annotator, batch.features)
     before = layer(*args)
-    observed(layer, (log_class, batch))
+    with_statistics(layer, (log_class, batch))
     assert torch.equal(layer(*args), before)
     torch.testing.assert_close(layer.confusion().sum(-1), torch.ones(A, K, dtype=torch.float64))
     assert all(parameter.grad is None for parameter in layer.parameters())
@@ -69,56 +69,58 @@ def test_observing_changes_portraits_only(name):
 
 def test_batches_add_up(name):
     log_class, batch = a_batch()
-    whole = observed(make(name), (log_class, batch))
+    whole = with_statistics(make(name), (log_class, batch))
     first, second = (part(batch, some) for some in (slice(0, 8), slice(8, N)))
-    halves = observed(make(name), (log_class, first), (log_class, second))
+    halves = with_statistics(make(name), (log_class, first), (log_class, second))
     torch.testing.assert_close(whole.confusion(), halves.confusion())
-    alone = [observed(make(name), (log_class, each)).observations() for each in (first, second)]
-    for total, one, other in zip(whole.observations(), *alone, strict=True):
+    alone = [
+        with_statistics(make(name), (log_class, each)).statistics() for each in (first, second)
+    ]
+    for total, one, other in zip(whole.statistics(), *alone, strict=True):
         torch.testing.assert_close(total, one + other)
 
 
-def test_beginning_again_forgets(name):
+def test_reset_restores_the_confusions(name):
     layer = make(name)
     before = layer.confusion()
-    observed(layer, a_batch(), a_batch(seed=2))
-    assert torch.equal(observed(layer).confusion(), before)
+    with_statistics(layer, a_batch(), a_batch(seed=2))
+    assert torch.equal(with_statistics(layer).confusion(), before)
 
 
-def test_starting_anew_forgets(name):
+def test_initialising_resets_the_statistics(name):
     confusion = honest(np.linspace(0.5, 0.9, A), K)
-    fresh = make(name).start_from(confusion).confusion()
-    layer = observed(make(name), a_batch()).start_from(confusion)
+    fresh = make(name).init_from_confusions(confusion).confusion()
+    layer = with_statistics(make(name), a_batch()).init_from_confusions(confusion)
     assert torch.equal(layer.confusion(), fresh)
 
 
-def test_what_was_observed_is_saved(name):
-    layer, other = observed(make(name), a_batch()), make(name)
+def test_statistics_are_saved(name):
+    layer, other = with_statistics(make(name), a_batch()), make(name)
     other.load_state_dict(layer.state_dict())
     assert torch.equal(other.confusion(), layer.confusion())
-    some = torch.tensor([3, STRANGER])
+    some = torch.tensor([3, UNLABELLED])
     torch.testing.assert_close(other.confusion(some), layer.confusion()[some])
 
 
 def omegas_by_hand(layer, batches):
     """The mean omega of every annotator, one annotation at a time."""
-    said = {a: [] for a in range(A)}
+    omegas_of = {a: [] for a in range(A)}
     for _, batch in batches:
         for row, annotator in zip(batch.row, batch.annotator, strict=True):
             u = layer.gate.annotator(annotator)
             v = layer.gate.item(batch.features[row])
             omega = torch.sigmoid(u @ v / (u.norm() * v.norm()) / layer.gate.temperature)
-            said[int(annotator)].append(omega.item())
-    everything = [omega for omegas in said.values() for omega in omegas]
-    return [np.mean(said[a] or everything) for a in range(A)]
+            omegas_of[int(annotator)].append(omega.item())
+    everything = [omega for omegas in omegas_of.values() for omega in omegas]
+    return [np.mean(omegas_of[a] or everything) for a in range(A)]
 
 
 @pytest.mark.parametrize("mix", ["probabilities", "logits"])
-def test_conal_is_portrayed_with_the_mean_gate_of_each_annotator(mix):
+def test_conal_confusions_have_the_mean_gate_of_each_annotator(mix):
     torch.manual_seed(0)
     layer = jittered(CoNAL(A, K, n_features=D, mix=mix, temperature=0.5))
     batches = [a_batch(), a_batch(seed=2)]
-    observed(layer, *batches)
+    with_statistics(layer, *batches)
     omega = torch.tensor(omegas_by_hand(layer, batches), dtype=torch.float64)
     assert omega.std() > 0.01
     torch.testing.assert_close(layer.gate.mean_omega(torch.arange(A)), omega)
@@ -131,18 +133,18 @@ def test_conal_is_portrayed_with_the_mean_gate_of_each_annotator(mix):
     torch.testing.assert_close(layer.confusion(), expected)
 
 
-def test_an_unobserved_gate_is_half_open():
+def test_a_gate_without_statistics_is_half_open():
     layer = make("conal")
     torch.testing.assert_close(
         layer.gate.mean_omega(torch.arange(A)), torch.full((A,), 0.5, dtype=torch.float64)
     )
 
 
-def test_a_gate_is_not_observed_blind():
+def test_the_statistics_of_a_gate_need_features():
     log_class, batch = a_batch()
-    blind = AnnotationBatch(batch.row, batch.annotator, batch.label)
+    without = AnnotationBatch(batch.row, batch.annotator, batch.label)
     with pytest.raises(DataError, match="give the batch their features"):
-        make("conal").observe(log_class, blind)
+        make("conal").update_statistics(log_class, without)
 
 
 @pytest.mark.parametrize("made", [CoNAL, CoNALGroups])
@@ -150,13 +152,13 @@ def test_a_fixed_gate_stays_fixed(made):
     torch.manual_seed(0)
     layer = jittered(made(A, K, n_features=D, omega=0.2))
     before = layer.confusion()
-    assert torch.equal(observed(layer, a_batch()).confusion(), before)
+    assert torch.equal(with_statistics(layer, a_batch()).confusion(), before)
 
 
 def test_the_groups_of_annotators_are_their_posteriors():
     layer = make("mixture-e2e")
     batches = [a_batch(), a_batch(seed=2)]
-    observed(layer, *batches)
+    with_statistics(layer, *batches)
     alpha, beta = layer.alpha.softmax(0), layer.group_confusion()
     likelihood = alpha.detach().repeat(A, 1)
     for log_class, batch in batches:
@@ -165,7 +167,7 @@ def test_the_groups_of_annotators_are_their_posteriors():
                 likelihood[a, m] *= log_class[row].exp() @ beta[m, :, y]
     posterior = likelihood / likelihood.sum(dim=1, keepdim=True)
     torch.testing.assert_close(layer.group_posterior(), posterior)
-    torch.testing.assert_close(layer.group_posterior()[STRANGER], alpha)
+    torch.testing.assert_close(layer.group_posterior()[UNLABELLED], alpha)
     expected = sum(posterior[:, m, None, None] * beta[m] for m in range(len(alpha)))
     torch.testing.assert_close(layer.confusion(), expected)
 
@@ -178,9 +180,9 @@ def test_simulated_groups_are_recognised_by_their_labels():
     item = np.arange(300).repeat(5)
     annotator = rng.integers(0, 30, 1500)
     label = draw_labels(kinds[kind_a], truth[item], annotator, rng)
-    layer = Mixture(30, K).start_from(kinds[kind_a])
+    layer = Mixture(30, K).init_from_confusions(kinds[kind_a])
     log_class = torch.from_numpy(np.eye(K)[truth]).clamp_min(1e-6).log()
     columns = [torch.from_numpy(np.asarray(each, np.int64)) for each in (item, annotator, label)]
-    observed(layer, (log_class, AnnotationBatch(*columns)))
+    with_statistics(layer, (log_class, AnnotationBatch(*columns)))
     assert (layer.group_posterior().argmax(dim=1).numpy() == kind_a).mean() > 0.9
     assert np.abs(layer.confusion().numpy() - kinds[kind_a]).mean() < 0.02
