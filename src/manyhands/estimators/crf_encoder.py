@@ -1,4 +1,4 @@
-"""Sentences as what a linear chain reads."""
+"""Sentences as inputs of a linear-chain CRF."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,23 +6,23 @@ from typing import Any
 import numpy as np
 
 from manyhands.estimators.text_encoder import as_sentences
-from manyhands.methods import CrfInputs, WordFeatures
+from manyhands.methods import CrfInputs, TokenFeatures
 
 
 @dataclass(frozen=True, eq=False)
 class CrfEncoder:
-    """How a linear chain reads sentences: by the features of words that training has seen."""
+    """Encode sentences by the features of tokens that were seen in training."""
 
-    features: WordFeatures
+    features: TokenFeatures
 
     @classmethod
     def learn(cls, features: Any) -> "CrfEncoder":
-        """A reader of sentences like these."""
+        """Collect the features of these sentences."""
         sentences = as_sentences(features)
-        return cls(WordFeatures.learn(sentences.word.tolist(), sentences.offsets))
+        return cls(TokenFeatures.fit(sentences.word.tolist(), sentences.offsets))
 
     def __call__(self, features: Any) -> CrfInputs:
-        """Sentences as the chain reads them."""
+        """Sentences as the inputs of a CRF."""
         sentences = as_sentences(features)
-        matrix = self.features.matrix(sentences.word.tolist(), sentences.offsets)
+        matrix = self.features.transform(sentences.word.tolist(), sentences.offsets)
         return CrfInputs(matrix, np.array(sentences.offsets))

@@ -30,14 +30,14 @@ from manyhands.methods import (
     METHODS,
     CrfNetwork,
     EndToEnd,
+    KernelClassifier,
     RegressionEndToEnd,
+    TokenFeatures,
     TopicClassifier,
     TopicRegressor,
-    WordFeatures,
 )
 from manyhands.networks import (
     AnnotatorHeads,
-    KernelClassifier,
     RegressionHeads,
     WordTable,
     default_network,
@@ -54,14 +54,9 @@ OWN = (
 Fitted = CrowdClassifier | CrowdRegressor | CrowdTagger
 ESTIMATORS = {each.__name__: each for each in (CrowdClassifier, CrowdRegressor, CrowdTagger)}
 # of the network asked for
-MADE_OF_ANOTHER = (
-    AnnotatorHeads,
-    KernelClassifier,
-    RegressionHeads,
-    TopicClassifier,
-    TopicRegressor,
-    CrfNetwork,
-)
+MADE_OF_ANOTHER = (AnnotatorHeads, RegressionHeads)
+# of full-batch methods, by their own settings alone
+SELF_MADE = (KernelClassifier, TopicClassifier, TopicRegressor, CrfNetwork)
 
 
 def save_model(model: CrowdEstimator, folder: str | Path) -> None:
@@ -200,7 +195,7 @@ def _words_again(told: Mapping[str, Any] | None, tensors: Mapping[str, Tensor]) 
     if told is None:
         return None
     if "features" in told:
-        return CrfEncoder(WordFeatures(tuple(told["features"])))
+        return CrfEncoder(TokenFeatures(tuple(told["features"])))
     table = WordTable(tuple(told["words"]), tensors["vectors"].numpy())
     return TextEncoder(table, told["tokens"], told["fixed"], told["max_tokens"])
 
@@ -231,6 +226,12 @@ def _network_made(network: nn.Module) -> dict[str, Any]:
     if isinstance(network, MADE_OF_ANOTHER):
         made = {"class": type(network).__name__, "settings": network.settings}
         return {"network_class": network.asked_for, "network_made": made}
+    if isinstance(network, SELF_MADE):
+        name = type(network).__name__
+        return {
+            "network_class": name,
+            "network_made": {"class": name, "settings": network.settings},
+        }
     return {"network_class": type(network).__name__, "network_made": None}
 
 
@@ -238,6 +239,9 @@ def _network_again(asked_for: nn.Module, header: Mapping[str, Any]) -> nn.Module
     made = header["network_made"]
     if made is None:
         return asked_for
+    for each in SELF_MADE:
+        if each.__name__ == made["class"]:
+            return each(**made["settings"])
     sizes = len(header["annotators"]), len(header["classes"])
     make: Any = {each.__name__: each for each in MADE_OF_ANOTHER}[made["class"]]
     again: nn.Module = make(asked_for, *sizes, **made["settings"])

@@ -80,13 +80,14 @@ class Fitting:
         return split_items(annotations, edges, share, seed)
 
     def _train(self, problem: Problem, **how: Any) -> tuple[CrowdModule, TrainingResult]:
-        module = self._learner(problem)
         if isinstance(self.method, FullBatchMethod):
-            outcome = self.method.solution(module, self.inputs, problem, self.settings)
+            module, outcome = self.method.train(self.inputs, problem, self.settings)
+            module.noise.seen_logits = True
             if how.get("held") is not None:
                 validation_unit = CrowdData(self.inputs, how["held"], torch.device("cpu"))
                 outcome.history[-1] |= epoch_scores(module, validation_unit, self.settings.monitor)
             return module, outcome
+        module = self._learner(problem)
         identity = fingerprint_of(self.model, module, self.inputs, problem, self.settings)
         outcome = train(
             TrainingRun(

@@ -2,19 +2,26 @@
 
 from manyhands.methods.base import EndToEnd, Method, OnTruth, Problem, TwoStage
 from manyhands.methods.catalog import METHODS
-from manyhands.methods.crf import WordFeatures
-from manyhands.methods.crf.method import CrfMa
-from manyhands.methods.crf.network import CrfInputs, CrfNetwork
+from manyhands.methods.crf import CrfInputs, CrfMa, CrfNetwork, TokenFeatures
 from manyhands.methods.doctor_net import AnnotatorHeadsModule, DoctorNet
 from manyhands.methods.em import EM, CommonNoiseEM
-from manyhands.methods.full_batch import FullBatchMethod, KernelPersonal, Linear
+from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod
+from manyhands.methods.linear import (
+    KernelClassifier,
+    KernelPersonal,
+    MaLR,
+    PersonalClassifiers,
+    Raykar,
+)
 from manyhands.methods.max_mig import MaxMIG
 from manyhands.methods.regression import EMRegression, RegressionEndToEnd
 from manyhands.methods.semi_lfc import SemiLFC
-from manyhands.methods.topics.classifier import TopicClassifier
-from manyhands.methods.topics.method import TopicModel
-from manyhands.methods.topics.regression_method import RegressionTopicModel
-from manyhands.methods.topics.regressor import TopicRegressor
+from manyhands.methods.topics import (
+    RegressionTopicModel,
+    TopicClassifier,
+    TopicModel,
+    TopicRegressor,
+)
 
 __all__ = [
     "EM",
@@ -27,19 +34,23 @@ __all__ = [
     "DoctorNet",
     "EMRegression",
     "EndToEnd",
+    "FullBatchFit",
     "FullBatchMethod",
+    "KernelClassifier",
     "KernelPersonal",
-    "Linear",
+    "MaLR",
     "MaxMIG",
     "Method",
     "OnTruth",
+    "PersonalClassifiers",
     "Problem",
+    "Raykar",
     "RegressionEndToEnd",
     "RegressionTopicModel",
     "SemiLFC",
+    "TokenFeatures",
     "TopicClassifier",
     "TopicModel",
     "TopicRegressor",
     "TwoStage",
-    "WordFeatures",
 ]

@@ -1,23 +1,21 @@
 """The table of methods: how each learns from a crowd, and a word on when to use it."""
 
 from manyhands.core.registry import Registry
+from manyhands.methods import linear
 from manyhands.methods.base import About, Method, OnTruth, TwoStage
-from manyhands.methods.crf.method import CrfMa
+from manyhands.methods.crf import crf_ma
 from manyhands.methods.doctor_net import DoctorNet
 from manyhands.methods.em import EM, CommonNoiseEM
 from manyhands.methods.end_to_end_rows import END_TO_END_ROWS, FAST, PULL, SEARCHED
-from manyhands.methods.full_batch import KernelPersonal, Linear, ma_lr, personal, raykar
 from manyhands.methods.max_mig import MaxMIG
 from manyhands.methods.mixture import MixtureEM
 from manyhands.methods.regression_rows import REGRESSION_ROWS
 from manyhands.methods.semi_lfc import SemiLFC
-from manyhands.methods.topics.method import TopicModel
+from manyhands.methods.topics import classification
 
 # A head per annotator learns that annotator's labels: classes cannot be interchanged.
 _UNWARMED = {name: each for name, each in SEARCHED.items() if name != "warm_up"}
 _ONCE = "one aggregation, then a plain epoch"
-_STEP = "a step of the regression + K x K per label"
-_PSEUDO = {"prior_strength": 10.0}  # labels per class, as Dawid-Skene has
 
 METHODS: Registry[Method] = Registry(
     "method",
@@ -94,51 +92,7 @@ METHODS: Registry[Method] = Registry(
                 when="as em, where people make the same mistakes",
             ),
         ),
-        "raykar": Linear(
-            raykar,
-            about=About(
-                source="Raykar et al. 2010",
-                equation="q_ik ~ f_k prod_n C_a[k, y_n]; C and a logistic regression by maximum",
-                cost=_STEP,
-                when="few features, and annotators with many labels each",
-            ),
-        ),
-        "raykar-prior": Linear(
-            raykar,
-            _PSEUDO,
-            about=About(
-                source="Raykar et al. 2010, with their prior",
-                equation="the same with pseudo-labels of an annotator who is right more often",
-                cost=_STEP,
-                when="few features, and annotators with few labels each",
-            ),
-        ),
-        "ma-lr": Linear(
-            ma_lr,
-            about=About(
-                source="Rodrigues, Pereira and Ribeiro 2013",
-                equation="P(y | a, x) = pi_a f_y + (1 - pi_a) / K",
-                cost="a step of the regression + K per label",
-                when="some label at random and the rest are good",
-            ),
-        ),
-        "pc": Linear(
-            personal,
-            about=About(
-                source="Kajino, Tsuboi and Kashima 2012",
-                equation="P(y | a, x) = softmax(x w_a), w_a ~ N(w_0, .); convex; predicts with w_0",
-                cost="a pass over the labels with features x K each",
-                when="people differ in how they see the features",
-            ),
-        ),
-        "pc-gp": KernelPersonal(
-            about=About(
-                source="Kajino, Tsuboi and Kashima 2012, on a kernel's features",
-                equation="pc on phi(x), phi(x) . phi(x') = exp(-gamma |x - x'|^2)",
-                cost="a pass over the labels with landmarks x K each",
-                when="as pc, where classes are not to be told apart by a plane",
-            ),
-        ),
+        **linear.ROWS,
         "doctor-net": DoctorNet(
             defaults=_UNWARMED,
             about=About(
@@ -169,14 +123,7 @@ METHODS: Registry[Method] = Registry(
                 when="the classes matter more than portraits of the annotators",
             ),
         ),
-        "ma-slda-c": TopicModel(
-            about=About(
-                source="Rodrigues et al. 2017 (MA-sLDAc)",
-                equation="c ~ softmax(eta . mean topic of the words), y_n ~ C_a[c]; variational",
-                cost="a sweep takes words x topics x K operations",
-                when="texts as counts of words, and topics that people can read",
-            ),
-        ),
+        **classification.ROWS,
         **END_TO_END_ROWS,
         "mixture": MixtureEM(
             defaults=SEARCHED,
@@ -198,14 +145,7 @@ METHODS: Registry[Method] = Registry(
                 when="many items nobody labelled, and classes that show in the features",
             ),
         ),
-        "crf-ma": CrfMa(
-            about=About(
-                source="Rodrigues, Pereira and Ribeiro 2013",
-                equation="sum_a pi_a p_crf(y^a | x) prod of K^-T over the others; a linear chain",
-                cost="tokens x K x (K + features of a token) per step, whatever the crowd",
-                when="tags of sentences; few of them, reliable people among others",
-            ),
-        ),
+        **crf_ma.ROWS,
         **REGRESSION_ROWS,
     },
 )

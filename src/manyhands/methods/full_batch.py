@@ -1,200 +1,118 @@
-"""Methods that need no epochs: models with annotators, solved to convergence at once."""
+"""Methods that are solved to convergence on all labels at once, without an epoch loop."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from manyhands.aggregation import estimate_confusions
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
-from manyhands.core.errors import DataError
 from manyhands.engine.crowd_module import ClassificationModule, CrowdModule
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.loop import TrainingResult
+from manyhands.engine.regression_module import train_on_values
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import About, Method, Problem
-from manyhands.methods.linear import (
-    KernelMap,
-    LinearWeights,
-    fit_kernel_map,
-    fit_ma_lr,
-    fit_personal,
-    fit_raykar,
-)
-from manyhands.networks import KernelClassifier, LogisticRegression
+from manyhands.methods.base import Method, Problem
+from manyhands.networks.flat import flat
 from manyhands.noise import SpeeLFC
 
-_LEAST = 1e-6  # of a confusion, so that its logarithm is finite
+_MIN_CONFUSION = 1e-6  # so that the logarithm of a confusion is finite
 
 
 @dataclass(frozen=True)
-class Solution:
-    """The network's tensors by name, the annotators, and the objective step by step.
+class FullBatchFit:
+    """The solution of a full-batch method.
 
-    Annotators are everybody's confusion; for numbers, what `RegressionLayer.start_from` takes.
+    Attributes
+    ----------
+    network:
+        predicts the logits of the classes, shape (b, k), or values, shape (b, 1). Its `settings`
+        are the arguments of its constructor.
+    annotators:
+        the confusions of the annotators, shape (a, k, l), all of them above 0. For regression:
+        the keyword arguments of `RegressionLayer.start_from`.
+    objective:
+        the objective after every step. It never falls.
     """
 
-    weights: Mapping[str, Tensor]
+    network: nn.Module
     annotators: Any
     objective: tuple[float, ...]
 
 
 class FullBatchMethod(Method):
-    """A model learnt together with the annotators, to convergence.
+    """A method that is solved to convergence on all labels at once: it needs no epoch loop.
 
-    `epochs` is the most steps it takes; of the other settings of training only the seed is looked
-    at, where the start is random.
+    Its network is part of the solution, so that no other network can be chosen. `epochs` is the
+    largest number of steps. The seed matters only if the start is random. The other settings of
+    training have no effect.
     """
 
     only_network = "logistic"
+    network_class: ClassVar[type[nn.Module]]
 
     @abstractmethod
-    def solve(self, inputs: Inputs, annotations: Annotations, *, steps: int, seed: int) -> Solution:
-        """The solution for these items and labels."""
+    def fit(
+        self, inputs: Inputs, annotations: Annotations, *, max_iter: int, seed: int
+    ) -> FullBatchFit:
+        """Solve for these items and labels in at most `max_iter` steps."""
+
+    @classmethod
+    def restore_network(
+        cls, settings: Mapping[str, Any], n_annotators: int, n_classes: int
+    ) -> nn.Module:
+        """Create the network of a saved model; the weights are loaded into it afterwards.
+
+        `settings` are those that `network.settings` returned.
+        """
+        return cls.network_class(**settings)
+
+    # The rest adapts this interface to estimators that expect a module and a training result.
 
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> CrowdModule:
-        """See `Method.learner`."""
-        ann = problem.annotations
-        profile = SpeeLFC(ann.n_annotators, ann.n_classes)
-        return ClassificationModule(
-            network, profile, torch.zeros(ann.n_items, ann.n_classes), on_targets=True
-        )
+        """See `Method.make_module`; there is nothing to train."""
+        raise NotImplementedError("a full-batch method is fitted by `fit`")
 
-    def profile_annotators(self, module: CrowdModule, found: Solution) -> None:
-        """Put the annotators that were found into the noise model of a learner."""
-        assert isinstance(module, ClassificationModule), "a learner of classes"
-        module.noise.start_from(_positive(found.annotators))
-
-    def solution(
-        self, module: CrowdModule, inputs: Inputs, problem: Problem, settings: TrainingSettings
-    ) -> TrainingResult:
-        """Put the solution into a learner; what training would have told."""
+    def train(
+        self, inputs: Inputs, problem: Problem, settings: TrainingSettings
+    ) -> tuple[CrowdModule, TrainingResult]:
+        """Fit, and return the solution as if it had been trained."""
         ann = problem.annotations
-        found = self.solve(inputs, ann, steps=settings.epochs, seed=settings.seed)
-        module.network.load_state_dict(dict(found.weights))
-        self.profile_annotators(module, found)
+        fit = self.fit(inputs, ann, max_iter=settings.epochs, seed=settings.seed)
+        module = _as_module(fit, ann)
         history = [
             {"epoch": number, "loss": -objective / ann.n_annotations, "warming_up": False}
-            for number, objective in enumerate(found.objective, 1)
+            for number, objective in enumerate(fit.objective, 1)
         ]
         weights = {name: each.detach().clone() for name, each in module.state_dict().items()}
-        return TrainingResult(weights, len(history), history)
+        return module, TrainingResult(weights, len(history), history)
 
 
-Fit = Callable[..., tuple[LinearWeights, Floats, tuple[float, ...]]]
+def _as_module(fit: FullBatchFit, annotations: Annotations) -> CrowdModule:
+    ann = annotations
+    if ann.kind == "numbers":
+        module = train_on_values(fit.network, ann, np.zeros(ann.n_items))
+        module.noise.start_from(**fit.annotators)
+        return module
+    noise = SpeeLFC(ann.n_annotators, ann.n_classes).start_from(fit.annotators)
+    targets = torch.zeros(ann.n_items, ann.n_classes)
+    return ClassificationModule(fit.network, noise, targets, on_targets=True)
 
 
-@dataclass(frozen=True)
-class Linear(FullBatchMethod):
-    """A logistic regression and annotators. The same labels give the same, whatever the seed.
-
-    `fit` takes features, labels, the most steps, and `settings`.
-    """
-
-    fit: Fit
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 1000})
-
-    def solve(self, inputs: Inputs, annotations: Annotations, *, steps: int, seed: int) -> Solution:
-        """See `Solved.solve`."""
-        features_ij, labelled = _labelled(inputs, annotations)
-        found = self.fit(features_ij, labelled, max_iter=steps, **self.settings)
-        weights, confusion_akl, objective = found
-        return Solution(_as_tensors(weights), confusion_akl, objective)
+def feature_matrix(inputs: Inputs, item: Tensor | None = None) -> Floats:
+    """The inputs of some items, or of all, flattened to rows of 64-bit numbers, shape (i, j)."""
+    rows = inputs.rows(torch.arange(len(inputs)) if item is None else item)
+    return np.asarray(flat(rows, prod(inputs.shape)).double().cpu().numpy())
 
 
-@dataclass(frozen=True)
-class KernelPersonal(FullBatchMethod):
-    """Personal classifiers on the features of a radial kernel.
-
-    Landmarks of the kernel are labelled items, drawn by the seed; with no more of them than
-    `n_landmarks` all are, and the kernel is exact. See `fit_kernel_map` and `fit_personal`, to
-    which `settings` go.
-    """
-
-    n_landmarks: int = 300
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 1000})
-
-    def network(self, network: nn.Module, n_annotators: int, n_classes: int) -> nn.Module:
-        """See `Method.network`."""
-        assert isinstance(network, LogisticRegression), "the only network of these methods"
-        return KernelClassifier(network, n_annotators, n_classes, n_landmarks=self.n_landmarks)
-
-    def solve(self, inputs: Inputs, annotations: Annotations, *, steps: int, seed: int) -> Solution:
-        """See `Solved.solve`."""
-        features_ij, labelled = _labelled(inputs, annotations)
-        mapped = fit_kernel_map(features_ij, n_landmarks=self.n_landmarks, seed=seed)
-        weights, confusion_akl, objective = personal(
-            mapped(features_ij), labelled, max_iter=steps, **self.settings
-        )
-        tensors = _kernel_tensors(mapped, weights, self.n_landmarks)
-        return Solution(tensors, confusion_akl, objective)
-
-
-def raykar(
-    features: Floats, annotations: Annotations, **settings: Any
-) -> tuple[LinearWeights, Floats, tuple[float, ...]]:
-    """See `fit_raykar`."""
-    found = fit_raykar(features, annotations, **settings)
-    return found.weights, found.confusion_akl, found.objective
-
-
-def ma_lr(
-    features: Floats, annotations: Annotations, **settings: Any
-) -> tuple[LinearWeights, Floats, tuple[float, ...]]:
-    """See `fit_attentive`."""
-    found = fit_ma_lr(features, annotations, **settings)
-    return found.weights, found.confusion_akl(), found.objective
-
-
-def personal(
-    features: Floats, annotations: Annotations, **settings: Any
-) -> tuple[LinearWeights, Floats, tuple[float, ...]]:
-    """See `fit_personal`; people's confusions are those against the common classifier."""
-    found = fit_personal(features, annotations, **settings)
-    confusion_akl = estimate_confusions(annotations, np.exp(found.weights.log_class(features)))
-    return found.weights, confusion_akl, (found.objective,)
-
-
-def _labelled(inputs: Inputs, annotations: Annotations) -> tuple[Floats, Annotations]:
-    """The features of the items with labels, and these labels."""
-    labelled = np.flatnonzero(annotations.labels_per_item > 0)
-    features_ij = inputs.rows(torch.from_numpy(labelled)).flatten(1).double().numpy()
-    if not np.isfinite(features_ij).all():
-        raise DataError("features: some are not finite; fill them or leave their items out")
-    return features_ij, annotations[labelled]
-
-
-def _as_tensors(weights: LinearWeights) -> dict[str, Tensor]:
-    return {
-        "linear.weight": torch.from_numpy(weights.coefficient_jk.T),
-        "linear.bias": torch.from_numpy(weights.intercept_k),
-    }
-
-
-def _kernel_tensors(
-    mapped: KernelMap, weights: LinearWeights, n_landmarks: int
-) -> dict[str, Tensor]:
-    """The tensors of a `KernelClassifier`; landmarks that are lacking are zero, and unused."""
-    lacking = ((0, n_landmarks - len(mapped.landmark_mj)), (0, 0))
-    at_landmarks_mk = mapped.mixing_mm.T @ weights.coefficient_jk
-    return {
-        "landmark": torch.from_numpy(np.pad(mapped.landmark_mj, lacking)),
-        "gamma": torch.tensor(mapped.gamma),
-        **_as_tensors(LinearWeights(np.pad(at_landmarks_mk, lacking), weights.intercept_k)),
-    }
-
-
-def _positive(confusion_akl: Floats) -> Floats:
-    raised_akl = np.maximum(confusion_akl, _LEAST)
+def positive_confusions(confusion_akl: Floats) -> Floats:
+    """The confusions with every entry above 0."""
+    raised_akl = np.maximum(confusion_akl, _MIN_CONFUSION)
     return np.asarray(raised_akl / raised_akl.sum(axis=-1, keepdims=True))

@@ -2,7 +2,7 @@
 
 from manyhands.methods.base import About, Method, TwoStage
 from manyhands.methods.regression import EMRegression, RegressionEndToEnd
-from manyhands.methods.topics.regression_method import RegressionTopicModel
+from manyhands.methods.topics import regression as topic_regression
 
 # As for classes: labels kept aside say how long to train, and annotators may learn fast.
 _SEARCHED = {"epochs": 100, "validation_fraction": 0.15, "patience": 20, "refit": True}
@@ -70,12 +70,5 @@ REGRESSION_ROWS: dict[str, Method] = {
             when="numbers; many labels per annotator, scales of their own",
         ),
     ),
-    "ma-slda-r": RegressionTopicModel(
-        about=About(
-            source="Rodrigues et al. 2017 (MA-sLDAr)",
-            equation="z ~ N(eta . mean topic of the words, v), y ~ N(z + b_a, 1 / precision_a)",
-            cost="a sweep takes words x topics operations, an update of eta topics / 2 times that",
-            when="numbers; texts as counts of words, and topics that people can read",
-        ),
-    ),
+    **topic_regression.ROWS,
 }

@@ -3,7 +3,6 @@
 from manyhands.networks.annotator_heads import AnnotatorHeads
 from manyhands.networks.catalog import NETWORKS, NetworkMaker, default_network
 from manyhands.networks.cnn import SmallCNN
-from manyhands.networks.kernel import KernelClassifier
 from manyhands.networks.last_layer import adjust_output
 from manyhands.networks.logistic import LogisticRegression
 from manyhands.networks.mlp import MLP
@@ -16,7 +15,6 @@ __all__ = [
     "MLP",
     "NETWORKS",
     "AnnotatorHeads",
-    "KernelClassifier",
     "LogisticRegression",
     "NetworkMaker",
     "RegressionHeads",
