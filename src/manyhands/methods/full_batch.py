@@ -70,7 +70,23 @@ class FullBatchMethod(Method):
 
         `settings` are those that `network.settings` returned.
         """
-        return cls.network_class(**settings)
+        return cls._new_network(settings)
+
+    @classmethod
+    def build_network(cls, settings: Mapping[str, Any], weights: Mapping[str, Any]) -> nn.Module:
+        """Create the network with the weights of a solution: arrays or numbers by name.
+
+        Weights are rounded to the precision that the network computes in, numbers to single
+        precision. The random state of torch does not change.
+        """
+        network = cls._new_network(settings)
+        network.load_state_dict({name: torch.as_tensor(each) for name, each in weights.items()})
+        return network
+
+    @classmethod
+    def _new_network(cls, settings: Mapping[str, Any]) -> nn.Module:
+        with torch.random.fork_rng(devices=[]):  # layers draw weights when they are created
+            return cls.network_class(**settings)
 
     # The rest adapts this interface to estimators that expect a module and a training result.
 

@@ -62,7 +62,17 @@ class CrfMa(FullBatchMethod):
             inputs.matrix, inputs.offsets, annotations, max_iter=max_iter, **self.settings
         )
         confusion_akl = estimate_confusions(annotations, fit.tag_tk)
-        network = CrfNetwork.from_weights(fit.weights)
+        weights, transitions = fit.weights, fit.weights.transitions
+        n_features, n_classes = weights.feature_jk.shape
+        network = self.build_network(
+            {"n_features": n_features, "n_classes": n_classes},
+            {
+                "feature": weights.feature_jk,
+                "transition": transitions.transition_kk,
+                "start": transitions.start_k,
+                "end": transitions.end_k,
+            },
+        )
         return FullBatchFit(network, positive_confusions(confusion_akl), fit.objective)
 
 

@@ -9,7 +9,7 @@ from manyhands.core.arrays import AnyArray, Offsets
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.text_inputs import TokenInputs
 from manyhands.methods.crf.inference import expect
-from manyhands.methods.crf.weights import CrfWeights, Transitions
+from manyhands.methods.crf.weights import Transitions
 
 _PADDING, _CONTEXT, _TAGGED = 0, 1, 2  # marks of tokens: after the end, only read, to be tagged
 
@@ -62,19 +62,6 @@ class CrfNetwork(nn.Module):
         self.register_buffer("transition", torch.zeros(n_classes, n_classes).double())
         self.register_buffer("start", torch.zeros(n_classes).double())
         self.register_buffer("end", torch.zeros(n_classes).double())
-
-    @classmethod
-    def from_weights(cls, weights: CrfWeights) -> "CrfNetwork":
-        """The network with these weights."""
-        network, transitions = cls(*weights.feature_jk.shape), weights.transitions
-        arrays = {
-            "feature": weights.feature_jk,
-            "transition": transitions.transition_kk,
-            "start": transitions.start_k,
-            "end": transitions.end_k,
-        }
-        network.load_state_dict({name: torch.from_numpy(each) for name, each in arrays.items()})
-        return network
 
     @property
     def settings(self) -> dict[str, int]:

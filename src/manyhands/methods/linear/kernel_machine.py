@@ -71,36 +71,6 @@ class KernelClassifier(nn.Module):
 
 
 @dataclass(frozen=True)
-class KernelPersonal(FullBatchMethod):
-    """Personal classifiers on the features of a radial kernel.
-
-    The landmarks of the kernel are labelled items drawn by the seed. If there are at most
-    `n_landmarks` labelled items, all of them are landmarks and the kernel is exact. See
-    `fit_kernel_map` and `fit_personal`; `settings` are passed to the latter.
-    """
-
-    n_landmarks: int = 300
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 1000})
-    network_class = KernelClassifier
-
-    def fit(
-        self, inputs: Inputs, annotations: Annotations, *, max_iter: int, seed: int
-    ) -> FullBatchFit:
-        """See `FullBatchMethod.fit`."""
-        features_ij, labelled = labelled_items(inputs, annotations)
-        kernel_map = fit_kernel_map(features_ij, n_landmarks=self.n_landmarks, seed=seed)
-        solution = PersonalClassifiers(self.settings).solve(
-            kernel_map(features_ij), labelled, max_iter
-        )
-        network = _as_network(kernel_map, solution.weights, self.n_landmarks)
-        return FullBatchFit(
-            network, positive_confusions(solution.confusion_akl), solution.objective
-        )
-
-
-@dataclass(frozen=True)
 class KernelMap:
     """Features whose dot products are exp(-gamma |x - x'|^2), exactly so for the landmarks.
 
@@ -143,23 +113,51 @@ def fit_kernel_map(features: Any, *, n_landmarks: int = 300, seed: int = 0) -> K
     return KernelMap(nystroem.components_, nystroem.normalization_, gamma)
 
 
-def _as_network(
-    kernel_map: KernelMap, weights: LinearWeights, n_landmarks: int
-) -> KernelClassifier:
-    """The classifier with `n_landmarks` landmarks; those that are missing are 0 and unused."""
-    missing = ((0, n_landmarks - len(kernel_map.landmark_mj)), (0, 0))
-    landmark_mj = np.pad(kernel_map.landmark_mj, missing)
-    weight_mk = np.pad(kernel_map.mixing_mm.T @ weights.coefficient_jk, missing)
-    network = KernelClassifier(landmark_mj.shape[1], weight_mk.shape[1], n_landmarks)
-    network.load_state_dict(
-        {
-            "landmark": torch.from_numpy(landmark_mj),
-            "gamma": torch.tensor(kernel_map.gamma),  # of single precision
-            "linear.weight": torch.from_numpy(weight_mk.T),
-            "linear.bias": torch.from_numpy(weights.intercept_k),
-        }
-    )
-    return network
+@dataclass(frozen=True)
+class KernelPersonal(FullBatchMethod):
+    """Personal classifiers on the features of a radial kernel.
+
+    The landmarks of the kernel are labelled items drawn by the seed. If there are at most
+    `n_landmarks` labelled items, all of them are landmarks and the kernel is exact. See
+    `fit_kernel_map` and `fit_personal`; `settings` are passed to the latter.
+    """
+
+    n_landmarks: int = 300
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    about: About = field(kw_only=True, default=About())
+    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 1000})
+    network_class = KernelClassifier
+
+    def fit(
+        self, inputs: Inputs, annotations: Annotations, *, max_iter: int, seed: int
+    ) -> FullBatchFit:
+        """See `FullBatchMethod.fit`."""
+        features_ij, labelled = labelled_items(inputs, annotations)
+        kernel_map = fit_kernel_map(features_ij, n_landmarks=self.n_landmarks, seed=seed)
+        solution = PersonalClassifiers(self.settings).solve(
+            kernel_map(features_ij), labelled, max_iter
+        )
+        return FullBatchFit(
+            self._network(kernel_map, solution.weights),
+            positive_confusions(solution.confusion_akl),
+            solution.objective,
+        )
+
+    def _network(self, kernel_map: KernelMap, weights: LinearWeights) -> nn.Module:
+        """The network with `n_landmarks` landmarks; those that are missing are 0 and unused."""
+        missing = ((0, self.n_landmarks - len(kernel_map.landmark_mj)), (0, 0))
+        landmark_mj = np.pad(kernel_map.landmark_mj, missing)
+        weight_mk = np.pad(kernel_map.mixing_mm.T @ weights.coefficient_jk, missing)
+        n_features, n_classes = landmark_mj.shape[1], weight_mk.shape[1]
+        return self.build_network(
+            {"n_features": n_features, "n_classes": n_classes, "n_landmarks": self.n_landmarks},
+            {
+                "landmark": landmark_mj,
+                "gamma": kernel_map.gamma,
+                "linear.weight": weight_mk.T,
+                "linear.bias": weights.intercept_k,
+            },
+        )
 
 
 ROWS: dict[str, Method] = {

@@ -53,12 +53,10 @@ class LinearMethod(FullBatchMethod):
         """See `FullBatchMethod.fit`."""
         solution = self.solve(*labelled_items(inputs, annotations), max_iter)
         coefficient_jk, intercept_k = solution.weights.coefficient_jk, solution.weights.intercept_k
-        network = LogisticRegression(*coefficient_jk.shape)
-        network.load_state_dict(
-            {
-                "linear.weight": torch.from_numpy(coefficient_jk.T),
-                "linear.bias": torch.from_numpy(intercept_k),
-            }
+        n_features, n_classes = coefficient_jk.shape
+        network = self.build_network(
+            {"n_features": n_features, "n_classes": n_classes},
+            {"linear.weight": coefficient_jk.T, "linear.bias": intercept_k},
         )
         return FullBatchFit(
             network, positive_confusions(solution.confusion_akl), solution.objective

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import torch
 from scipy.sparse import csr_matrix
@@ -13,7 +13,7 @@ from manyhands.core.arrays import Floats
 from manyhands.engine.inputs import Inputs, SparseInputs
 from manyhands.methods.base import About
 from manyhands.methods.full_batch import FullBatchMethod, feature_matrix
-from manyhands.methods.topics.variational import TopicFit, infer_topics
+from manyhands.methods.topics.variational import infer_topics
 from manyhands.networks.flat import flat
 from manyhands.networks.sizes import require_size
 
@@ -35,13 +35,6 @@ class TopicNetwork(nn.Module, ABC):
         self.register_buffer("zeta", torch.ones(len(eta), n_words).double())
         self.register_buffer("eta", eta.double())
         self.register_buffer("alpha", torch.ones(()).double())
-
-    def set_topics(self, fit: TopicFit, eta: Floats) -> Self:
-        """Set the topics to those of a fit."""
-        alpha = torch.tensor(fit.alpha).double()  # of single precision
-        zeta = torch.from_numpy(fit.zeta_tw)
-        self.load_state_dict({"zeta": zeta, "eta": torch.from_numpy(eta), "alpha": alpha})
-        return self
 
     def forward(self, counts_b: Tensor) -> Tensor:
         """The predictions for documents, one row each."""

@@ -55,8 +55,11 @@ class TopicModel(TopicMethod):
         """See `FullBatchMethod.fit`."""
         settings = self.solver_settings(max_iter, seed)
         fit = fit_topic_classifier(word_counts(inputs), annotations, **settings)
-        n_words, eta_tk = fit.zeta_tw.shape[1], fit.eta_tk
-        network = TopicClassifier(n_words, *eta_tk.shape).set_topics(fit, eta_tk)
+        n_topics, n_words = fit.zeta_tw.shape
+        network = self.build_network(
+            {"n_words": n_words, "n_topics": n_topics, "n_classes": fit.eta_tk.shape[1]},
+            {"zeta": fit.zeta_tw, "eta": fit.eta_tk, "alpha": fit.alpha},
+        )
         return FullBatchFit(network, positive_confusions(fit.confusion_akl), fit.objective)
 
 

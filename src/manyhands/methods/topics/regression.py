@@ -71,7 +71,10 @@ class RegressionTopicModel(TopicMethod):
             "precision_a": np.minimum(fit.precision_a, 1.0 / LEAST_VARIANCE),
             "error_variance": max(word_error_variance(fit, counts, annotations), LEAST_VARIANCE),
         }
-        network = TopicRegressor(n_words, n_topics).set_topics(fit, fit.eta_t)
+        network = self.build_network(
+            {"n_words": n_words, "n_topics": n_topics},
+            {"zeta": fit.zeta_tw, "eta": fit.eta_t, "alpha": fit.alpha},
+        )
         return FullBatchFit(network, annotators, fit.objective)
 
 
