@@ -1,4 +1,4 @@
-"""Features of words: what a token and its neighbours look like, and what is dropped."""
+"""Features of tokens: the word, its neighbours, and which features are dropped."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from manyhands.core.errors import SettingError
-from manyhands.methods.crf import WordFeatures
+from manyhands.methods.crf import TokenFeatures
 
 WORDS = ["Anna", "saw", "U.S.", "troops", "Yesterday", "co-op", "1996"]
 OFFSETS = [0, 4, 4, 6, 7]
@@ -14,9 +14,9 @@ OFFSETS = [0, 4, 4, 6, 7]
 
 def features_of(words, offsets, min_count=1):
     """The names of every token's features."""
-    learnt = WordFeatures.learn(words, offsets, min_count=min_count)
-    matrix = learnt.matrix(words, offsets)
-    return [{learnt.names[j] for j in matrix[t].indices} for t in range(len(words))]
+    features = TokenFeatures.fit(words, offsets, min_count=min_count)
+    matrix = features.transform(words, offsets)
+    return [{features.names[j] for j in matrix[t].indices} for t in range(len(words))]
 
 
 def test_a_token_has_the_features_of_its_word_and_neighbours():
@@ -44,30 +44,30 @@ def test_neighbours_end_with_the_sentence():
 
 def test_rare_features_are_dropped_and_unseen_ones_ignored():
     words = ["the", "cat", "the", "dog"]
-    learnt = WordFeatures.learn(words, [0, 2, 4], min_count=2)
-    assert "word=the" in learnt.names
-    assert "word=cat" not in learnt.names
-    row = learnt.matrix(["Zyx"], [0, 1])
-    assert {learnt.names[j] for j in row.indices} == {"always", "first"}
+    features = TokenFeatures.fit(words, [0, 2, 4], min_count=2)
+    assert "word=the" in features.names
+    assert "word=cat" not in features.names
+    row = features.transform(["Zyx"], [0, 1])
+    assert {features.names[j] for j in row.indices} == {"always", "first"}
     assert (row.data == 1.0).all()
 
 
-def test_names_are_enough_to_be_made_again_and_do_not_depend_on_the_order():
-    learnt = WordFeatures.learn(WORDS, OFFSETS)
-    again = WordFeatures(tuple(json.loads(json.dumps(learnt.names))))
-    one, other = learnt.matrix(WORDS, OFFSETS), again.matrix(WORDS, OFFSETS)
+def test_features_are_restored_from_names_that_do_not_depend_on_the_order():
+    features = TokenFeatures.fit(WORDS, OFFSETS)
+    again = TokenFeatures(tuple(json.loads(json.dumps(features.names))))
+    one, other = features.transform(WORDS, OFFSETS), again.transform(WORDS, OFFSETS)
     np.testing.assert_array_equal(one.toarray(), other.toarray())
-    moved = WordFeatures.learn([*WORDS[4:6], *WORDS[:4], WORDS[6]], [0, 2, 6, 7])
-    assert moved.names == learnt.names
+    moved = TokenFeatures.fit([*WORDS[4:6], *WORDS[:4], WORDS[6]], [0, 2, 6, 7])
+    assert moved.names == features.names
 
 
-def test_no_words_at_all():
-    learnt = WordFeatures.learn([], [0], min_count=1)
-    assert learnt.names == ()
-    assert learnt.matrix([], [0]).shape == (0, 0)
-    assert WordFeatures.learn(WORDS, OFFSETS).matrix([], [0, 0]).shape[0] == 0
+def test_no_words():
+    features = TokenFeatures.fit([], [0], min_count=1)
+    assert features.names == ()
+    assert features.transform([], [0]).shape == (0, 0)
+    assert TokenFeatures.fit(WORDS, OFFSETS).transform([], [0, 0]).shape[0] == 0
 
 
-def test_wrong_requests_are_refused():
+def test_invalid_settings_raise():
     with pytest.raises(SettingError, match="min_count must be >= 1"):
-        WordFeatures.learn(WORDS, OFFSETS, min_count=0)
+        TokenFeatures.fit(WORDS, OFFSETS, min_count=0)

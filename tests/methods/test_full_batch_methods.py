@@ -1,4 +1,4 @@
-"""Linear methods that are solved rather than trained, as the classifier offers them."""
+"""Methods that are solved without epochs, through the classifier."""
 
 import numpy as np
 import pytest
@@ -9,11 +9,11 @@ from manyhands.core.errors import DataError, SettingError
 from manyhands.estimators import CrowdClassifier
 from manyhands.methods import METHODS, FullBatchMethod, KernelPersonal, TopicModel
 from manyhands.methods.linear import fit_kernel_map, fit_ma_lr, fit_personal, fit_raykar
-from manyhands.methods.topics import fit_topics, predict_topics
+from manyhands.methods.topics import fit_topic_classifier, predict_classes
 from manyhands.simulation import simulate_crowd
 from manyhands.simulation.behaviours import honest
 
-SOLVED = [
+FULL_BATCH = [
     name
     for name, method in METHODS.items()
     if isinstance(method, FullBatchMethod) and "classification" in method.tasks
@@ -27,7 +27,7 @@ def crowd():
 
 
 @pytest.mark.parametrize("name", list(SOLVERS))
-def test_the_classifier_holds_the_solution(name, crowd):
+def test_the_classifier_predicts_by_the_solution(name, crowd):
     model = CrowdClassifier(method=name, scale="none", progress=False).fit(
         crowd.x, crowd.annotations
     )
@@ -37,7 +37,7 @@ def test_the_classifier_holds_the_solution(name, crowd):
     )
 
 
-@pytest.mark.parametrize("name", SOLVED)
+@pytest.mark.parametrize("name", FULL_BATCH)
 def test_the_objective_never_falls_and_the_crowd_is_learnt(name, crowd):
     crowd = suited(name, crowd)
     model = CrowdClassifier(method=name, progress=False).fit(crowd.x, crowd.annotations)
@@ -46,8 +46,8 @@ def test_the_objective_never_falls_and_the_crowd_is_learnt(name, crowd):
     assert model.score(crowd.x, crowd.annotations.classes[crowd.truth]) > 0.9
 
 
-@pytest.mark.parametrize("name", SOLVED)
-def test_another_network_is_refused(name, crowd):
+@pytest.mark.parametrize("name", FULL_BATCH)
+def test_another_network_raises(name, crowd):
     with pytest.raises(SettingError, match="is for the network 'logistic'; leave network out"):
         CrowdClassifier("mlp", name, progress=False).fit(crowd.x, crowd.annotations)
 
@@ -62,26 +62,26 @@ def test_random_annotators_are_found_by_attention():
 
 
 def ring(n_items=300, seed=0):
-    """A disc within a ring: no plane tells them apart."""
+    """A disc within a ring: no linear boundary separates them."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(2, size=n_items)
     angle, radius = rng.uniform(0, 2 * np.pi, n_items), 1.0 + 2.0 * truth
     radius = radius + 0.2 * rng.normal(size=n_items)
     x = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).astype(np.float32)
-    people = honest(np.linspace(0.6, 0.9, 8), 2)
-    return x, simulate_crowd(truth, people, labels_per_item=4, seed=1).annotations, truth
+    confusions = honest(np.linspace(0.6, 0.9, 8), 2)
+    return x, simulate_crowd(truth, confusions, labels_per_item=4, seed=1).annotations, truth
 
 
-def test_a_kernel_tells_a_disc_from_a_ring():
+def test_a_kernel_separates_a_disc_from_a_ring():
     (x, ann, _), (unseen, _, truth) = ring(), ring(seed=5)
-    plane = CrowdClassifier(method="pc", progress=False).fit(x, ann)
-    curved = CrowdClassifier(method="pc-gp", progress=False).fit(x, ann)
-    assert plane.score(unseen, truth) < 0.7
-    assert curved.score(unseen, truth) > 0.95
+    linear = CrowdClassifier(method="pc", progress=False).fit(x, ann)
+    kernel = CrowdClassifier(method="pc-gp", progress=False).fit(x, ann)
+    assert linear.score(unseen, truth) < 0.7
+    assert kernel.score(unseen, truth) > 0.95
 
 
 @pytest.mark.parametrize("n_landmarks", [40, 400])
-def test_the_kernel_classifier_holds_the_solution(n_landmarks):
+def test_the_kernel_classifier_predicts_by_the_solution(n_landmarks):
     x, ann, _ = ring()
     method = KernelPersonal(n_landmarks)
     model = CrowdClassifier(method=method, scale="none", seed=3, progress=False).fit(x, ann)
@@ -99,8 +99,8 @@ def documents(n_documents=200, seed=0):
     truth = rng.integers(3, size=n_documents)
     share_dt = rng.dirichlet(np.ones(3), n_documents) * 0.4 + 0.6 * np.eye(3)[truth]
     counts = np.stack([rng.multinomial(40, share @ words_tw) for share in share_dt])
-    people = honest(np.linspace(0.5, 0.9, 8), 3)
-    return counts, simulate_crowd(truth, people, labels_per_item=4, seed=1).annotations, truth
+    confusions = honest(np.linspace(0.5, 0.9, 8), 3)
+    return counts, simulate_crowd(truth, confusions, labels_per_item=4, seed=1).annotations, truth
 
 
 def test_topics_are_learnt_from_counts_dense_or_sparse():
@@ -110,10 +110,10 @@ def test_topics_are_learnt_from_counts_dense_or_sparse():
     sparse = CrowdClassifier(method=method, progress=False).fit(csr_matrix(counts), ann)
     assert dense.score(unseen, truth) > 0.9
     np.testing.assert_array_equal(dense.predict_proba(unseen), sparse.predict_proba(unseen))
-    wanted = predict_topics(fit_topics(counts, ann, n_topics=3), unseen)
+    wanted = predict_classes(fit_topic_classifier(counts, ann, n_topics=3), unseen)
     np.testing.assert_allclose(dense.predict_proba(unseen), wanted, atol=1e-6)
 
 
-def test_topics_of_what_is_not_counted_are_refused(crowd):
+def test_topics_of_features_that_are_not_counts_raise(crowd):
     with pytest.raises(DataError, match="topic models take whole numbers, 0 or more"):
         CrowdClassifier(method="ma-slda-c", progress=False).fit(crowd.x, crowd.annotations)

@@ -57,7 +57,9 @@ class ClassificationModule(CrowdModule):
         self.eval()
         self.noise.reset_statistics()
         for batch in crowd.batches(crowd.labelled, EVALUATION_BATCH):
-            self.noise.update_statistics(self.network(batch.inputs).log_softmax(-1), batch.annotations)
+            self.noise.update_statistics(
+                self.network(batch.inputs).log_softmax(-1), batch.annotations
+            )
 
     def label_log_prob(self, batch: CrowdBatch) -> Tensor:
         """See `CrowdModule.label_log_prob`."""
@@ -180,14 +182,18 @@ class Classification(Task):
     ) -> ClassificationModule:
         if confusion_akl is None:
             confusion_akl = estimate_confusions(annotations, target_ik)
-        noise = SpeeLFC(annotations.n_annotators, annotations.n_classes).init_from_confusions(confusion_akl)
+        noise = SpeeLFC(annotations.n_annotators, annotations.n_classes).init_from_confusions(
+            confusion_akl
+        )
         return ClassificationModule(network, noise, _tensor(target_ik), on_targets=True)
 
     def annotator_model(self, annotations: Annotations, annotators: Any) -> NoiseModel:
         """See `Task.annotator_model`; annotators are confusions (a, k, l)."""
         raised_akl = np.maximum(annotators, _MIN_CONFUSION)
         confusion_akl = np.asarray(raised_akl / raised_akl.sum(axis=-1, keepdims=True))
-        return SpeeLFC(annotations.n_annotators, annotations.n_classes).init_from_confusions(confusion_akl)
+        return SpeeLFC(annotations.n_annotators, annotations.n_classes).init_from_confusions(
+            confusion_akl
+        )
 
     def restore_noise(
         self, name: str, settings: Mapping[str, Any], crowd: Annotations, n_features: int

@@ -45,9 +45,9 @@ class TrainingRun:
     """A module, its data, and how to train it.
 
     `validation` labels choose the epoch; nothing else may have seen them. `stop_after` ends
-    training early, with the learning rates of a full run. `callback` is called with the module after every
-    epoch; the numbers it returns are added to the history. With a `folder`, checkpoints and the log
-    are written there; `fingerprint` tells one run from another.
+    training early, with the learning rates of a full run. `callback` is called with the module
+    after every epoch; the numbers it returns are added to the history. With a `folder`, checkpoints
+    and the log are written there; `fingerprint` tells one run from another.
     """
 
     module: CrowdModule

@@ -20,7 +20,8 @@ def make_optimisers(module: CrowdModule, settings: TrainingSettings) -> list[tor
     """AdamW for parameters with dense gradients, `RowAdam` for tables with sparse gradients.
 
     Network and noise model have their own learning rates and decays. A part of a noise model may
-    learn slower than the rest (`AnnotatorModel.learning_rate_multipliers`). `start` is a group's initial rate.
+    learn slower than the rest (`AnnotatorModel.learning_rate_multipliers`). `start` is the initial
+    learning rate of a group.
     """
     tables = sparse_tables(module)
     network = list(module.network.parameters())

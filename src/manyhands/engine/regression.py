@@ -211,7 +211,7 @@ class Regression(Task):
         return RegressionModule(network, layer, target_i1, on_targets=True)
 
     def annotator_model(self, annotations: Annotations, annotators: Any) -> RegressionLayer:
-        """See `Task.annotator_model`; annotators are arguments of `RegressionLayer.init_from_profile`."""
+        """See `Task.annotator_model`; annotators are arguments of `init_from_profile`."""
         layer = RegressionLayer(annotations.n_annotators)
         init_regression_layer(layer, annotations, consensus=False)
         return layer.init_from_profile(**annotators)

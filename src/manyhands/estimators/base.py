@@ -18,7 +18,7 @@ from manyhands.annotations.frames import make_frame
 from manyhands.annotations.vocabulary import short_list
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError, SettingError
-from manyhands.core.settings import describe, settings_of
+from manyhands.core.settings import Setting, describe, settings_of
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.crowd_module import (
     EVALUATION_BATCH,
@@ -53,6 +53,12 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         super().__init_subclass__()
         if "task" in cls.__dict__:
             cls.kind = cls._task().kind
+
+    @classmethod
+    def _settings(cls) -> dict[str, Setting]:
+        """The declared settings of the estimator, by name."""
+        owner: Any = cls
+        return settings_of(owner)
 
     @classmethod
     def _task(cls) -> Task:
@@ -168,7 +174,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
 
     def _check_settings(self) -> None:
         """Check the settings that are not part of `TrainingSettings`, which checks its own."""
-        for name, declared in settings_of(type(self)).items():
+        for name, declared in self._settings().items():
             if name not in settings_of(TrainingOptions):
                 declared.checked(getattr(self, name))
 

@@ -14,7 +14,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, first_line
 from manyhands.core.settings import settings_of
-from manyhands.engine.features import FeatureEncoder, NumericEncoder
+from manyhands.engine.features import NumericEncoder
 from manyhands.engine.settings import TrainingOptions, TrainingSettings
 from manyhands.engine.text import TextEncoder
 from manyhands.estimators.base import CrowdEstimator
@@ -30,9 +30,7 @@ NAME = "model"
 ESTIMATORS: dict[str, type[CrowdEstimator]] = {
     each.task: each for each in (CrowdClassifier, CrowdRegressor, CrowdTagger)
 }
-_ENCODERS: dict[str, Any] = {
-    each.kind: each for each in (NumericEncoder, TextEncoder, CrfEncoder)
-}
+_ENCODERS: dict[str, Any] = {each.kind: each for each in (NumericEncoder, TextEncoder, CrfEncoder)}
 _METHOD_CLASSES: dict[str, type[Method]] = {
     type(each).__name__: type(each) for each in METHODS.values()
 }
@@ -158,7 +156,7 @@ def _tensors_of(settings: Mapping[str, Any]) -> dict[str, Tensor]:
 
 def _options(model: CrowdEstimator) -> dict[str, Any]:
     """The settings that a model was made with, and those that its fit used for the others."""
-    own = [name for name in settings_of(type(model)) if name not in _NOT_SAVED]
+    own = [name for name in model._settings() if name not in _NOT_SAVED]
     used = asdict(model.settings_)
     return {
         name: used[name] if name in settings_of(TrainingOptions) else getattr(model, name)

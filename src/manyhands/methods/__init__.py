@@ -2,15 +2,17 @@
 
 from manyhands.methods.base import Method, NetworkMethod, Problem
 from manyhands.methods.catalog import METHODS
-from manyhands.methods.crf.method import CrfMa
+from manyhands.methods.crf import CrfMa
 from manyhands.methods.doctor_net import DoctorNet
 from manyhands.methods.em import EM, CommonNoiseEM
 from manyhands.methods.em_regression import EMRegression
 from manyhands.methods.end_to_end import EndToEnd, RegressionEndToEnd
 from manyhands.methods.full_batch import FullBatchMethod
+from manyhands.methods.linear import KernelPersonal, MaLR, PersonalClassifiers, Raykar
 from manyhands.methods.max_mig import MaxMIG
 from manyhands.methods.mixture import MixtureEM
 from manyhands.methods.semi_lfc import SemiLFC
+from manyhands.methods.topics import RegressionTopicModel, TopicModel
 from manyhands.methods.two_stage import TrainOnTruth, TwoStage
 
 __all__ = [
@@ -22,13 +24,19 @@ __all__ = [
     "EMRegression",
     "EndToEnd",
     "FullBatchMethod",
+    "KernelPersonal",
+    "MaLR",
     "MaxMIG",
     "Method",
     "MixtureEM",
     "NetworkMethod",
+    "PersonalClassifiers",
     "Problem",
+    "Raykar",
     "RegressionEndToEnd",
+    "RegressionTopicModel",
     "SemiLFC",
+    "TopicModel",
     "TrainOnTruth",
     "TwoStage",
 ]

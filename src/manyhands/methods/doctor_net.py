@@ -75,7 +75,7 @@ class AnnotatorHeadsModule(ClassificationModule):
 
     @torch.no_grad()
     def profile_annotators(self, crowd: CrowdData) -> None:
-        """Learn the weights of the heads, if any; then estimate confusions against their average."""
+        """Learn the weights of the heads, if any; then estimate confusions against the average."""
         self.eval()
         if self.pseudo_count is not None:
             run = averaging_weights(self.heads, crowd, pseudo_count=self.pseudo_count)
@@ -199,7 +199,9 @@ class RegressionHeadsModule(RegressionModule):
     def label_log_prob(self, batch: CrowdBatch) -> Tensor:
         """See `CrowdModule.label_log_prob`; a head predicts its annotator, who has no bias then."""
         given = batch.annotations
-        mean_n = self.heads.predict_labels(self.heads.features(batch.inputs), given.row, given.annotator)
+        mean_n = self.heads.predict_labels(
+            self.heads.features(batch.inputs), given.row, given.annotator
+        )
         by_itself = replace(given, row=torch.arange(len(given), device=given.row.device))
         return self.noise.label_log_prob(mean_n, by_itself)
 
@@ -280,7 +282,8 @@ class DoctorNet(NetworkMethod):
 
     def network_settings(self, network: nn.Module) -> dict[str, Any]:
         """See `Method.network_settings`."""
-        return {"weighted": self.weighted}
+        heads: Any = network
+        return dict(heads.settings)
 
     @classmethod
     def restore_network(
@@ -321,9 +324,9 @@ class DoctorNet(NetworkMethod):
         return AnnotatorHeadsModule(heads, noise, targets, weights)
 
 
-def _heads(network: nn.Module, n_annotators: int, n_classes: int, *, weighted: bool) -> nn.Module:
+def _heads(network: nn.Module, n_annotators: int, n_classes: int, **settings: Any) -> nn.Module:
     make = ClassificationHeads if n_classes else RegressionHeads
-    return make(network, n_annotators, n_classes, weighted=weighted)
+    return make(network, n_annotators, n_classes, **settings)
 
 
 ROWS: dict[str, Method] = {

@@ -7,8 +7,6 @@ from manyhands.networks.annotator_heads import (
 )
 from manyhands.networks.catalog import NETWORKS, NetworkMaker, default_network
 from manyhands.networks.cnn import SmallCNN
-from manyhands.networks.derived_network import DerivedNetwork
-from manyhands.networks.kernel import KernelClassifier
 from manyhands.networks.last_layer import rescale_output
 from manyhands.networks.logistic import LogisticRegression
 from manyhands.networks.mlp import MLP
@@ -21,8 +19,6 @@ __all__ = [
     "NETWORKS",
     "AnnotatorHeads",
     "ClassificationHeads",
-    "DerivedNetwork",
-    "KernelClassifier",
     "LogisticRegression",
     "NetworkMaker",
     "RegressionHeads",

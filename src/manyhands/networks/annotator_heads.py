@@ -2,7 +2,7 @@
 
 import copy
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
@@ -12,14 +12,13 @@ from torch.nn.functional import linear
 
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import require
-from manyhands.networks.derived_network import DerivedNetwork
 from manyhands.networks.last_layer import last_linear
 from manyhands.noise.annotator_table import AnnotatorTable
 
 _MAX_CELLS = 1 << 22  # label probabilities held at a time, items x annotators x classes: 16 MiB
 
 
-class AnnotatorHeads(DerivedNetwork):
+class AnnotatorHeads(nn.Module, ABC):
     """A trunk h(x) and one linear head per annotator; the prediction averages the heads.
 
     The trunk is a copy of the given network without its last `nn.Linear`. Every head starts as
@@ -45,7 +44,8 @@ class AnnotatorHeads(DerivedNetwork):
         weighted: bool = False,
         excluded: Sequence[int] = (),
     ) -> None:
-        super().__init__(network)
+        super().__init__()
+        self.network_class = type(network).__name__
         require(n_annotators >= 1, "n_annotators", ">= 1", n_annotators)
         self.n_outputs, self.weighted = n_outputs, weighted
         self.tap = _Tap()
@@ -59,7 +59,7 @@ class AnnotatorHeads(DerivedNetwork):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """See `DerivedNetwork.settings`."""
+        """The keyword arguments that make the same network again, except for its weights."""
         excluded = torch.nonzero(self.log_weight.isneginf()).flatten().tolist()
         return {"weighted": self.weighted, "excluded": excluded}
 

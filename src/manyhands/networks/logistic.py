@@ -27,6 +27,11 @@ class LogisticRegression(nn.Module):
         nn.init.zeros_(self.linear.weight)
         nn.init.zeros_(self.linear.bias)
 
+    @property
+    def settings(self) -> dict[str, int]:
+        """The arguments of the constructor."""
+        return {"n_features": self.n_features, "n_classes": self.n_classes}
+
     def forward(self, inputs_b: Tensor) -> Tensor:
         """Logits of the classes, shape (b, k)."""
         logits_bk: Tensor = self.linear(flat(inputs_b, self.n_features))

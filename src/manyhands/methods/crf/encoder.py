@@ -1,28 +1,57 @@
-"""Sentences as what a linear chain reads."""
+"""Sentences as inputs of a linear-chain CRF."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
-from manyhands.estimators.text_encoder import as_sentences
-from manyhands.methods import CrfInputs, WordFeatures
+from manyhands.annotations import Sentences
+from manyhands.engine.features import FeatureEncoder
+from manyhands.engine.inputs import Inputs
+from manyhands.engine.text import as_sentences
+from manyhands.methods.crf.features import TokenFeatures
+from manyhands.methods.crf.network import CrfInputs
 
 
 @dataclass(frozen=True, eq=False)
-class CrfEncoder:
-    """How a linear chain reads sentences: by the features of words that training has seen."""
+class CrfEncoder(FeatureEncoder):
+    """Encodes sentences by the features of tokens that were seen in training."""
 
-    features: WordFeatures
+    kind = "crf"
+    features: TokenFeatures
 
     @classmethod
-    def learn(cls, features: Any) -> "CrfEncoder":
-        """A reader of sentences like these."""
+    def fit_transform(cls, features: Any) -> "tuple[CrfEncoder, Inputs]":
+        """An encoder for sentences like these, and their inputs."""
         sentences = as_sentences(features)
-        return cls(WordFeatures.learn(sentences.word.tolist(), sentences.offsets))
+        encoder = cls(TokenFeatures.fit(sentences.word.tolist(), sentences.offsets))
+        return encoder, encoder._inputs(sentences)
 
-    def __call__(self, features: Any) -> CrfInputs:
-        """Sentences as the chain reads them."""
-        sentences = as_sentences(features)
-        matrix = self.features.matrix(sentences.word.tolist(), sentences.offsets)
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The number of features."""
+        return (len(self.features.names),)
+
+    @property
+    def default_network(self) -> str:
+        """See `FeatureEncoder.default_network`; the only method for these inputs makes its own."""
+        return "logistic"
+
+    def transform(self, features: Any) -> Inputs:
+        """See `FeatureEncoder.transform`."""
+        return self._inputs(as_sentences(features))
+
+    def header(self) -> dict[str, Any]:
+        """See `FeatureEncoder.header`."""
+        return {"features": list(self.features.names)}
+
+    @classmethod
+    def restore(cls, header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> "CrfEncoder":
+        """See `FeatureEncoder.restore`."""
+        return cls(TokenFeatures(tuple(header["features"])))
+
+    def _inputs(self, sentences: Sentences) -> CrfInputs:
+        matrix = self.features.transform(sentences.word.tolist(), sentences.offsets)
         return CrfInputs(matrix, np.array(sentences.offsets))

@@ -1,26 +1,31 @@
-"""Documents whose response is a number: the kernels of the E-step and of the weights.
+"""The compiled loops over documents with numeric labels: the E-step and the sums for eta.
 
-What people said of a document is a normal density around `said` of precision `tau`, and topics
-are to explain where it lies: f = eta . zbar, with zbar the mean topic of its N words. Under
-q(z_j) = phi[j], exactly::
+The labels of a document are a normal density of the prediction f = eta . zbar, with mean
+`label_mean` and precision `tau`; zbar is the mean topic of its N words. Under q(z_j) = phi[j],
+exactly::
 
     E f   = sum_j c_j phi[j] . eta / N
     Var f = sum_j c_j (phi[j] . eta^2 - (phi[j] . eta)^2) / N^2
-    E log N(said; f, 1 / tau) = constant - tau/2 ((said - E f)^2 + Var f)
+    E log N(label_mean; f, 1 / tau) = constant - tau/2 ((label_mean - E f)^2 + Var f)
 
-Without words zbar is the prior's mean, and Var f is 0. A `tau` of 0: nobody labelled.
+Without words zbar is the mean of the prior, and Var f is 0. Without labels `tau` is 0.
 """
 
 import numpy as np
 
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.kernels import kernel
-from manyhands.methods.topics.beliefs import recount, soften, visit_plain, word_bound
-from manyhands.methods.topics.dirichlet import expect_log_shares
+from manyhands.methods.topics.kernels import (
+    expect_log,
+    softmax,
+    update_gamma,
+    update_unlabelled,
+    word_bound,
+)
 
 
 @kernel
-def expect_numbers(
+def update_values_block(
     first: int,
     last: int,
     offsets: Offsets,
@@ -29,34 +34,35 @@ def expect_numbers(
     log_word: Floats,
     alpha: float,
     eta: Floats,
-    said: Floats,
+    label_mean: Floats,
     tau: Floats,
-    most_sweeps: int,
+    max_sweeps: int,
     tol: float,
     phi: Floats,
     gamma: Floats,
 ) -> float:
-    """Bring the beliefs about a block of documents up, in place; what their words add to the bound.
+    """Update the posterior of documents `first` up to `last`, in place.
 
-    Where nobody labelled, words alone settle the topics.
+    Returns the contribution of their words to the bound. Without labels the topics depend on the
+    words alone.
     """
     total = 0.0
     for d in range(first, last):
         here = slice(offsets[d], offsets[d + 1])
         words, counts, topics = word[here], count[here], phi[here]
         if tau[d] > 0.0:
-            _visit(
-                words, counts, log_word, alpha, eta, said[d], tau[d],
-                most_sweeps, tol, topics, gamma[d],
+            _update_document(
+                words, counts, log_word, alpha, eta, label_mean[d], tau[d],
+                max_sweeps, tol, topics, gamma[d],
             )  # fmt: skip
         else:
-            visit_plain(words, counts, log_word, alpha, most_sweeps, tol, topics, gamma[d])
+            update_unlabelled(words, counts, log_word, alpha, max_sweeps, tol, topics, gamma[d])
         total += word_bound(words, counts, log_word, alpha, topics, gamma[d])
     return total
 
 
 @kernel
-def explain(
+def predict_block(
     first: int,
     last: int,
     offsets: Offsets,
@@ -66,7 +72,7 @@ def explain(
     mean: Floats,
     variance: Floats,
 ) -> None:
-    """E f and Var f of a block of documents, in place."""
+    """Write E f and Var f of documents `first` up to `last` into `mean` and `variance`."""
     for d in range(first, last):
         here = slice(offsets[d], offsets[d + 1])
         counts, topics = count[here], phi[here]
@@ -84,18 +90,18 @@ def explain(
 
 
 @kernel
-def gather_squares(
+def add_normal_equations(
     first: int,
     last: int,
     offsets: Offsets,
     count: Floats,
-    said: Floats,
+    label_mean: Floats,
     tau: Floats,
     phi: Floats,
     squares: Floats,
     target: Floats,
 ) -> None:
-    """Add a block's sum_d tau E[zbar zbar'] and sum_d tau said E zbar; the former's upper half.
+    """Add sum_d tau E[zbar zbar'] (its upper half) and sum_d tau label_mean E zbar of a block.
 
     ::
 
@@ -117,7 +123,7 @@ def gather_squares(
                 _add_product(-weight, topics[j], squares)
             _add_product(tau[d], share, squares)
             for t in range(n_topics):
-                target[t] += tau[d] * said[d] * share[t]
+                target[t] += tau[d] * label_mean[d] * share[t]
 
 
 @kernel
@@ -130,15 +136,15 @@ def _add_product(weight: float, vector: Floats, squares: Floats) -> None:
 
 
 @kernel
-def _visit(
+def _update_document(
     word: Codes,
     count: Floats,
     log_word: Floats,
     alpha: float,
     eta: Floats,
-    said: float,
+    label_mean: float,
     tau: float,
-    most_sweeps: int,
+    max_sweeps: int,
     tol: float,
     phi: Floats,
     gamma: Floats,
@@ -146,53 +152,54 @@ def _visit(
     """Coordinate ascent for one labelled document: phi word by word, then gamma."""
     log_theta, score, fresh = np.empty(len(gamma)), np.empty(len(gamma)), np.empty(len(gamma))
     size = count.sum()
-    for _ in range(most_sweeps):
-        expect_log_shares(gamma, log_theta)
-        off = said
+    for _ in range(max_sweeps):
+        expect_log(gamma, log_theta)
+        residual = label_mean
         for j in range(len(word)):
-            off -= count[j] / size * _dot(phi[j], eta)
+            residual -= count[j] / size * _dot(phi[j], eta)
         for j in range(len(word)):
             for t in range(len(gamma)):
                 score[t] = log_theta[t] + log_word[word[j], t]
-            off -= _move_word(count[j], size, off, tau, eta, score, phi[j], fresh)
-        if recount(count, phi, alpha, gamma) < tol:
+            residual -= _update_word(count[j], size, residual, tau, eta, score, phi[j], fresh)
+        if update_gamma(count, phi, alpha, gamma) < tol:
             break
 
 
 @kernel
-def _move_word(
+def _update_word(
     count: float,
     size: float,
-    off: float,
+    residual: float,
     tau: float,
     eta: Floats,
     score: Floats,
     phi: Floats,
     fresh: Floats,
 ) -> float:
-    """A better phi of one cell, in place; by how much E f rises. `score` is what words say.
+    """Improve phi of one cell, in place; returns the change of E f.
 
-    With off = said - E f and s = phi . eta, both before the step::
+    `score` is E log theta + E log beta. With residual = label_mean - E f and s = phi . eta, both
+    before the step::
 
-        phi ~ exp(score + tau/N eta (off + (s - eta/2) / N))
+        phi ~ exp(score + tau/N eta (residual + (s - eta/2) / N))
 
-    For a word that occurs once that is the best phi. For others the bound is less than linear in
-    s, by -c k/2 s^2 with k = (c - 1) tau / N^2, and the step may be too long: with m the sum of
-    |phi's change| and r the change of s, a step of size h gains at least c (h m^2 - k h^2 r^2) / 2,
-    which is most at h = m^2 / (2 k r^2).
+    For a word that occurs once, that is the best phi. For others the bound lies below its
+    linearisation in s by c k/2 s^2 with k = (c - 1) tau / N^2, and the full step may be too long.
+    With m the sum of the absolute changes of phi and r the change of s, a step of size h gains at
+    least c (h m^2 - k h^2 r^2) / 2, which is largest at h = m^2 / (2 k r^2).
     """
     before = _dot(phi, eta)
     for t in range(len(eta)):
-        score[t] += tau / size * eta[t] * (off + (before - 0.5 * eta[t]) / size)
-    soften(score, fresh)
-    rise, moved = _dot(fresh, eta) - before, 0.0
+        score[t] += tau / size * eta[t] * (residual + (before - 0.5 * eta[t]) / size)
+    softmax(score, fresh)
+    change, moved = _dot(fresh, eta) - before, 0.0
     for t in range(len(eta)):
         moved += abs(fresh[t] - phi[t])
-    most, curved = moved * moved, 2.0 * (count - 1.0) * tau / (size * size) * rise * rise
-    step = most / curved if curved > most else 1.0
+    linear, quadratic = moved * moved, 2.0 * (count - 1.0) * tau / (size * size) * change * change
+    step = linear / quadratic if quadratic > linear else 1.0
     for t in range(len(eta)):
         phi[t] += step * (fresh[t] - phi[t])
-    return count / size * step * rise
+    return count / size * step * change
 
 
 @kernel

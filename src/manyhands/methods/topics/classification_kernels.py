@@ -1,11 +1,11 @@
-"""Documents whose response is a class: the kernels of the E-step and of the logits.
+"""The compiled loops over documents with class labels: the E-step and the gradient of eta.
 
-With e_k[t] = exp(eta[k,t] / N) for a document of N words, the softmax's normaliser is bounded by
-Jensen's inequality::
+With e_k[t] = exp(eta[k,t] / N) for a document of N words, Jensen's inequality bounds the
+normaliser of the softmax::
 
     E log sum_k exp(eta_k . zbar) <= log sum_k prod_j (phi[j] . e_k)^c_j = L
 
-(Wang, Blei and Fei-Fei 2009). Without words zbar is the prior's mean, and L is exact.
+(Wang, Blei and Fei-Fei 2009). Without words zbar is the mean of the prior, and L is exact.
 """
 
 import numpy as np
@@ -13,15 +13,20 @@ import numpy as np
 from manyhands.aggregation.kernels.confusion_pass import normalise_scores
 from manyhands.core.arrays import Bools, Codes, Floats, Offsets
 from manyhands.core.kernels import kernel
-from manyhands.methods.topics.beliefs import recount, soften, visit_plain, word_bound
-from manyhands.methods.topics.dirichlet import expect_log_shares
+from manyhands.methods.topics.kernels import (
+    expect_log,
+    softmax,
+    update_gamma,
+    update_unlabelled,
+    word_bound,
+)
 
-_HALVINGS = 30
-_ROUNDING = 1e-14  # of a logarithm near 0
+_MAX_HALVINGS = 30
+_ROUNDING = 1e-14  # error of a logarithm near 0
 
 
 @kernel
-def expect_classes(
+def update_classes_block(
     first: int,
     last: int,
     offsets: Offsets,
@@ -30,18 +35,18 @@ def expect_classes(
     log_word: Floats,
     alpha: float,
     eta: Floats,
-    said: Floats,
+    label_score: Floats,
     labelled: Bools,
-    most_sweeps: int,
+    max_sweeps: int,
     tol: float,
     phi: Floats,
     gamma: Floats,
     posterior: Floats,
 ) -> float:
-    """Bring the beliefs about a block of documents up, in place; the sum of their bounds.
+    """Update the posterior of documents `first` up to `last`, in place; returns their bound.
 
-    `said` holds sum_n E log pi[a_n,k,y_n]. Where nobody labelled, words alone settle the topics,
-    topics alone the class, and the response adds nothing to the bound.
+    `label_score` holds sum_n E log pi[a_n,k,y_n]. Without labels the topics depend on the words
+    alone, the class depends on the topics alone, and the response adds nothing to the bound.
     """
     total = 0.0
     log_norm = np.empty(eta.shape[0])
@@ -49,15 +54,15 @@ def expect_classes(
         here = slice(offsets[d], offsets[d + 1])
         words, counts, topics = word[here], count[here], phi[here]
         if not labelled[d]:
-            visit_plain(words, counts, log_word, alpha, most_sweeps, tol, topics, gamma[d])
-            settle_class(gamma[d], alpha, eta, said[d], posterior[d])
+            update_unlabelled(words, counts, log_word, alpha, max_sweeps, tol, topics, gamma[d])
+            update_class(gamma[d], alpha, eta, label_score[d], posterior[d])
         else:
             factor = _factors(counts, eta)
-            _visit(
-                words, counts, log_word, alpha, eta, factor, said[d],
-                most_sweeps, tol, topics, gamma[d], posterior[d],
+            _update_document(
+                words, counts, log_word, alpha, eta, factor, label_score[d],
+                max_sweeps, tol, topics, gamma[d], posterior[d],
             )  # fmt: skip
-            total += settle_class(gamma[d], alpha, eta, said[d], posterior[d])
+            total += update_class(gamma[d], alpha, eta, label_score[d], posterior[d])
             _log_products(counts, topics, eta, factor, log_norm)
             total -= normalise_scores(log_norm, -1)
         total += word_bound(words, counts, log_word, alpha, topics, gamma[d])
@@ -65,12 +70,12 @@ def expect_classes(
 
 
 @kernel
-def settle_class(
-    gamma: Floats, alpha: float, eta: Floats, said: Floats, posterior: Floats
+def update_class(
+    gamma: Floats, alpha: float, eta: Floats, label_score: Floats, posterior: Floats
 ) -> float:
-    """The best posterior ~ exp(eta_k . E zbar + said_k), in place, and the log of its norm.
+    """Set the posterior to q_k ~ exp(eta_k . E zbar + label_score_k); returns the log of its norm.
 
-    That log is what the class adds to the bound: sum_k q_k (eta_k . E zbar + said_k - log q_k).
+    That is its contribution to the bound: sum_k q_k (eta_k . E zbar + label_score_k - log q_k).
     """
     n_classes, n_topics = eta.shape
     size = 0.0
@@ -80,20 +85,20 @@ def settle_class(
         score = 0.0
         for t in range(n_topics):
             score += eta[k, t] * ((gamma[t] - alpha) / size if size > 0.5 else 1.0 / n_topics)
-        posterior[k] = score + said[k]
+        posterior[k] = score + label_score[k]
     return normalise_scores(posterior, -1)
 
 
 @kernel
-def _visit(
+def _update_document(
     word: Codes,
     count: Floats,
     log_word: Floats,
     alpha: float,
     eta: Floats,
     factor: Floats,
-    said: Floats,
-    most_sweeps: int,
+    label_score: Floats,
+    max_sweeps: int,
     tol: float,
     phi: Floats,
     gamma: Floats,
@@ -101,33 +106,42 @@ def _visit(
 ) -> None:
     """Coordinate ascent for one labelled document: phi word by word, gamma, posterior."""
     n_classes, n_topics = eta.shape
-    lean, share = np.empty(n_topics), np.empty(n_classes)
+    log_topic, share = np.empty(n_topics), np.empty(n_classes)
     fresh, score = np.empty(n_topics), np.empty(n_topics)
     dot, ratio = np.empty(n_classes), np.empty(n_classes)
     before = np.empty(n_classes)
     size = count.sum()
-    for _ in range(most_sweeps):
-        expect_log_shares(gamma, lean)
+    for _ in range(max_sweeps):
+        expect_log(gamma, log_topic)
         for k in range(n_classes):
             before[k] = posterior[k]
             for t in range(n_topics):
-                lean[t] += posterior[k] * eta[k, t] / max(size, 1.0)
+                log_topic[t] += posterior[k] * eta[k, t] / max(size, 1.0)
         _log_products(count, phi, eta, factor, share)
         normalise_scores(share, -1)
         for j in range(len(word)):
-            _move_word(
-                count[j], lean, log_word[word[j]], factor, share, phi[j], fresh, score, dot, ratio
+            _update_word(
+                count[j],
+                log_topic,
+                log_word[word[j]],
+                factor,
+                share,
+                phi[j],
+                fresh,
+                score,
+                dot,
+                ratio,
             )
-        moved = recount(count, phi, alpha, gamma)
-        settle_class(gamma, alpha, eta, said, posterior)
+        moved = update_gamma(count, phi, alpha, gamma)
+        update_class(gamma, alpha, eta, label_score, posterior)
         if moved < tol and np.abs(posterior - before).max() < tol:
             break
 
 
 @kernel
-def _move_word(
+def _update_word(
     count: float,
-    lean: Floats,
+    log_topic: Floats,
     log_word: Floats,
     factor: Floats,
     share: Floats,
@@ -137,27 +151,28 @@ def _move_word(
     dot: Floats,
     ratio: Floats,
 ) -> None:
-    """A better phi of one cell, and the share of each class in L there, both in place.
+    """Improve phi of one cell, and update the share of each class in L, both in place.
 
     ::
 
-        phi ~ exp(lean + E log beta - h),    h[t] = sum_k share_k e_k[t] / (phi . e_k)
+        phi ~ exp(log_topic + E log beta - h),    h[t] = sum_k share_k e_k[t] / (phi . e_k)
 
-    h is the slope of L over c. For a word that occurs once L lies below its tangent and the step
-    climbs; for others it is halved until it surely does. With steps of size s, r_k the ratio of
-    new to old phi . e_k and m the sum of |phi's change|, the bound gains at least::
+    h is the gradient of L over c, and `log_topic` is E log theta + sum_k q_k eta_k / N. For a word
+    that occurs once, L lies below its tangent and the full step raises the bound. For others the
+    step is halved until the bound surely rises. With step size s, r_k the ratio of new to old
+    phi . e_k, and m the sum of the absolute changes of phi, the bound gains at least::
 
         c s (m^2 / 2 + sum_k share_k (r_k - 1)) - log sum_k share_k (1 + s (r_k - 1))^c
     """
     n_classes, n_topics = factor.shape
     for t in range(n_topics):
-        score[t] = lean[t] + log_word[t]
+        score[t] = log_topic[t] + log_word[t]
     for k in range(n_classes):
         dot[k] = _dot(phi, factor[k])
         weight = share[k] / dot[k]
         for t in range(n_topics):
             score[t] -= weight * factor[k, t]
-    soften(score, fresh)
+    softmax(score, fresh)
     rise = 0.0
     for k in range(n_classes):
         ratio[k] = _dot(fresh, factor[k]) / dot[k]
@@ -177,17 +192,17 @@ def _move_word(
 def _safe_step(
     count: float, share: Floats, ratio: Floats, rise: float, phi: Floats, fresh: Floats
 ) -> float:
-    """The largest of 1, 1/2, 1/4 ... for which the bound does not fall; 0 if none."""
+    """The largest of 1, 1/2, 1/4 ... for which the bound does not fall; 0 if there is none."""
     moved = 0.0
     for t in range(len(phi)):
         moved += abs(fresh[t] - phi[t])
-    sure = count * (0.5 * moved * moved + rise)
+    gain = count * (0.5 * moved * moved + rise)
     step = 1.0
-    for _ in range(_HALVINGS):
+    for _ in range(_MAX_HALVINGS):
         total = 0.0
         for k in range(len(share)):
             total += share[k] * (1.0 + step * (ratio[k] - 1.0)) ** count
-        if np.log(total) <= step * sure + _ROUNDING:
+        if np.log(total) <= step * gain + _ROUNDING:
             return step
         step *= 0.5
     return 0.0
@@ -195,7 +210,7 @@ def _safe_step(
 
 @kernel
 def _dot(left: Floats, right: Floats) -> float:
-    even = odd = 0.0  # two sums, for neither to wait on the other
+    even = odd = 0.0  # two independent sums can run in parallel
     for t in range(0, len(left) - 1, 2):
         even += left[t] * right[t]
         odd += left[t + 1] * right[t + 1]
@@ -214,7 +229,7 @@ def _factors(count: Floats, eta: Floats) -> Floats:
 def _log_products(
     count: Floats, phi: Floats, eta: Floats, factor: Floats, log_norm: Floats
 ) -> None:
-    """sum_j c_j log(phi[j] . e_k) of every class, into `log_norm`."""
+    """Write sum_j c_j log(phi[j] . e_k) of every class into `log_norm`."""
     for k in range(len(log_norm)):
         total = eta[k].mean() if len(count) == 0 else 0.0
         for j in range(len(count)):
@@ -223,7 +238,7 @@ def _log_products(
 
 
 @kernel
-def logit_slope(
+def normaliser_block(
     first: int,
     last: int,
     offsets: Offsets,
@@ -231,49 +246,68 @@ def logit_slope(
     labelled: Bools,
     phi: Floats,
     eta: Floats,
-    slope: Floats,
+    gradient: Floats,
 ) -> float:
-    """The sum of L over a block of labelled documents; its gradient by eta is added to `slope`.
+    """The sum of L over the labelled documents `first` up to `last`.
+
+    The gradient with respect to eta is added to `gradient`.
 
     ::
 
         dL/d eta[k,t] = share_k e_k[t] / N sum_j c_j phi[j,t] / (phi[j] . e_k)
     """
     n_classes, n_topics = eta.shape
-    log_norm, pull = np.empty(n_classes), np.empty((n_classes, n_topics))
+    log_norm, slope = np.empty(n_classes), np.empty((n_classes, n_topics))
     total = 0.0
     for d in range(first, last):
         if labelled[d]:
             here = slice(offsets[d], offsets[d + 1])
-            _log_product_slopes(count[here], phi[here], eta, log_norm, pull)
+            _log_product_slopes(count[here], phi[here], eta, log_norm, slope)
             total += normalise_scores(log_norm, -1)
             for k in range(n_classes):
                 for t in range(n_topics):
-                    slope[k, t] += log_norm[k] * pull[k, t]
+                    gradient[k, t] += log_norm[k] * slope[k, t]
     return total
 
 
 @kernel
 def _log_product_slopes(
-    count: Floats, phi: Floats, eta: Floats, log_norm: Floats, pull: Floats
+    count: Floats, phi: Floats, eta: Floats, log_norm: Floats, slope: Floats
 ) -> None:
-    """The same as `_log_products`, and the gradient of each by its own eta_k into `pull`."""
+    """As `_log_products`, and write the gradient of each by its own eta_k into `slope`."""
     n_classes, n_topics = eta.shape
     if len(count) == 0:
         for k in range(n_classes):
             log_norm[k] = eta[k].mean()
-        pull[:] = 1.0 / n_topics
+        slope[:] = 1.0 / n_topics
         return
     factor, size = _factors(count, eta), count.sum()
     log_norm[:] = 0.0
-    pull[:] = 0.0
+    slope[:] = 0.0
     for j in range(len(count)):
         for k in range(n_classes):
             dot = _dot(phi[j], factor[k])
             log_norm[k] += count[j] * np.log(dot)
             weight = count[j] / (dot * size)
             for t in range(n_topics):
-                pull[k, t] += weight * phi[j, t]
+                slope[k, t] += weight * phi[j, t]
     for k in range(n_classes):
         for t in range(n_topics):
-            pull[k, t] *= factor[k, t]
+            slope[k, t] *= factor[k, t]
+
+
+@kernel
+def add_label_scores(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    annotator: Codes,
+    label: Codes,
+    log_confusion: Floats,
+    score: Floats,
+) -> None:
+    """Add sum_n E log pi[a_n,k,y_n] of documents `first` up to `last` to `score`."""
+    for d in range(first, last):
+        for n in range(offsets[d], offsets[d + 1]):
+            for k in range(score.shape[1]):
+                score[d, k] += log_confusion[annotator[n], label[n], k]
