@@ -99,7 +99,7 @@ def test_a_stopped_search_goes_on_to_the_same_bits(monitor, crowd, tmp_path, mon
 def test_a_run_under_another_judge_is_not_gone_on_with(crowd, tmp_path):
     settings = {**SETTINGS, "refit": True, "checkpoint": tmp_path}
     fit("speelfc", crowd, monitor="ranks", **settings)
-    with pytest.raises(ValueError, match="another judge"):
+    with pytest.raises(ValueError, match="another monitor"):
         fit("speelfc", crowd, monitor="majority", resume=True, **settings)
 
 
@@ -109,7 +109,7 @@ def test_a_judge_is_saved_with_the_model(crowd, tmp_path):
 
 
 def test_wrong_judges_are_refused(crowd):
-    with pytest.raises(UnknownNameError, match="no criterion 'majorty'; did you mean majority"):
+    with pytest.raises(SettingError, match="got 'majorty'; did you mean majority"):
         fit("speelfc", crowd, monitor="majorty", **SETTINGS)
     with pytest.raises(
         SettingError, match="validation_fraction must be above 0 for monitor='annotator'"
@@ -158,8 +158,8 @@ def test_every_epoch_is_watched_as_a_shorter_run_ends(crowd):
 @pytest.mark.parametrize(
     ("found", "text"),
     [
-        ({"loss": 0.5}, "watch must be without names the history has already; got 'loss'"),
-        ({"accuracy": "high"}, "watch must be a function that gives finite numbers by name"),
+        ({"loss": 0.5}, "callback must be without names the history has already; got 'loss'"),
+        ({"accuracy": "high"}, "callback must be a function that returns finite numbers by name"),
         ({"accuracy": float("nan")}, "finite numbers"),
     ],
 )
@@ -171,7 +171,7 @@ def test_what_a_history_cannot_keep_is_refused(found, text, crowd):
 
 def test_several_devices_are_not_watched(crowd):
     model = CrowdClassifier(progress=False, device="cpu", devices=2, epochs=1)
-    with pytest.raises(SettingError, match="devices must be 1 for watch to see the model; got 2"):
+    with pytest.raises(SettingError, match="devices must be 1 for a callback to see the model; got 2"):
         model.fit(crowd.x, crowd.annotations, callback=lambda predict: {})
 
 

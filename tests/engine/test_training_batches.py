@@ -31,7 +31,7 @@ def inputs(kind="tensor"):
     return made[kind]()
 
 
-def noise_features(batches):
+def seen(batches):
     """Every annotation of some batches as (item, annotator, label), in order."""
     return sorted(
         (int(batch.items[row]), int(annotator), int(label))

@@ -360,6 +360,6 @@ def test_vectors_of_no_word_are_said():
 
 def test_equal_labels_have_a_unit_of_one_and_huge_ones_are_refused():
     equal = Annotations.from_dense(np.full((7, 3), 0.1))
-    assert Regression().fit_scaler(equal).size == 1.0
+    assert Regression().fit_scaler(equal).scale == 1.0
     with pytest.raises(DataError, match="another unit"):
         Regression().fit_scaler(Annotations.from_dense([[1e300, 1.0]]))

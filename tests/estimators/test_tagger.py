@@ -222,9 +222,9 @@ def test_words_are_known_by_vectors_that_stay_fixed():
 
 def test_bad_requests_are_refused(small):
     labels, tags = small
-    with pytest.raises(SettingError, match="method must be for tags; got raykar"):
+    with pytest.raises(SettingError, match="method must be for tagging; got raykar"):
         fit("raykar", labels, tags)
-    with pytest.raises(SettingError, match="method must be for classes; got crf-ma"):
+    with pytest.raises(SettingError, match="method must be for classification; got crf-ma"):
         mh.CrowdClassifier(method="crf-ma").fit([[0.0], [1.0]], Annotations.from_dense([[0], [1]]))
     with pytest.raises(DataError, match="items are no tokens of these sentences"):
         mh.CrowdTagger(**QUICK).fit(labels.sentences[1:], labels.annotations)
@@ -239,7 +239,7 @@ def test_bad_requests_are_refused(small):
 
 def test_without_the_rule_tags_may_be_anything(small, fitted):
     labels, _ = small
-    model = fit("two-stage-majority", labels, None, valid=False)
+    model = fit("two-stage-majority", labels, None, valid_bio=False)
     found = [tag for each in model.predict(labels) for tag in each]
     assert found == model.classes_[model.predict_proba(labels).argmax(axis=1)].tolist()
 

@@ -156,8 +156,9 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
             raise SettingError(f"method must be a name of METHODS or a Method; got {method!r}")
         if self.task not in method.tasks:
             known = ", ".join(name for name, each in METHODS.items() if self.task in each.tasks)
+            got = self.method if isinstance(self.method, str) else type(method).__name__
             raise SettingError(
-                f"method must be for {self.task}; got {self._method_text()}, which is for "
+                f"method must be for {self.task}; got {got}, which is for "
                 f"{' and '.join(method.tasks)}; known: {known}"
             )
         if not isinstance(self.noise, Mapping | None):
