@@ -81,10 +81,10 @@ def tagged_crowd(seed, n_sentences=120, n_annotators=9, n_bad=4, n_tags=3, per_s
     for begin, end in itertools.pairwise(offsets):
         for a in rng.permutation(n_annotators)[:per_sentence]:
             careless = rng.random(end - begin) < (1.0 if a < n_bad else 0.1)
-            said = np.where(careless, rng.integers(0, n_tags, end - begin), truth[begin:end])
+            tags = np.where(careless, rng.integers(0, n_tags, end - begin), truth[begin:end])
             token.extend(range(begin, end))
             annotator.extend([a] * (end - begin))
-            label.extend(said)
+            label.extend(tags)
     annotations = Annotations.from_arrays(
         token, annotator, label, items=range(len(truth)), annotators=range(n_annotators),
         classes=range(n_tags),

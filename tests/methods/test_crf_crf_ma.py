@@ -161,18 +161,18 @@ def test_the_order_of_sentences_and_annotators_changes_nothing():
     ann, options = crowd.annotations, {"tol": 0.0, "max_iter": 5}
     fit = fit_crf_ma(crowd.features, crowd.offsets, ann, **options)
     rng = np.random.default_rng(0)
-    order, person = rng.permutation(40), rng.permutation(ann.n_annotators)
+    order, annotator = rng.permutation(40), rng.permutation(ann.n_annotators)
     pieces = np.split(np.arange(len(crowd.truth)), crowd.offsets[1:-1])
     token = np.concatenate([pieces[s] for s in order])  # old token of every new one
     offsets = np.concatenate(([0], np.cumsum(np.diff(crowd.offsets)[order])))
     shuffled = Annotations.from_arrays(
-        np.argsort(token)[ann.item], person[ann.annotator], ann.label,
+        np.argsort(token)[ann.item], annotator[ann.annotator], ann.label,
         items=range(len(token)), annotators=range(ann.n_annotators), classes=range(3),
     )  # fmt: skip
     other = fit_crf_ma(crowd.features[token], offsets, shuffled, **options)
     np.testing.assert_allclose(other.objective, fit.objective, rtol=1e-7)
     np.testing.assert_allclose(other.weights.flat(), fit.weights.flat(), atol=1e-4)
-    np.testing.assert_allclose(other.reliability_a[person], fit.reliability_a, atol=1e-5)
+    np.testing.assert_allclose(other.reliability_a[annotator], fit.reliability_a, atol=1e-5)
     np.testing.assert_allclose(other.tag_tk, fit.tag_tk[token], atol=1e-4)
 
 

@@ -31,7 +31,7 @@ some_cases = st.builds(
 @given(case=some_cases, seed=st.integers(0, 100))
 def test_sums_match_an_enumeration_of_all_sequences(case, seed):
     weight_s = np.random.default_rng(seed).random(len(case.offsets) - 1)
-    found = expect(case.score_tk, case.offsets, case.transitions, weight_s)
+    result = expect(case.score_tk, case.offsets, case.transitions, weight_s)
     n_tags = case.transitions.n_tags
     log_sum_s, pair_kk = [], np.zeros((n_tags, n_tags))
     marginal_tk = np.zeros_like(case.score_tk)
@@ -43,11 +43,11 @@ def test_sums_match_an_enumeration_of_all_sequences(case, seed):
                 marginal_tk[case.offsets[s] + t, tag] += p
                 if t:
                     pair_kk[each[t - 1], tag] += weight_s[s] * p
-    np.testing.assert_allclose(found.log_partition_s, log_sum_s, rtol=1e-12, atol=1e-11)
-    np.testing.assert_allclose(found.marginal_tk, marginal_tk, atol=1e-10)
-    np.testing.assert_allclose(found.pair_kk, pair_kk, atol=1e-10)
+    np.testing.assert_allclose(result.log_partition_s, log_sum_s, rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(result.marginal_tk, marginal_tk, atol=1e-10)
+    np.testing.assert_allclose(result.pair_kk, pair_kk, atol=1e-10)
     np.testing.assert_array_equal(
-        log_partition(case.score_tk, case.offsets, case.transitions), found.log_partition_s
+        log_partition(case.score_tk, case.offsets, case.transitions), result.log_partition_s
     )
 
 
@@ -98,11 +98,11 @@ def test_no_precision_is_lost_if_beginning_and_end_disagree(ruled_out):
     score_tk = np.array([[900.0, 0.0], [0.0, 0.0], [0.0, 750.0], [0.0, 151.0]])
     tags, score = every_sequence(score_tk, transitions)
     p = np.exp(score - np.logaddexp.reduce(score))
-    found = expect(score_tk, np.array([0, 4]), transitions)
-    assert found.log_partition_s[0] == pytest.approx(np.logaddexp.reduce(score), rel=1e-14)
+    result = expect(score_tk, np.array([0, 4]), transitions)
+    assert result.log_partition_s[0] == pytest.approx(np.logaddexp.reduce(score), rel=1e-14)
     expected_tk = [[p[[each[t] == k for each in tags]].sum() for k in range(2)] for t in range(4)]
-    np.testing.assert_allclose(found.marginal_tk, expected_tk, atol=1e-12)
-    np.testing.assert_allclose(found.pair_kk.sum(), 3.0)
+    np.testing.assert_allclose(result.marginal_tk, expected_tk, atol=1e-12)
+    np.testing.assert_allclose(result.pair_kk.sum(), 3.0)
 
 
 @pytest.mark.parametrize("start", [0.0, -np.inf])
@@ -110,23 +110,23 @@ def test_a_sentence_without_a_possible_sequence_has_no_probability(start):
     """Scores or transitions exclude all sequences; the other sentence is not affected."""
     transitions = Transitions(np.zeros((2, 2)), np.array([start, 0.0]), np.zeros(2))
     score_tk = np.array([[0.0, 0.0], [-np.inf, -np.inf], [0.0, 0.0]])
-    found = expect(score_tk, np.array([0, 2, 3]), transitions)
+    result = expect(score_tk, np.array([0, 2, 3]), transitions)
     alone = 1.0 if start else 0.5
-    assert found.log_partition_s.tolist() == [-np.inf, -np.log(alone)]
-    assert found.marginal_tk.tolist() == [[0.0, 0.0], [0.0, 0.0], [1.0 - alone, alone]]
-    assert not found.pair_kk.any()
+    assert result.log_partition_s.tolist() == [-np.inf, -np.log(alone)]
+    assert result.marginal_tk.tolist() == [[0.0, 0.0], [0.0, 0.0], [1.0 - alone, alone]]
+    assert not result.pair_kk.any()
 
 
 def test_no_sentences_and_long_ones():
     none = random_case(0, sizes=())
-    found = expect(none.score_tk, none.offsets, none.transitions)
-    assert found.log_partition_s.shape == (0,)
-    assert not found.pair_kk.any()
+    result = expect(none.score_tk, none.offsets, none.transitions)
+    assert result.log_partition_s.shape == (0,)
+    assert not result.pair_kk.any()
     assert len(best_tags(none.score_tk, none.offsets, none.transitions)) == 0
     long = random_case(1, sizes=(5000, 1), spread=50.0)
-    found = expect(long.score_tk, long.offsets, long.transitions)
-    np.testing.assert_allclose(found.marginal_tk.sum(axis=1), 1.0, atol=1e-9)
-    np.testing.assert_allclose(found.pair_kk.sum(), 4999, atol=1e-6)
+    result = expect(long.score_tk, long.offsets, long.transitions)
+    np.testing.assert_allclose(result.marginal_tk.sum(axis=1), 1.0, atol=1e-9)
+    np.testing.assert_allclose(result.pair_kk.sum(), 4999, atol=1e-6)
 
 
 def test_the_number_of_threads_changes_no_bit(monkeypatch):
@@ -134,8 +134,8 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch):
     outcomes = []
     for threads in ("1", "3"):
         monkeypatch.setenv("MANYHANDS_THREADS", threads)
-        found = expect(case.score_tk, case.offsets, case.transitions)
-        outcomes.append((found.log_partition_s, found.marginal_tk, found.pair_kk))
+        result = expect(case.score_tk, case.offsets, case.transitions)
+        outcomes.append((result.log_partition_s, result.marginal_tk, result.pair_kk))
     for one, other in zip(*outcomes, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -194,11 +194,11 @@ def test_gradients_of_pytorch_crf_are_our_expectations(padded):
     module(score, tags, mask, reduction="sum").backward()
     one_hot = torch.nn.functional.one_hot(tags, 5).double()
     marginal = (one_hot - score.grad)[mask].numpy()
-    found = expect(case.score_tk, case.offsets, case.transitions)
-    np.testing.assert_allclose(found.marginal_tk, marginal, atol=1e-12)
+    result = expect(case.score_tk, case.offsets, case.transitions)
+    np.testing.assert_allclose(result.marginal_tk, marginal, atol=1e-12)
     observed_kk = np.zeros((5, 5))
     both = mask[:, 1:]
     np.add.at(observed_kk, (tags[:, :-1][both].numpy(), tags[:, 1:][both].numpy()), 1.0)
     np.testing.assert_allclose(
-        found.pair_kk, observed_kk - module.transitions.grad.numpy(), atol=1e-11
+        result.pair_kk, observed_kk - module.transitions.grad.numpy(), atol=1e-11
     )

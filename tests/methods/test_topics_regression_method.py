@@ -25,8 +25,8 @@ def documents(n_documents=300, seed=0):
     truth = share_dt @ [10.0, 12.0, 15.0] + 0.3 * rng.normal(size=n_documents)
     item = np.repeat(np.arange(n_documents), 3)
     who = np.concatenate([rng.permutation(6)[:3] for _ in truth])
-    said = truth[item] + BIAS[who] + 0.5 * rng.normal(size=len(item))
-    return counts, Annotations.from_arrays(item, who, said, annotators=range(6)), truth
+    label = truth[item] + BIAS[who] + 0.5 * rng.normal(size=len(item))
+    return counts, Annotations.from_arrays(item, who, label, annotators=range(6)), truth
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,7 @@ def planted(n_documents, seed=0, draw=0):
 
 
 def labelled(truth, per_document=3, n_items=None):
-    """Labels by people with biases and noises of their own."""
+    """Labels of annotators with own biases and noises."""
     rng = np.random.default_rng(0)
     who = np.array([rng.permutation(len(BIAS))[:per_document] for _ in truth]).ravel()
     item = np.repeat(np.arange(len(truth)), per_document)

@@ -23,14 +23,10 @@ class LogisticRegression(nn.Module):
         require_size("n_features", n_features)
         require_size("n_classes", n_classes)
         self.n_features, self.n_classes = n_features, n_classes
+        self.settings = {"n_features": n_features, "n_classes": n_classes}
         self.linear = nn.Linear(n_features, n_classes)
         nn.init.zeros_(self.linear.weight)
         nn.init.zeros_(self.linear.bias)
-
-    @property
-    def settings(self) -> dict[str, int]:
-        """The arguments of the constructor."""
-        return {"n_features": self.n_features, "n_classes": self.n_classes}
 
     def forward(self, inputs_b: Tensor) -> Tensor:
         """Logits of the classes, shape (b, k)."""

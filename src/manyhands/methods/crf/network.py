@@ -58,16 +58,11 @@ class CrfNetwork(nn.Module):
 
     def __init__(self, n_features: int, n_classes: int) -> None:
         super().__init__()
+        self.settings = {"n_features": n_features, "n_classes": n_classes}
         self.register_buffer("feature", torch.zeros(n_features, n_classes).double())
         self.register_buffer("transition", torch.zeros(n_classes, n_classes).double())
         self.register_buffer("start", torch.zeros(n_classes).double())
         self.register_buffer("end", torch.zeros(n_classes).double())
-
-    @property
-    def settings(self) -> dict[str, int]:
-        """The arguments of the constructor."""
-        n_features, n_classes = self.feature.shape
-        return {"n_features": n_features, "n_classes": n_classes}
 
     def forward(self, rows_btj: Tensor) -> Tensor:
         """Log-probabilities of the tokens to be tagged, shape (n, k)."""

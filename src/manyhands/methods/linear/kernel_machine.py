@@ -46,21 +46,13 @@ class KernelClassifier(nn.Module):
     def __init__(self, n_features: int, n_classes: int, n_landmarks: int) -> None:
         super().__init__()
         require_size("n_landmarks", n_landmarks)
-        self.n_features = n_features
+        sizes = {"n_features": n_features, "n_classes": n_classes, "n_landmarks": n_landmarks}
+        self.settings, self.n_features = sizes, n_features
         self.register_buffer("landmark", torch.zeros(n_landmarks, n_features).double())
         self.register_buffer("gamma", torch.ones(()).double())
         self.linear = nn.Linear(n_landmarks, n_classes).double()
         nn.init.zeros_(self.linear.weight)
         nn.init.zeros_(self.linear.bias)
-
-    @property
-    def settings(self) -> dict[str, int]:
-        """The arguments of the constructor."""
-        return {
-            "n_features": self.n_features,
-            "n_classes": self.linear.out_features,
-            "n_landmarks": self.linear.in_features,
-        }
 
     def forward(self, inputs_b: Tensor) -> Tensor:
         """Logits of the classes, shape (b, k)."""

@@ -31,12 +31,7 @@ class TopicClassifier(TopicNetwork):
 
     def __init__(self, n_words: int, n_topics: int, n_classes: int) -> None:
         super().__init__(n_words, torch.zeros(n_topics, n_classes))
-
-    @property
-    def settings(self) -> dict[str, int]:
-        """The arguments of the constructor."""
-        n_topics, n_classes = self.eta.shape
-        return {"n_words": self.n_words, "n_topics": n_topics, "n_classes": n_classes}
+        self.settings = {"n_words": n_words, "n_topics": n_topics, "n_classes": n_classes}
 
     def predict(self, mean_topic_bt: Floats, eta: Floats) -> Tensor:
         """Log-probabilities of the classes, shape (b, k)."""

@@ -55,14 +55,14 @@ def update_classes_block(
         words, counts, topics = word[here], count[here], phi[here]
         if not labelled[d]:
             update_unlabelled(words, counts, log_word, alpha, max_sweeps, tol, topics, gamma[d])
-            update_class(gamma[d], alpha, eta, label_score[d], posterior[d])
+            _update_class(gamma[d], alpha, eta, label_score[d], posterior[d])
         else:
             factor = _factors(counts, eta)
             _update_document(
                 words, counts, log_word, alpha, eta, factor, label_score[d],
                 max_sweeps, tol, topics, gamma[d], posterior[d],
             )  # fmt: skip
-            total += update_class(gamma[d], alpha, eta, label_score[d], posterior[d])
+            total += _update_class(gamma[d], alpha, eta, label_score[d], posterior[d])
             _log_products(counts, topics, eta, factor, log_norm)
             total -= normalise_scores(log_norm, -1)
         total += word_bound(words, counts, log_word, alpha, topics, gamma[d])
@@ -70,7 +70,7 @@ def update_classes_block(
 
 
 @kernel
-def update_class(
+def _update_class(
     gamma: Floats, alpha: float, eta: Floats, label_score: Floats, posterior: Floats
 ) -> float:
     """Set the posterior to q_k ~ exp(eta_k . E zbar + label_score_k); returns the log of its norm.
@@ -133,7 +133,7 @@ def _update_document(
                 ratio,
             )
         moved = update_gamma(count, phi, alpha, gamma)
-        update_class(gamma, alpha, eta, label_score, posterior)
+        _update_class(gamma, alpha, eta, label_score, posterior)
         if moved < tol and np.abs(posterior - before).max() < tol:
             break
 

@@ -37,11 +37,7 @@ class TopicRegressor(TopicNetwork):
 
     def __init__(self, n_words: int, n_topics: int) -> None:
         super().__init__(n_words, torch.zeros(n_topics))
-
-    @property
-    def settings(self) -> dict[str, int]:
-        """The arguments of the constructor."""
-        return {"n_words": self.n_words, "n_topics": len(self.eta)}
+        self.settings = {"n_words": n_words, "n_topics": n_topics}
 
     def predict(self, mean_topic_bt: Floats, eta: Floats) -> Tensor:
         """The value of every document, shape (b, 1)."""

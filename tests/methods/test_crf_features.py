@@ -20,26 +20,26 @@ def features_of(words, offsets, min_count=1):
 
 
 def test_a_token_has_the_features_of_its_word_and_neighbours():
-    found = features_of(WORDS, OFFSETS)
-    assert found[0] == {
+    features = features_of(WORDS, OFFSETS)
+    assert features[0] == {
         "always", "first", "capitalised", "word=anna", "shape=Xx",
         "prefix=A", "prefix=An", "prefix=Ann", "prefix=Anna",
         "suffix=a", "suffix=na", "suffix=nna", "suffix=Anna",
         "after:word=saw", "after:shape=x",
     }  # fmt: skip
-    assert {"before:word=saw", "after:word=troops", "all caps", "shape=X.X."} <= found[2]
-    assert {"hyphen", "shape=x-x", "before:word=yesterday"} <= found[5]
-    assert {"digit", "shape=0", "first"} <= found[6]
+    assert {"before:word=saw", "after:word=troops", "all caps", "shape=X.X."} <= features[2]
+    assert {"hyphen", "shape=x-x", "before:word=yesterday"} <= features[5]
+    assert {"digit", "shape=0", "first"} <= features[6]
 
 
 def test_neighbours_end_with_the_sentence():
-    found = features_of(WORDS, OFFSETS)
+    features = features_of(WORDS, OFFSETS)
     for t in (0, 4, 6):
-        assert "first" in found[t]
-        assert not any(name.startswith("before:") for name in found[t])
+        assert "first" in features[t]
+        assert not any(name.startswith("before:") for name in features[t])
     for t in (3, 5, 6):
-        assert not any(name.startswith("after:") for name in found[t])
-    assert sum("first" in each for each in found) == 3
+        assert not any(name.startswith("after:") for name in features[t])
+    assert sum("first" in each for each in features) == 3
 
 
 def test_rare_features_are_dropped_and_unseen_ones_ignored():
