@@ -10,7 +10,7 @@ import numpy as np
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.evidence import Evidence, gather_evidence
 from manyhands.aggregation.quality import share_right
-from manyhands.annotations import Annotations, Kind, in_codes_of
+from manyhands.annotations import Annotations, Kind, recode_like
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
@@ -34,7 +34,7 @@ class Aggregator(ABC, Generic[P]):
 
     def predict(self, consensus: Consensus, annotations: Annotations) -> Consensus:
         """See `Consensus.predict`."""
-        recoded = in_codes_of(consensus.annotations, annotations.as_kind(self.kind))
+        recoded = recode_like(annotations.as_kind(self.kind), consensus.annotations)
         evidence = gather_evidence(recoded)
         n_new = recoded.n_annotators - consensus.annotations.n_annotators
         parameters = self._for_other_items(

@@ -20,9 +20,9 @@ from manyhands.aggregation.em import run_em
 from manyhands.aggregation.evidence import Evidence
 from manyhands.aggregation.majority import majority_posterior
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets
+from manyhands.core.confusions import symmetric_confusions
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
 from manyhands.core.settings import require
-from manyhands.simulation.behaviours import honest
 
 _HALVINGS = 20
 
@@ -76,7 +76,7 @@ class Glad(IterativeSettings, ClassAggregator[GladParameters]):
         """Every annotator's confusion on an item of average easiness, shape (a, k, l)."""
         parameters: GladParameters = consensus.parameters
         right_a = 1.0 / (1.0 + np.exp(-parameters.ability_a))
-        return honest(right_a, consensus.annotations.n_classes)
+        return symmetric_confusions(right_a, consensus.annotations.n_classes)
 
     def _fit(self, evidence: Evidence, start: GladParameters | None) -> Consensus:
         ann = evidence.annotations

@@ -16,8 +16,8 @@ from manyhands.aggregation.evidence import Evidence
 from manyhands.aggregation.majority import majority_posterior
 from manyhands.aggregation.sums import annotator_sums
 from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.confusions import symmetric_confusions
 from manyhands.core.settings import require
-from manyhands.simulation.behaviours import honest
 
 _ALWAYS = 1e-12  # keeps a share of right labels off 0 and 1, where its logit is infinite
 
@@ -72,7 +72,7 @@ class OneCoin(IterativeSettings, ClassAggregator[CoinParameters]):
     def confusion(self, consensus: Consensus) -> Floats:
         """Every annotator's confusion, shape (a, k, l)."""
         parameters: CoinParameters = consensus.parameters
-        return honest(parameters.right_a, consensus.annotations.n_classes)
+        return symmetric_confusions(parameters.right_a, consensus.annotations.n_classes)
 
     def _fit(self, evidence: Evidence, start: CoinParameters | None) -> Consensus:
         n_a = evidence.annotations.labels_per_annotator.astype(np.float64)

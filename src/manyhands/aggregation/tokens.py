@@ -15,10 +15,10 @@ from manyhands.annotations import (
     Sentences,
     Spans,
     TagScheme,
-    TokenisedTexts,
-    decode_valid,
+    TokenizedTexts,
+    align_to_tokens,
+    decode_bio,
     find_spans,
-    labels_of_tokens,
 )
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
@@ -44,7 +44,7 @@ class TokenConsensus:
         """The tag of every token, valid BIO in every sentence."""
         return self.tokens.labels
 
-    def span_columns(self, texts: TokenisedTexts | None = None) -> dict[str, AnyArray]:
+    def span_columns(self, texts: TokenizedTexts | None = None) -> dict[str, AnyArray]:
         """A row per span: sentence, first token and end in it, label, confidence, its words.
 
         With the `texts` that the tokens are of: document, the characters it starts at and ends
@@ -89,7 +89,7 @@ def aggregate_tokens(
     >>> aggregate_tokens(sentences, ann, "majority").tags.tolist()
     ['B-PER', 'I-PER']
     """
-    annotations = labels_of_tokens(sentences, annotations)
+    annotations = align_to_tokens(sentences, annotations)
     if annotations.kind != "classes":
         raise DataError("the labels of tokens are numbers; tags are needed")
     if method is None or isinstance(method, str):
@@ -105,7 +105,7 @@ def decoded_tokens(sentences: Sentences, consensus: Consensus) -> TokenConsensus
     with np.errstate(divide="ignore"):
         log_prob_tk = np.log(consensus.probabilities)
     choice_t, _ = winners(consensus.probabilities)
-    code_t = decode_valid(log_prob_tk, sentences.offsets, tags, choice_t=choice_t)
+    code_t = decode_bio(log_prob_tk, sentences.offsets, tags, choice_t=choice_t)
     tokens = replace(consensus, codes=code_t)
     spans = find_spans(code_t, sentences.offsets, TagScheme.of(tags))
     pairs = zip(spans.first.tolist(), spans.end.tolist(), strict=True)

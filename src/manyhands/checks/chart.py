@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from manyhands.annotations import Annotations, Rows
-from manyhands.annotations.rows import used_rows
 from manyhands.checks.finding import MOST_EXAMPLES, MOST_PLACES, Finding, Severity
 from manyhands.checks.others import Cells, class_cells, mid_ranks
 from manyhands.checks.skills import Skills, class_skills, number_skills
@@ -24,7 +23,7 @@ class Chart:
     @cached_property
     def usable(self) -> AnyArray:
         """Positions of the rows whose cells can all be used."""
-        return used_rows(self.rows)
+        return self.rows.usable()
 
     @cached_property
     def annotations(self) -> Annotations:

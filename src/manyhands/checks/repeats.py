@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from manyhands.annotations.duplicates import repeats_previous
-from manyhands.annotations.grouping import stable_order
+from manyhands.annotations.grouping import duplicated_pairs, stable_order
 from manyhands.checks.chart import Chart, percent
 from manyhands.checks.finding import Finding, Severity
 
@@ -15,7 +14,7 @@ def repeated_pair(chart: Chart) -> list[Finding]:
     order = stable_order(annotator, len(rows.annotators))
     order = order[stable_order(item[order], len(rows.items))]
     item, annotator, label = item[order], annotator[order], label[order]
-    again = repeats_previous(item, annotator)
+    again = duplicated_pairs(item, annotator)
     if not again.any():
         return []
     conflict = again.copy()

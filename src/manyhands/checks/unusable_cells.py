@@ -3,7 +3,7 @@
 import numpy as np
 
 from manyhands.annotations.labels import EMPTY, INFINITE, OUTSIDE
-from manyhands.annotations.vocabulary import BLANK, short_list
+from manyhands.annotations.vocabulary import BLANK, join_names
 from manyhands.checks.chart import Chart, percent
 from manyhands.checks.finding import Finding
 from manyhands.core.arrays import AnyArray
@@ -29,7 +29,7 @@ def label_outside_classes(chart: Chart) -> list[Finding]:
     """Rows whose label is not one of the classes that were listed."""
     if chart.rows.classes is None:
         return []
-    known = short_list(chart.rows.classes.names)
+    known = join_names(chart.rows.classes.names)
     remedy = "correct them, list their classes too, or drop them as missing"
     what = f"a label outside the classes {known}"
     return _cells(chart, chart.rows.state == OUTSIDE, what, remedy)

@@ -16,7 +16,7 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import SettingError
 
 _OPTIONS = {
-    'stray="repair"': "--orphan-tags repair",
+    'orphan_tags="repair"': "--orphan-tags repair",
     'alignment="widen"': "--alignment widen",
     "max_tokens=None reads them whole": "train with --max-tokens to read more",
     "name it with columns={'document': ...}": "name it with --item",

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset, default_collate
 
-from manyhands.annotations.sentences import places_of_runs
+from manyhands.annotations.grouping import run_indices
 from manyhands.core.arrays import AnyArray
 
 _MOST_OF_DEVICE = 0.5  # share of a device's free memory that inputs may take
@@ -77,7 +77,7 @@ class Inputs(ABC):
         lengths = self.lengths(items[edges[:-1]])
         if lengths is None:
             return np.arange(len(items))
-        return places_of_runs(edges, np.argsort(lengths, kind="stable"))
+        return run_indices(edges, np.argsort(lengths, kind="stable"))
 
 
 def even_parts(

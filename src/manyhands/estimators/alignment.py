@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations, Kind, Vocabulary, of_items
-from manyhands.annotations.vocabulary import short_list
+from manyhands.annotations import Annotations, Kind, Vocabulary, reindex_items
+from manyhands.annotations.vocabulary import join_names
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 
@@ -41,9 +41,9 @@ def aligned(annotations: Annotations, n_rows: int, items: Iterable[Any] | None) 
     if lost.any():
         raise DataError(
             f"{int(lost.sum())} items have labels but no features: "
-            f"{short_list(annotations.items[lost])}; add their features or leave the labels out"
+            f"{join_names(annotations.items[lost])}; add their features or leave the labels out"
         )
-    return of_items(annotations, names)
+    return reindex_items(annotations, names)
 
 
 def require_learnable(annotations: Annotations) -> None:

@@ -8,7 +8,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from manyhands.aggregation import Consensus
-from manyhands.annotations import Annotations, in_codes_of
+from manyhands.annotations import Annotations, recode_like
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdData
@@ -109,7 +109,7 @@ class ClassEstimator(CrowdEstimator):
     ) -> tuple[Inputs, Annotations]:
         inputs = self._sight().inputs(features)
         ann = aligned(require_annotations(labels), len(inputs), items)
-        return inputs, in_codes_of(self.crowd_, ann)
+        return inputs, recode_like(ann, self.crowd_)
 
     def _before(
         self, features: Any, labels: Annotations, items: Iterable[Any] | None

@@ -12,7 +12,7 @@ from sklearn.metrics import r2_score
 from torch import Tensor
 
 from manyhands.aggregation import Consensus
-from manyhands.annotations import Annotations, in_codes_of
+from manyhands.annotations import Annotations, recode_like
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdData
@@ -233,7 +233,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):  # type: ignore[misc]
     ) -> tuple[Inputs, Annotations]:
         inputs = self._sight().inputs(features)
         ann = aligned(require_annotations(labels, self.kind), len(inputs), items)
-        return inputs, in_codes_of(self.crowd_, ann)
+        return inputs, recode_like(ann, self.crowd_)
 
     def _infer(self, inputs: Inputs, ann: Annotations) -> Consensus:
         outputs = self._sight().seen(inputs, self.network_, self._home(), self.settings_)

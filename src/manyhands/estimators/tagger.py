@@ -13,9 +13,9 @@ from manyhands.annotations import (
     TaggedSentences,
     TagScheme,
     TokenLabels,
-    decode_valid,
-    is_tag,
-    labels_of_tokens,
+    align_to_tokens,
+    decode_bio,
+    is_bio_tag,
 )
 from manyhands.core.arrays import AnyArray, Codes
 from manyhands.core.errors import DataError
@@ -173,7 +173,7 @@ class CrowdTagger(ClassEstimator):
             sentences, y = _said_by_most(sentences, _labels(y, X))
         codes = self._codes(sentences)
         wanted, found = flat_tags(y, sentences), self.classes_[codes]
-        if all(is_tag(str(name)) for name in self.classes_):
+        if all(is_bio_tag(str(name)) for name in self.classes_):
             return score_entities(wanted, found, sentences.offsets).f1
         return float(np.mean(wanted.astype(str) == found.astype(str)))
 
@@ -192,7 +192,7 @@ class CrowdTagger(ClassEstimator):
             return np.asarray(probability_tk.argmax(axis=1), dtype=np.int32)
         names = TagScheme.of(self.classes_).names
         with np.errstate(divide="ignore"):
-            return decode_valid(np.log(probability_tk), sentences.offsets, names)
+            return decode_bio(np.log(probability_tk), sentences.offsets, names)
 
     def _seen(
         self, features: Any, labels: Any, items: Iterable[Any] | None
@@ -239,4 +239,4 @@ def _labels(labels: Any, features: Any) -> Annotations:
         if labels.sentences.lengths.tolist() != sentences.lengths.tolist():
             raise DataError("the labels have other sentences, or of other lengths, than X")
         return labels.annotations
-    return labels_of_tokens(sentences, require_annotations(labels))
+    return align_to_tokens(sentences, require_annotations(labels))

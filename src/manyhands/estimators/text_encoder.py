@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from manyhands.annotations import Sentences, TokenisedTexts, TokenLabels
+from manyhands.annotations import Sentences, TokenizedTexts, TokenLabels
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import require
@@ -51,14 +51,14 @@ def as_sentences(features: Any) -> Sentences:
 
 
 def words_of_texts(texts: Any, max_tokens: int | None) -> Sentences:
-    """Texts cut into words (see `token_places`), the first `max_tokens` of each.
+    """Texts cut into words (see `token_offsets`), the first `max_tokens` of each.
 
     It warns of texts that are cut short, and refuses what is no text.
     """
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise DataError(f"row {row}: a text must be a string; got {text!r}")
-    made = TokenisedTexts.of([str(text) for text in texts]).sentences
+    made = TokenizedTexts.of([str(text) for text in texts]).sentences
     if max_tokens is None or int(made.lengths.max(initial=0)) <= max_tokens:
         return made
     n_long = int((made.lengths > max_tokens).sum())

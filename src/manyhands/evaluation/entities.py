@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from manyhands.annotations import Spans, TagScheme, find_spans
-from manyhands.annotations.sentences import as_objects, offsets_of_lengths
-from manyhands.core.arrays import AnyArray, Offsets
+from manyhands.annotations.grouping import offsets_from_lengths
+from manyhands.core.arrays import AnyArray, Offsets, object_array
 from manyhands.core.errors import DataError
 
 
@@ -94,7 +94,7 @@ def score_entity_lists(
     lengths = [len(tags) for tags in truth]
     if lengths != [len(tags) for tags in said]:
         raise DataError("the sentences of truth and of what was said differ in length or number")
-    return score_entities(_flat(truth), _flat(said), offsets_of_lengths(lengths))
+    return score_entities(_flat(truth), _flat(said), offsets_from_lengths(lengths))
 
 
 def _keys(spans: Spans, n_tokens: int) -> AnyArray:
@@ -103,4 +103,4 @@ def _keys(spans: Spans, n_tokens: int) -> AnyArray:
 
 
 def _flat(tags: Iterable[Sequence[str]]) -> AnyArray:
-    return as_objects([tag for each in tags for tag in each])
+    return object_array([tag for each in tags for tag in each])

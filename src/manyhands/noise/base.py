@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from manyhands.core.arrays import Floats, Offsets
+from manyhands.core.confusions import symmetric_confusions
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
 from manyhands.noise.batch import AnnotationBatch
 from manyhands.noise.starts import as_confusions
-from manyhands.simulation.behaviours import honest
 
 _MOST_CELLS = 1 << 24  # of a portrait's look-up, K x K x K for each annotator
 
@@ -99,7 +99,9 @@ class NoiseModel(AnnotatorModel, ABC):
                 "give one number, or one for each"
             )
         require(bool(((right >= 0) & (right <= 1)).all()), "accuracy", "in 0..1", accuracy)
-        return self.start_from(honest(np.full(self.n_annotators, right), self.n_classes))
+        return self.start_from(
+            symmetric_confusions(np.full(self.n_annotators, right), self.n_classes)
+        )
 
     @torch.no_grad()
     def count_labels(self, labels_a: Offsets) -> Self:
