@@ -14,7 +14,7 @@ from manyhands.annotations import Annotations, Kind, recode_like
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
-from manyhands.evaluation import tempered
+from manyhands.evaluation import apply_temperature
 
 P = TypeVar("P")
 
@@ -42,7 +42,9 @@ class Aggregator(ABC, Generic[P]):
         )
         beliefs = self._beliefs(evidence, parameters)
         if consensus.temperature != 1.0:
-            beliefs["probabilities"] = tempered(beliefs["probabilities"], consensus.temperature)
+            beliefs["probabilities"] = apply_temperature(
+                beliefs["probabilities"], consensus.temperature
+            )
         return replace(
             consensus,
             evidence=evidence,

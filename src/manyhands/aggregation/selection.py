@@ -129,7 +129,9 @@ def _verdict(
         return True, f"Majority voting is enough: {baseline} itself comes first."
     item_n = np.concatenate([run.item[run.row] for run in held[winner]])
     gain = paired_difference(
-        _pooled(held[winner], "log_said_n"), _pooled(held[baseline], "log_said_n"), item_n
+        _pooled(held[winner], "log_likelihood_n"),
+        _pooled(held[baseline], "log_likelihood_n"),
+        item_n,
     )
     differ = _share_named_otherwise(held[winner], held[baseline])
     compared = (

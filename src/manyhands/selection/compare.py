@@ -15,7 +15,7 @@ from manyhands.core.settings import require
 from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.estimators.features import are_counts
 from manyhands.estimators.text_encoder import are_texts
-from manyhands.evaluation import summarise_runs
+from manyhands.evaluation import summarize_runs
 from manyhands.methods import METHODS, EndToEnd, Method
 from manyhands.selection.trial import UNKNOWN, UNSAID, Trial
 from manyhands.selection.trial_scores import NONE, SCORES, Scores, scores_of
@@ -193,7 +193,7 @@ def _row(
         return float(np.mean([run.get(score, np.nan) for run in runs]))
 
     values = [run.get(key, np.nan) for run in runs]
-    summary = summarise_runs(values)
+    summary = summarize_runs(values)
     row = {"method": name, key: summary.mean, "deviation": summary.deviation}
     less_is_better = by_truth and how.better < 0
     row[how.worst if by_truth else "lowest"] = float((np.max if less_is_better else np.min)(values))

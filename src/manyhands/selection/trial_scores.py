@@ -12,7 +12,7 @@ from manyhands.estimators.base import CrowdEstimator
 from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.estimators.regressor import CrowdRegressor
 from manyhands.estimators.tagger import CrowdTagger
-from manyhands.evaluation import accuracy, log_loss, regression_scores, score_entities
+from manyhands.evaluation import accuracy_score, log_loss, regression_scores, score_entities
 from manyhands.selection.trial import UNSAID, Trial, known_truth
 
 NONE = float("nan")
@@ -129,7 +129,7 @@ def _accuracy(truth: AnyArray | None, probabilities_ik: AnyArray | None) -> floa
     if truth is None or probabilities_ik is None or not known_truth(truth).any():
         return NONE
     known = known_truth(truth)
-    return accuracy(truth[known], probabilities_ik[known].argmax(axis=1))
+    return accuracy_score(truth[known], probabilities_ik[known].argmax(axis=1))
 
 
 def _log_loss(truth: AnyArray | None, probabilities_ik: AnyArray) -> float:
