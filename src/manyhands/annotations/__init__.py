@@ -4,7 +4,7 @@ from manyhands.annotations.annotations import Annotations
 from manyhands.annotations.decoding import decode_bio
 from manyhands.annotations.grouping import DUPLICATES, Duplicates
 from manyhands.annotations.items import Items
-from manyhands.annotations.labels import KINDS, Kind
+from manyhands.annotations.labels import KINDS, Kind, MixedLabelsError
 from manyhands.annotations.recoding import recode_like, reindex_items
 from manyhands.annotations.rows import Rows
 from manyhands.annotations.sentences import Sentences
@@ -31,6 +31,7 @@ __all__ = [
     "Duplicates",
     "Items",
     "Kind",
+    "MixedLabelsError",
     "OrphanTags",
     "Rows",
     "Sentences",

@@ -16,7 +16,7 @@ from manyhands.annotations.labels import (
     encode_labels,
 )
 from manyhands.annotations.vocabulary import BLANK, Vocabulary, encode, join_names
-from manyhands.core.arrays import AnyArray, Codes
+from manyhands.core.arrays import AnyArray, Bools, Codes
 from manyhands.core.errors import DataError
 from manyhands.core.kernels import run_blocks
 
@@ -47,9 +47,14 @@ class Rows:
         """The file and line of a row, or its number."""
         return place(self.source, self.first_line, _row(row, self.row_of))
 
+    @property
+    def has_label(self) -> Bools:
+        """Which rows have a label that can be used."""
+        return np.asarray(self.state == USED)
+
     def usable(self) -> AnyArray:
         """Positions of the rows whose three cells can be used."""
-        return np.flatnonzero((self.state == USED) & (self.item >= 0) & (self.annotator >= 0))
+        return np.flatnonzero(self.has_label & (self.item >= 0) & (self.annotator >= 0))
 
     def to_rows(self) -> "Rows":
         """These rows, as `Annotations.to_rows` gives those of annotations."""

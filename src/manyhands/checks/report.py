@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations, Rows
-from manyhands.annotations.labels import MixedLabelsError
+from manyhands.annotations import Annotations, MixedLabelsError, Rows
 from manyhands.checks import (
     annotators,
     class_balance,

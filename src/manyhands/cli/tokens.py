@@ -22,7 +22,7 @@ from manyhands.cli.output import in_options, is_tagged, put_table
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import require_choice
-from manyhands.io.tables import SUFFIXES
+from manyhands.io.tables import SUFFIXES, existing
 from manyhands.io.texts import text_lines
 
 _HEADS = ("#token", "#tokens", "#word", "#words")  # first cells of a line of names
@@ -183,7 +183,7 @@ def _notes(labels: TokenLabels, n_stray: int, orphan_tags: str) -> list[str]:
 
 
 def _file(path: str) -> Path:
-    return mh.io.tables.existing(path)
+    return existing(path)
 
 
 def _short(words: list[str]) -> str:
