@@ -3,7 +3,7 @@
 Each label is compared with the consensus of the other labels of its item: their majority for
 classes, their mean rank for numbers. The null hypothesis assigns the annotator's labels to the
 annotator's items at random. Mean and variance of the agreement are then known whatever the class
-frequencies of the annotator, so nobody is reported only for preferring a class.
+frequencies of the annotator, so an annotator who prefers a class is not reported for that alone.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 Good annotators agree because both are right, so agreement alone is no evidence. A reported pair
 stands out in two ways: it agrees more than a one-factor model predicts from the agreement of the
-two with everybody else, and more than the two would agree if they were independent given the labels
+two with all others, and more than the two would agree if they were independent given the labels
 of the others (`pair_dependence`). Pairs come from items with at most 50 labels
 (`agreement.pairwise`).
 

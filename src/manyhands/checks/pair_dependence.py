@@ -164,7 +164,7 @@ def _mean_without(
 def _majority_without(
     offsets: Offsets, label: Offsets, count: Offsets, item: Codes, one: Codes, two: Codes
 ) -> Offsets:
-    # The class said most often of the item once two labels are taken off; -1 for a tie or none.
+    # The majority label of the item without two of its labels; -1 for a tie or no others.
     most = np.empty(len(item), dtype=np.int64)
     for line in range(len(item)):
         best, winner = 0, -1
