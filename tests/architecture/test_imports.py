@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.architecture.source_trees import (
+from source_trees import (
     FILES,
     HOME,
     ROOMS,

@@ -6,7 +6,7 @@
 import ast
 
 import pytest
-from tests.architecture.source_trees import FILES, name_of, package_names, tree_of
+from source_trees import FILES, name_of, package_names, tree_of
 
 MAX_FILE_LINES = 350
 MAX_BODY_LINES = 60
