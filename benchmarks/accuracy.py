@@ -14,7 +14,7 @@ import numpy as np
 
 import manyhands as mh
 from benchmarks.table import markdown_table
-from manyhands.evaluation import ClassScorecard, RegressionScorecard
+from manyhands.evaluation import ClassificationScorecard, RegressionScorecard
 
 # Accuracy as 1 - the error printed in the paper; the same sets, other preparation possible.
 PUBLISHED = {
@@ -46,14 +46,14 @@ def class_methods() -> dict[str, Any]:
     return methods | {"dawid-skene, spectral": mh.aggregation.DawidSkene(init="spectral")}
 
 
-def score_set(folder: Path) -> tuple[dict[str, ClassScorecard], mh.Annotations]:
+def score_set(folder: Path) -> tuple[dict[str, ClassificationScorecard], mh.Annotations]:
     """The scorecard of every method on one set."""
     annotations = mh.read_annotations(folder / "label.csv")
     truth = mh.io.read_truth(folder / "truth.csv")
     cards = {}
     for name, method in class_methods().items():
         card = method.fit(annotations).score(truth)
-        assert isinstance(card, ClassScorecard)
+        assert isinstance(card, ClassificationScorecard)
         cards[name] = card
     return cards, annotations
 

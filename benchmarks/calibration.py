@@ -11,8 +11,8 @@ import numpy as np
 
 import manyhands as mh
 from benchmarks.table import markdown_table
-from manyhands.evaluation import reliability
-from manyhands.evaluation.scorecard import matched
+from manyhands.evaluation import calibration_curve
+from manyhands.evaluation.scorecard import match_truth
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
@@ -50,7 +50,7 @@ def confidence_and_right(
     consensus: mh.Consensus, truth: dict[object, object]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Confidence, and whether the label is right, of the items whose truth is known."""
-    row, names = matched(consensus.annotations.item_vocabulary, truth)
+    row, names = match_truth(consensus.annotations.item_vocabulary, truth)
     right = np.array([str(a) == str(b) for a, b in zip(consensus.labels[row], names, strict=True)])
     return consensus.confidence[row], right
 
@@ -71,7 +71,7 @@ def tempered_error(consensus: mh.Consensus, truth: dict[object, object]) -> tupl
     for seed in range(SPLITS):
         seen, unseen = halves(truth, seed)
         better = consensus.calibrated(seen)
-        errors.append(reliability(*confidence_and_right(better, unseen)).calibration_error)
+        errors.append(calibration_curve(*confidence_and_right(better, unseen)).calibration_error)
         temperatures.append(better.temperature)
     return float(np.mean(errors)), float(np.mean(temperatures))
 
@@ -82,7 +82,7 @@ def draw(axis: plt.Axes, name: str, consensus: mh.Consensus, truth: dict[object,
     axis.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":")
     shown = {"majority": majority, "dawid-skene": consensus, "calibrated": better}
     for label, each in shown.items():
-        curve = reliability(*confidence_and_right(each, truth))
+        curve = calibration_curve(*confidence_and_right(each, truth))
         axis.plot(curve.confidence, curve.accuracy, color=COLOURS[label], linewidth=1, zorder=2)
         size = 4 + 90 * curve.count / curve.count.sum()
         axis.scatter(
@@ -105,7 +105,7 @@ def main() -> None:
         annotations, truth = judged(folder)
         fits = {name: mh.aggregate(annotations, name) for name in METHODS}
         errors = [
-            reliability(*confidence_and_right(fit, truth)).calibration_error
+            calibration_curve(*confidence_and_right(fit, truth)).calibration_error
             for fit in fits.values()
         ]
         after, temperature = tempered_error(fits["dawid-skene"], truth)

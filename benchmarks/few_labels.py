@@ -11,7 +11,7 @@ import numpy as np
 import manyhands as mh
 from benchmarks.table import markdown_table
 from manyhands.aggregation import DawidSkene, Majority
-from manyhands.evaluation import accuracy
+from manyhands.evaluation import accuracy_score
 from manyhands.simulation import CrowdSettings
 
 PER_ANNOTATOR = [2, 5, 10, 20, 50, 100, 500, 2_000, 10_000]
@@ -53,7 +53,7 @@ def run(n_classes: int, per_annotator: int, low: float, high: float, runs: int) 
         )
         crowd = mh.SCENARIOS["symmetric"](settings)
         scores.append(
-            [accuracy(crowd.truth, m.fit(crowd.annotations).labels) for m in METHODS.values()]
+            [accuracy_score(crowd.truth, m.fit(crowd.annotations).labels) for m in METHODS.values()]
         )
     return [float(mean) for mean in np.mean(scores, axis=0)]
 

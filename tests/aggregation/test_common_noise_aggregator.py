@@ -10,7 +10,7 @@ from test_em_laws import assert_never_falls, label_columns, log_likelihood
 from manyhands.aggregation import CommonNoise, DawidSkene, Majority
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
-from manyhands.evaluation import accuracy
+from manyhands.evaluation import accuracy_score
 from manyhands.simulation import SCENARIOS, simulate_crowd
 from manyhands.simulation.common_noise import CommonNoiseSettings
 from random_tables import random_labels
@@ -46,7 +46,9 @@ def test_a_shared_confusion_and_omegas_are_recovered(own_strength):
         found_a = consensus.annotator_traits["common_share"]
         correlations.append(np.corrcoef(found_a, omega_a)[0, 1])
         majority = Majority().fit(crowd.annotations)
-        gain = accuracy(crowd.truth, consensus.labels) - accuracy(crowd.truth, majority.labels)
+        gain = accuracy_score(crowd.truth, consensus.labels) - accuracy_score(
+            crowd.truth, majority.labels
+        )
         assert gain > 0.1
     assert np.mean(correlations) > 0.85
 
@@ -65,8 +67,8 @@ def test_the_shared_confusion_of_the_paper_s_crowd_is_recovered(seed):
     omega_a = np.bincount(annotator, crowd.omega_n) / crowd.annotations.labels_per_annotator
     assert np.corrcoef(consensus.annotator_traits["common_share"], omega_a)[0, 1] > 0.4
     dawid_skene = DawidSkene().fit(crowd.annotations)
-    close = accuracy(crowd.truth, dawid_skene.labels) - 0.005
-    assert accuracy(crowd.truth, consensus.labels) > close > 0.9
+    close = accuracy_score(crowd.truth, dawid_skene.labels) - 0.005
+    assert accuracy_score(crowd.truth, consensus.labels) > close > 0.9
 
 
 def test_a_portrait_is_the_mixture_of_both_confusions(crowd):

@@ -11,7 +11,7 @@ from manyhands.aggregation.evidence import gather_evidence
 from manyhands.aggregation.mixture import group_counts
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
-from manyhands.evaluation import accuracy
+from manyhands.evaluation import accuracy_score
 from manyhands.simulation import SCENARIOS
 from manyhands.simulation.perturbed_networks import PerturbedNetworkSettings
 from random_tables import random_labels
@@ -61,7 +61,7 @@ def test_planted_groups_are_found(grouped):
     off = np.abs(consensus.confusion - grouped.confusion).mean()
     assert off < 0.9 * np.abs(found_kl - grouped.confusion).mean()
     majority = Majority().fit(annotations)
-    assert accuracy(truth, consensus.labels) > accuracy(truth, majority.labels) + 0.02
+    assert accuracy_score(truth, consensus.labels) > accuracy_score(truth, majority.labels) + 0.02
 
 
 def test_annotators_stand_in_groups_that_sum_to_one(crowd):

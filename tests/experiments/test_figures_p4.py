@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from manyhands.annotations import Annotations
-from manyhands.evaluation import js_divergence, shares_of_counts
+from manyhands.evaluation import js_divergence, normalize_counts
 from manyhands.experiments import EXPERIMENTS, RecordStore, Request
 from manyhands.experiments.figure import Panel
 from manyhands.experiments.figures import crowd_sizes, mixture_groups
@@ -95,8 +95,8 @@ def test_examples_are_what_is_really_said_and_estimated(trial):
     counts = true_counts(trial)
     code = trial.annotations.annotators.astype(str).tolist().index(content["annotators"][0])
     assert content["estimated"][0] == pytest.approx(model.confusion_[code])
-    assert content["true"][0] == pytest.approx(shares_of_counts(counts[code]))
-    assert content["true"][-1] == pytest.approx(shares_of_counts(counts.sum(axis=0)))
+    assert content["true"][0] == pytest.approx(normalize_counts(counts[code]))
+    assert content["true"][-1] == pytest.approx(normalize_counts(counts.sum(axis=0)))
     weight = counts.sum(axis=(1, 2))
     pooled = sum(w * matrix for w, matrix in zip(weight, model.confusion_, strict=True))
     assert content["estimated"][-1] == pytest.approx(pooled / weight.sum())

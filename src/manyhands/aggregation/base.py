@@ -11,11 +11,11 @@ from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.evidence import Evidence, gather_evidence
 from manyhands.aggregation.parameters import Parameters
 from manyhands.aggregation.quality import Quality, estimate_quality
-from manyhands.annotations import Annotations, Kind, in_codes_of
+from manyhands.annotations import Annotations, Kind, recode_like
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
-from manyhands.evaluation import tempered
+from manyhands.evaluation import apply_temperature
 
 P = TypeVar("P", bound=Parameters)
 
@@ -37,14 +37,16 @@ class Aggregator(ABC, Generic[P]):
 
     def predict(self, consensus: Consensus, annotations: Annotations) -> Consensus:
         """See `Consensus.predict`."""
-        recoded = in_codes_of(consensus.annotations, annotations.as_kind(self.kind))
+        recoded = recode_like(annotations.as_kind(self.kind), consensus.annotations)
         evidence = gather_evidence(recoded)
         n_new = recoded.n_annotators - consensus.annotations.n_annotators
         before: P = consensus.parameters
         parameters = before.with_unseen_annotators(n_new).for_new_items(recoded.n_items)
         estimates = self._estimate_items(evidence, parameters)
         if consensus.temperature != 1.0:
-            estimates["probabilities"] = tempered(estimates["probabilities"], consensus.temperature)
+            estimates["probabilities"] = apply_temperature(
+                estimates["probabilities"], consensus.temperature
+            )
         return replace(
             consensus,
             annotations=recoded,

@@ -12,7 +12,7 @@ from manyhands.aggregation.leave_one_out import validation_score
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingError
-from manyhands.evaluation import ClassScorecard
+from manyhands.evaluation import ClassificationScorecard
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _row(
     row: dict[str, Any] = {"method": name}
     if truth is not None:
         scores = consensus.score(truth)
-        if isinstance(scores, ClassScorecard):
+        if isinstance(scores, ClassificationScorecard):
             row |= {
                 "accuracy": scores.accuracy,
                 "log_loss": scores.log_loss,

@@ -15,14 +15,14 @@ from manyhands.annotations.frames import make_frame
 from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.core.errors import DataError
 from manyhands.evaluation import (
-    ClassScorecard,
+    ClassificationScorecard,
     RegressionScorecard,
+    apply_temperature,
+    classification_scorecard,
     fit_temperature,
-    score_classes,
-    score_regression,
-    tempered,
+    regression_scorecard,
 )
-from manyhands.evaluation.scorecard import matched
+from manyhands.evaluation.scorecard import match_truth
 
 if TYPE_CHECKING:
     from manyhands.aggregation.base import Aggregator
@@ -272,7 +272,7 @@ class Consensus:
             raise DataError(self.cannot_continue)
         return self.method
 
-    def score(self, truth: Mapping[Any, Any]) -> ClassScorecard | RegressionScorecard:
+    def score(self, truth: Mapping[Any, Any]) -> ClassificationScorecard | RegressionScorecard:
         """How well this consensus does on the items whose truth is given as {item: truth}.
 
         Items whose truth was known beforehand do not count.
@@ -280,8 +280,8 @@ class Consensus:
         truth = self._without_known(truth)
         items, classes = self.annotations.item_vocabulary, self.annotations.class_vocabulary
         if self.probabilities is None or classes is None:
-            return score_regression(items, self._numbers, truth)
-        return score_classes(
+            return regression_scorecard(items, self._numbers, truth)
+        return classification_scorecard(
             items, classes, self.probabilities, self.labels, self.confidence, truth
         )
 
@@ -294,14 +294,14 @@ class Consensus:
         classes = self.annotations.class_vocabulary
         if self.probabilities is None or classes is None:
             raise DataError("only class probabilities can be calibrated; these labels are numbers")
-        row, names = matched(self.annotations.item_vocabulary, self._without_known(truth))
+        row, names = match_truth(self.annotations.item_vocabulary, self._without_known(truth))
         code = classes.codes(names)
         if not np.any(code >= 0):
             raise DataError("the truths to calibrate with are all classes that nobody said")
         temperature = fit_temperature(code[code >= 0], self.probabilities[row[code >= 0]])
         return replace(
             self,
-            probabilities=tempered(self.probabilities, temperature),
+            probabilities=apply_temperature(self.probabilities, temperature),
             temperature=self.temperature * temperature,
             codes=self._winners[0],
         )

@@ -17,8 +17,8 @@ from manyhands.aggregation.kernels.glad_steps import ability_slopes, improve_eas
 from manyhands.aggregation.majority import majority_posterior
 from manyhands.aggregation.parameters import Parameters
 from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.confusions import symmetric_confusions
 from manyhands.core.settings import require
-from manyhands.simulation.behaviours import honest
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class GladParameters(Parameters):
 
     def confusion(self) -> Floats:
         """Every annotator's confusion on an item of average easiness, shape (a, k, l)."""
-        return honest(1.0 / (1.0 + np.exp(-self.ability_a)), len(self.log_prior_k))
+        return symmetric_confusions(1.0 / (1.0 + np.exp(-self.ability_a)), len(self.log_prior_k))
 
     def annotator_traits(self) -> Mapping[str, AnyArray]:
         """The ability of annotators."""

@@ -8,10 +8,10 @@ from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.consensus import Consensus
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.confusions import symmetric_confusions
 from manyhands.core.errors import DataError
 from manyhands.core.seeds import generator
 from manyhands.evaluation import LabelPredictions
-from manyhands.simulation.behaviours import honest
 
 _MIN_LABELS = 3  # of an item before one of them is held out
 
@@ -57,7 +57,7 @@ def _confusion(consensus: Consensus) -> Floats:
     """The confusions of a consensus; those of a coin where the method has none."""
     if consensus.confusion is not None:
         return consensus.confusion
-    return honest(consensus.annotator_quality, consensus.annotations.n_classes)
+    return symmetric_confusions(consensus.annotator_quality, consensus.annotations.n_classes)
 
 
 def _log(probability: Floats) -> Floats:

@@ -18,7 +18,6 @@ from manyhands.aggregation.parameters import Parameters
 from manyhands.aggregation.sums import annotator_sums
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.settings import require
-from manyhands.simulation.behaviours import honest
 
 _MARGIN = 1e-12  # keeps an accuracy off 0 and 1, where its logit is infinite
 
@@ -38,7 +37,7 @@ class CoinParameters(Parameters):
 
     def confusion(self) -> Floats:
         """Every annotator's confusion, shape (a, k, l)."""
-        return honest(self.right_a, len(self.log_prior_k))
+        return symmetric_confusions(self.right_a, len(self.log_prior_k))
 
     def annotator_traits(self) -> Mapping[str, AnyArray]:
         """The accuracy of annotators."""

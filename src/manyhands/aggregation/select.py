@@ -156,7 +156,7 @@ def _share_of_other_classes(
 
 
 def _log_likelihoods(runs: Sequence[LabelPredictions]) -> Floats:
-    return np.concatenate([run.log_said_n for run in runs])
+    return np.concatenate([run.log_likelihood_n for run in runs])
 
 
 def _columns(names: Sequence[str], extra: Mapping[str, Mapping[str, float]]) -> dict[str, Floats]:

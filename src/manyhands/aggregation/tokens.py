@@ -15,10 +15,10 @@ from manyhands.annotations import (
     Sentences,
     Spans,
     TagScheme,
-    TokenisedTexts,
-    decode_valid,
+    TokenizedTexts,
+    align_to_tokens,
+    decode_bio,
     find_spans,
-    labels_of_tokens,
 )
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, SettingError
@@ -44,7 +44,7 @@ class TokenConsensus:
         """The tag of every token, valid BIO in every sentence."""
         return self.tokens.labels
 
-    def span_columns(self, texts: TokenisedTexts | None = None) -> dict[str, AnyArray]:
+    def span_columns(self, texts: TokenizedTexts | None = None) -> dict[str, AnyArray]:
         """One row per span: sentence, first token and end, label, confidence, words.
 
         Given the `texts` of the tokens: document, first character and end, label, confidence, and
@@ -90,7 +90,7 @@ def aggregate_tokens(
     >>> aggregate_tokens(sentences, ann, "majority").tags.tolist()
     ['B-PER', 'I-PER']
     """
-    annotations = labels_of_tokens(sentences, annotations)
+    annotations = align_to_tokens(sentences, annotations)
     if annotations.kind != "classes":
         raise DataError("the labels of tokens are numbers; tags are needed")
     if method is None or isinstance(method, str):
@@ -111,7 +111,7 @@ def decode_tokens(sentences: Sentences, consensus: Consensus) -> TokenConsensus:
     with np.errstate(divide="ignore"):
         log_prob_tk = np.log(consensus.probabilities)
     choice_t, _ = most_probable(consensus.probabilities)
-    code_t = decode_valid(log_prob_tk, sentences.offsets, tags, choice_t=choice_t)
+    code_t = decode_bio(log_prob_tk, sentences.offsets, tags, choice_t=choice_t)
     return with_spans(sentences, replace(consensus, codes=code_t))
 
 

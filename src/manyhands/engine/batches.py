@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from manyhands.annotations import Annotations
-from manyhands.annotations.sentences import places_of_runs
+from manyhands.annotations.grouping import run_indices
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.engine.inputs import Inputs, even_parts
@@ -54,7 +54,7 @@ class CrowdData:
         if lengths is not None:
             per_batch = max(batch_size * len(unit) // max(len(self.labelled), 1), 1)
             unit = _by_length(unit, lengths, per_batch, rng)
-        return np.asarray(self.labelled[places_of_runs(edges, unit)])
+        return np.asarray(self.labelled[run_indices(edges, unit)])
 
     def batches(
         self, order: AnyArray, batch_size: int, *, rank: int = 0, n_ranks: int = 1

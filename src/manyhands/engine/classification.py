@@ -28,7 +28,7 @@ from manyhands.engine.text import TextEncoder, is_text
 from manyhands.evaluation import (
     CROWD_METRICS,
     LabelPredictions,
-    accuracy,
+    accuracy_score,
     crowd_metrics,
     log_loss,
 )
@@ -237,7 +237,7 @@ class Classification(Task):
         # A class that nobody said gets a column of its own, which every method holds impossible.
         wide_ik = np.pad(probability_ik, ((0, 0), (0, 1)))
         return {
-            "accuracy": accuracy(codes, probability_ik.argmax(axis=1)),
+            "accuracy": accuracy_score(codes, probability_ik.argmax(axis=1)),
             "log_loss": log_loss(np.where(codes == UNSAID, -1, codes), wide_ik),
         }
 

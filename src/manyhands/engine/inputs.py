@@ -12,7 +12,7 @@ from scipy import sparse
 from torch import Tensor, nn
 from torch.utils.data import Dataset, default_collate
 
-from manyhands.annotations.sentences import places_of_runs
+from manyhands.annotations.grouping import run_indices
 from manyhands.core.arrays import AnyArray
 
 _MAX_DEVICE_SHARE = 0.5  # of a device's free memory that inputs may take
@@ -115,7 +115,7 @@ class Inputs(ABC):
         lengths = self.lengths(items[edges[:-1]])
         if lengths is None:
             return np.arange(len(items))
-        return places_of_runs(edges, np.argsort(lengths, kind="stable"))
+        return run_indices(edges, np.argsort(lengths, kind="stable"))
 
 
 def even_parts(

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from manyhands.annotations import Sentences, TokenisedTexts, TokenLabels
+from manyhands.annotations import Sentences, TokenizedTexts, TokenLabels
 from manyhands.core.arrays import AnyArray, Offsets
 from manyhands.core.errors import DataError, SettingError
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
@@ -256,7 +256,7 @@ def tokenise(texts: Any) -> Sentences:
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise DataError(f"row {row}: a text must be a string; got {text!r}")
-    return TokenisedTexts.of([str(text) for text in texts]).sentences
+    return TokenizedTexts.of([str(text) for text in texts]).sentences
 
 
 def truncate(sentences: Sentences, max_tokens: int | None) -> Sentences:

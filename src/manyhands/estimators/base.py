@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from manyhands.aggregation import Consensus
-from manyhands.annotations import Annotations, Kind, Vocabulary, in_codes_of, of_items
+from manyhands.annotations import Annotations, Kind, Vocabulary, recode_like, reindex_items
 from manyhands.annotations.frames import make_frame
-from manyhands.annotations.vocabulary import short_list
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import Setting, describe, settings_of
@@ -236,7 +235,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         """Inputs, and labels in the codes of the fitted model; unseen annotators come last."""
         inputs = self._fitted().encoder.transform(features)
         annotations = align_items(require_annotations(labels, self.kind), len(inputs), items)
-        return inputs, in_codes_of(self.crowd_, annotations)
+        return inputs, recode_like(annotations, self.crowd_)
 
     def _labels_of_known(
         self, features: Any, labels: Annotations, items: Iterable[Any] | None
@@ -293,9 +292,9 @@ def align_items(annotations: Annotations, n_rows: int, items: Iterable[Any] | No
     if lost.any():
         raise DataError(
             f"{int(lost.sum())} items have labels but no features: "
-            f"{short_list(annotations.items[lost])}; add their features or leave the labels out"
+            f"{join_names(annotations.items[lost])}; add their features or leave the labels out"
         )
-    return of_items(annotations, names)
+    return reindex_items(annotations, names)
 
 
 def _outputs(model: FittedModel, features: Any) -> Tensor:

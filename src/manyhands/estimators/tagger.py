@@ -13,9 +13,9 @@ from manyhands.annotations import (
     TaggedSentences,
     TagScheme,
     TokenLabels,
-    decode_valid,
-    is_tag,
-    labels_of_tokens,
+    align_to_tokens,
+    decode_bio,
+    is_bio_tag,
 )
 from manyhands.core.arrays import AnyArray, Codes
 from manyhands.core.errors import DataError
@@ -103,7 +103,7 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
         if isinstance(y, Annotations | TokenLabels):
             sentences, y = _majority_tags(sentences, _token_annotations(y, X))
         truth, found = flat_tags(y, sentences), self.classes_[self._codes(sentences)]
-        if all(is_tag(str(name)) for name in self.classes_):
+        if all(is_bio_tag(str(name)) for name in self.classes_):
             return score_entities(truth, found, sentences.offsets).f1
         return float(np.mean(truth.astype(str) == found.astype(str)))
 
@@ -121,7 +121,7 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
             return np.asarray(probability_tk.argmax(axis=1), dtype=np.int32)
         names = TagScheme.of(self.classes_).names
         with np.errstate(divide="ignore"):
-            return decode_valid(np.log(probability_tk), sentences.offsets, names)
+            return decode_bio(np.log(probability_tk), sentences.offsets, names)
 
     def _encode(
         self, features: Any, labels: Any, items: Iterable[Any] | None
@@ -159,4 +159,4 @@ def _token_annotations(labels: Any, features: Any) -> Annotations:
         if labels.sentences.lengths.tolist() != sentences.lengths.tolist():
             raise DataError("the labels have other sentences, or of other lengths, than X")
         return labels.annotations
-    return labels_of_tokens(sentences, require_annotations(labels))
+    return align_to_tokens(sentences, require_annotations(labels))

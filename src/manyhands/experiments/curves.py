@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyhands.evaluation import summarise_runs
+from manyhands.evaluation import summarize_runs
 from manyhands.experiments.cells import Cell, cells_of, tasks_of
 from manyhands.experiments.experiment import Experiment, Request, Written
 from manyhands.experiments.page import RULE, markdown_notes, scores_in, selection_of
@@ -123,7 +123,7 @@ def _points(cells: list[Cell], store: RecordStore) -> list[dict[str, Any]]:
         made = [record for task in cell.tasks if (record := store.get(task.key)) is not None]
         scores = scores_in(made, cell)
         if scores:
-            summary = summarise_runs(scores)
+            summary = summarize_runs(scores)
             spread = None if np.isnan(summary.deviation) else round(summary.deviation, 3)
             points.append(
                 {

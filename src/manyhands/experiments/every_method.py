@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.evaluation import summarise_runs
+from manyhands.evaluation import summarize_runs
 from manyhands.experiments.experiment import Experiment, Request, Written
 from manyhands.experiments.page import how_chosen
 from manyhands.experiments.records import RecordStore
@@ -99,7 +99,7 @@ def _row(dataset: str, method: str, records: Sequence[dict[str, Any] | None]) ->
     if not whole:
         blank = dict.fromkeys(("accuracy %", "lowest", "log loss", "with labels %"), "-")
         return row | blank | {"seconds": "-", "epoch": how_chosen(method), "runs": "0"}
-    accuracy = summarise_runs([100 * each["scores"]["accuracy"] for each in whole])
+    accuracy = summarize_runs([100 * each["scores"]["accuracy"] for each in whole])
     lowest = min(100 * each["scores"]["accuracy"] for each in whole)
 
     def mean(score: str) -> float:

@@ -5,14 +5,14 @@ import numpy as np
 from manyhands.core.arrays import Floats
 from manyhands.estimators import CrowdClassifier
 from manyhands.evaluation import (
-    accuracy,
+    accuracy_score,
+    confusion_counts,
     confusion_entropy,
-    f1,
+    f1_score,
     global_js,
     identity_similarity,
     individual_js,
-    label_counts,
-    shares_of_counts,
+    normalize_counts,
     soft_cross_entropy,
 )
 from manyhands.experiments.sources import Material
@@ -29,7 +29,7 @@ def measured(material: Material, model: CrowdClassifier) -> dict[str, float]:
     if trial.test_features is not None and trial.test_truth is not None:
         found_ik = model.predict_proba(trial.test_features)
         known = trial.test_truth >= 0
-        scores["f1"] = f1(trial.test_truth[known], found_ik.argmax(axis=1)[known])
+        scores["f1"] = f1_score(trial.test_truth[known], found_ik.argmax(axis=1)[known])
         if material.shares is not None:
             scores["cross-entropy"] = soft_cross_entropy(material.shares, found_ik)
     if trial.truth is not None and (trial.truth >= 0).all():
@@ -41,7 +41,7 @@ def true_counts(trial: Trial) -> Floats:
     """How often each annotator said each label of each true class (a, k, l)."""
     ann = trial.annotations
     assert trial.truth is not None
-    return label_counts(
+    return confusion_counts(
         ann.annotator, trial.truth[ann.item], ann.label, ann.n_annotators, ann.n_classes
     )
 
@@ -52,9 +52,9 @@ def _against_truth(trial: Trial, model: CrowdClassifier) -> dict[str, float]:
     found = model.predict_proba(trial.features).argmax(axis=1)
     counts_akl = true_counts(trial)
     seen_a = trial.annotations.labels_per_annotator > 0
-    true_akl, found_akl = shares_of_counts(counts_akl[seen_a]), model.confusion_[seen_a]
+    true_akl, found_akl = normalize_counts(counts_akl[seen_a]), model.confusion_[seen_a]
     return {
-        "train-accuracy": accuracy(trial.truth, found),
+        "train-accuracy": accuracy_score(trial.truth, found),
         "i-js": individual_js(found_akl, true_akl),
         "g-js": global_js(found_akl, counts_akl[seen_a]),
     }

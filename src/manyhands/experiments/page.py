@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from html import escape
 from typing import Any
 
-from manyhands.evaluation import RunSummary, summarise_runs
+from manyhands.evaluation import RunSummary, summarize_runs
 from manyhands.experiments.cells import Cell
 from manyhands.experiments.published import PublishedTable, Value
 from manyhands.experiments.records import NOT_RUN, RecordStore
@@ -121,7 +121,7 @@ def _line(cell: Cell, store: RecordStore) -> Line:
     if not scores:
         why = failed[0]["error"] if failed else f"{NOT_RUN}: needs {cell.column.dataset}"
         return Line(*plain, "-", "-", "0", selection_of(cell), "-", why)
-    summary = summarise_runs(scores)
+    summary = summarize_runs(scores)
     lost = f"; {len(failed)} failed" if failed else ""
     return Line(
         *plain,

@@ -9,7 +9,7 @@ import numpy as np
 
 import manyhands
 from manyhands.core.arrays import AnyArray
-from manyhands.evaluation import accuracy, summarise_runs
+from manyhands.evaluation import accuracy_score, summarize_runs
 from manyhands.experiments.experiment import Experiment, Request, Written
 from manyhands.experiments.figure import plain
 from manyhands.experiments.methods import fit_method
@@ -71,7 +71,7 @@ class RuleTask(Task):
         test = np.array([entry["test"] for entry in checked_metrics.history_])
         found = chosen.predict_proba(trial.test_features).argmax(axis=1)
         scores = {
-            "crowd": accuracy(_known(trial.test_truth), found),
+            "crowd": accuracy_score(_known(trial.test_truth), found),
             "last": test[-1],
             "test": test.max(),
         }
@@ -186,9 +186,11 @@ def _accuracies(material: Material) -> Callable[[Callable[[Any], AnyArray]], dic
 
     def look(predict_proba: Callable[[Any], AnyArray]) -> dict[str, float]:
         found = predict_proba(trial.test_features).argmax(axis=1)
-        seen = {"test": accuracy(_known(trial.test_truth), found)}
+        seen = {"test": accuracy_score(_known(trial.test_truth), found)}
         if valid is not None and valid_truth is not None:
-            seen["valid"] = accuracy(valid_truth, predict_proba(valid.features).argmax(axis=1))
+            seen["valid"] = accuracy_score(
+                valid_truth, predict_proba(valid.features).argmax(axis=1)
+            )
         return seen
 
     return look
@@ -205,7 +207,7 @@ def _row(key: tuple[str, str, str], records: list[dict[str, Any]]) -> dict[str, 
         scores = [100 * each["scores"][rule] for each in records if rule in each.get("scores", {})]
         row[rule] = "-"
         if scores:
-            summary = summarise_runs(scores)
+            summary = summarize_runs(scores)
             row[rule] = f"{summary.mean:.2f} ± {summary.deviation:.2f}"
     failed = sum("error" in each for each in records)
     return row | {"runs": f"{len(records) - failed}" + (f" ({failed} failed)" if failed else "")}

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Items
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.seeds import generator
 from manyhands.core.settings import require_choice
 from manyhands.datasets import DATASETS, ITEM_SETS, Corpus, Split
 from manyhands.selection import Trial, trial_of_corpus
-from manyhands.simulation import SCENARIOS, Items, SimulatedCrowd
+from manyhands.simulation import SCENARIOS, SimulatedCrowd
 
 NO_FOLDER = "give --data, the folder that holds the corpora"
 PARTS = ("test", "valid+test", "labelled")
@@ -114,7 +114,7 @@ class ScenarioSource(Source):
         """See `Source.load`."""
         scenario = SCENARIOS[self.scenario]
         items = None if self.items is None else _items(self.items, str(data))
-        crowd = scenario(scenario.settle({**self.settings, "seed": seed}), items)
+        crowd = scenario(scenario.make_settings({**self.settings, "seed": seed}), items)
         test = crowd.test
         trial = Trial(
             np.asarray(crowd.features),
@@ -149,7 +149,9 @@ def _corpus_material(source: CorpusSource, data: str) -> Material:
         test = corpus.test
         trial = Trial(corpus.features, corpus.annotations, corpus.truth, test.features, test.truth)
         return Material(trial, folder=data)
-    return Material(trial_of_corpus(corpus), corpus.test.shares, corpus.valid, folder=data)
+    return Material(
+        trial_of_corpus(corpus), corpus.test.label_distribution, corpus.valid, folder=data
+    )
 
 
 def _both(first: Split, second: Split) -> Split:

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from manyhands.core.arrays import Floats, Offsets
+from manyhands.core.confusions import symmetric_confusions
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
 from manyhands.noise.annotator_table import AnnotatorTable
 from manyhands.noise.batch import AnnotationBatch
 from manyhands.noise.initialisation import as_confusions
-from manyhands.simulation.behaviours import honest
 
 _MAX_CELLS = 1 << 24  # of `confusion`, which holds K x K x K numbers per annotator
 
@@ -158,7 +158,9 @@ class NoiseModel(AnnotatorModel):
                 "give one number, or one per annotator"
             )
         require(bool(((right >= 0) & (right <= 1)).all()), "accuracy", "in 0..1", accuracy)
-        return self.init_from_confusions(honest(np.full(self.n_annotators, right), self.n_classes))
+        return self.init_from_confusions(
+            symmetric_confusions(np.full(self.n_annotators, right), self.n_classes)
+        )
 
     def statistics(self) -> list[Tensor]:
         """The buffers that `update_statistics` adds to; sums, so several processes add theirs."""

@@ -24,7 +24,7 @@ from manyhands.engine.task import NOT_SCORED, Metrics
 from manyhands.engine.tasks import TASKS
 from manyhands.engine.text import is_text
 from manyhands.estimators import ESTIMATORS
-from manyhands.evaluation import summarise_runs
+from manyhands.evaluation import summarize_runs
 from manyhands.methods import METHODS, Method
 from manyhands.selection.trial import Trial
 
@@ -205,7 +205,7 @@ def _row(
         return float(np.mean([run.get(score, np.nan) for run in runs]))
 
     values = [run.get(key, np.nan) for run in runs]
-    summary = summarise_runs(values)
+    summary = summarize_runs(values)
     row = {"method": name, key: summary.mean, "deviation": summary.deviation}
     greatest_is_worst = by_truth and not metrics.greater_is_better
     row["highest" if greatest_is_worst else "lowest"] = float(

@@ -8,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 
 from manyhands.core.arrays import Floats
-from manyhands.evaluation import accuracy, js_divergence
+from manyhands.evaluation import accuracy_score, js_divergence
 from manyhands.experiments.figure import Content
 from manyhands.experiments.figures.class_names import class_names
 from manyhands.experiments.figures.confusions import most_active
@@ -58,7 +58,7 @@ def collect_true_and_learnt(material: Material, seed: int, settings: Mapping[str
         "learnt": learnt_ckl,
         "divergence": js_divergence(true_ckl, learnt_ckl).mean(axis=-1),
         "own_divergence": float(js_divergence(crowd.individual_akl, own_akl).mean()),
-        "accuracy": accuracy(trial.test_truth, found_ik.argmax(axis=1)),
+        "accuracy": accuracy_score(trial.test_truth, found_ik.argmax(axis=1)),
     }
 
 

@@ -8,7 +8,7 @@ from torch.nn import Module
 
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Codes, Floats
-from manyhands.evaluation import shares_of_counts
+from manyhands.evaluation import normalize_counts
 from manyhands.experiments.figure import Content
 from manyhands.experiments.figures.drawing import correlation_of
 from manyhands.experiments.measures import true_counts
@@ -51,7 +51,7 @@ def collect_confusions(material: Material, seed: int, settings: Mapping[str, Any
         "annotators": ann.annotators[who].astype(str),
         "n_labels": ann.labels_per_annotator[who],
         "classes": ann.classes.astype(str),
-        "true": shares_of_counts(true_counts(trial)[who]),
+        "true": normalize_counts(true_counts(trial)[who]),
         "learnt": {method: model.confusion_[who] for method, model in models.items()},
         "weights": {
             method: weights_of(model.noise_)[who]

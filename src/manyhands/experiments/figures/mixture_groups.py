@@ -11,7 +11,7 @@ from manyhands.evaluation import (
     confusion_entropy,
     identity_similarity,
     js_divergence,
-    shares_of_counts,
+    normalize_counts,
 )
 from manyhands.experiments.figure import Content
 from manyhands.experiments.figures.class_names import class_names
@@ -95,7 +95,7 @@ def collect_examples(material: Material, seed: int, settings: Mapping[str, Any])
     found_1kl = np.tensordot(weight_a, found_akl, axes=1)[None]
     counts_ckl = np.concatenate([counts_akl[who], pooled_1kl])
     found_ckl = np.concatenate([found_akl[who], found_1kl])
-    true_ckl = shares_of_counts(counts_ckl)
+    true_ckl = normalize_counts(counts_ckl)
     true_ckl[counts_ckl.sum(axis=-1) == 0] = np.nan
     return {
         "method": settings["method"],
@@ -113,7 +113,7 @@ def collect_examples(material: Material, seed: int, settings: Mapping[str, Any])
 def annotator_divergence(found_akl: Floats, counts_akl: Floats) -> Floats:
     """The mean JS divergence of the rows of classes that an annotator labelled."""
     seen_ak = counts_akl.sum(axis=-1) > 0
-    far_ak = js_divergence(found_akl, shares_of_counts(counts_akl))
+    far_ak = js_divergence(found_akl, normalize_counts(counts_akl))
     return np.asarray((far_ak * seen_ak).sum(axis=1) / np.maximum(seen_ak.sum(axis=1), 1))
 
 

@@ -13,7 +13,7 @@ from manyhands.core.arrays import Floats
 from manyhands.engine.batches import CrowdData
 from manyhands.estimators import CrowdClassifier
 from manyhands.estimators.features import as_inputs
-from manyhands.evaluation import shares_of_counts
+from manyhands.evaluation import normalize_counts
 from manyhands.experiments.figure import Content
 from manyhands.experiments.figures.class_names import class_names
 from manyhands.experiments.figures.drawing import BLUE, ORANGE, new_figure
@@ -36,7 +36,7 @@ def collect_omega_ranks(material: Material, seed: int, settings: Mapping[str, An
     labelled = np.flatnonzero(trial.annotations.labels_per_item > 0)
     order = labelled[np.argsort(-omega_i[labelled], kind="stable")]
     highest, lowest = np.split(order, [len(order) // 2])
-    pooled_kl = shares_of_counts(true_counts(trial).sum(axis=0))
+    pooled_kl = normalize_counts(true_counts(trial).sum(axis=0))
     return {
         "classes": trial.annotations.classes.astype(str),
         "highest": np.bincount(trial.truth[highest], minlength=n_classes) / len(highest),
