@@ -79,8 +79,8 @@ def calibrated(z: Floats) -> Floats:
 
 
 def _suspect_classes(ann: Annotations) -> Suspicion:
-    enough = pair_agreement(ann, least_shared=LEAST_SHARED)
-    pairs = pair_agreement(ann, touching=_ends(ann, enough))
+    enough = pair_agreement(ann, min_shared=LEAST_SHARED)
+    pairs = pair_agreement(ann, involving=_ends(ann, enough))
     chance = chance_agreement(ann, pairs.first, pairs.second)
     shared = pairs.shared.astype(np.float64)
     mean = pairs.agreed / np.maximum(shared, 1.0)
@@ -99,8 +99,8 @@ def _suspect_classes(ann: Annotations) -> Suspicion:
 
 def _suspect_numbers(ann: Annotations) -> Suspicion:
     value = _standardised(ann, without_tails(ann.label))
-    enough = pair_moments(ann, value, least_shared=LEAST_SHARED)
-    pairs = pair_moments(ann, value, touching=_ends(ann, enough))
+    enough = pair_moments(ann, value, min_shared=LEAST_SHARED)
+    pairs = pair_moments(ann, value, involving=_ends(ann, enough))
     shared = pairs.shared.astype(np.float64)
     excess = PairExcess(
         pairs.first,
