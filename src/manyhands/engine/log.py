@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from manyhands.io import atomic_write
-from manyhands.io.bundle import clear_away, made_folder
+from manyhands.io.bundle import make_folder, remove_matching
 
 FILE = "log.jsonl"
 
@@ -23,8 +23,8 @@ class EpochLog:
         self._board: Any = None
         if folder is None:
             return
-        home = made_folder(folder)
-        clear_away(home, f".{FILE}.*")
+        home = make_folder(folder)
+        remove_matching(home, f".{FILE}.*")
         # Epochs after the checkpoint will be made again: only those before it are kept.
         with atomic_write(home / FILE) as stream:
             stream.write("".join(json.dumps(entry) + "\n" for entry in history).encode())

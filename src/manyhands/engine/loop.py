@@ -31,9 +31,9 @@ from manyhands.engine.log import EpochLog
 from manyhands.engine.optimisers import Stepper, make_optimisers, set_rates
 from manyhands.engine.progress import EpochBar
 from manyhands.engine.settings import TrainingSettings
+from manyhands.engine.tensors import unshared
 from manyhands.engine.threads import fitting_threads
 from manyhands.engine.validation import VALIDATION, best_epoch, epoch_scores
-from manyhands.io.bundle import apart
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -135,7 +135,7 @@ def _work(fabric: "Fabric", job: TrainingRun) -> Any:
     try:
         with torch.random.fork_rng(devices=cuda), torch.enable_grad(), threads, same:
             weights, epoch, history = _Run(fabric, job).whole()
-            return safetensors.torch.save(apart(weights)) if several else weights, epoch, history
+            return safetensors.torch.save(unshared(weights)) if several else weights, epoch, history
     except ManyhandsError as error:
         return error
 

@@ -14,6 +14,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, first_line
 from manyhands.engine.settings import TrainingSettings
+from manyhands.engine.tensors import as_arrays, as_tensors
 from manyhands.estimators.base import CrowdEstimator
 from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.estimators.crf_encoder import CrfEncoder
@@ -102,7 +103,7 @@ def save_model(model: CrowdEstimator, folder: str | Path) -> None:
         "features": _listed(getattr(model, "feature_names_in_", None)),
         "words": _words_told(model),
     }
-    write_bundle(folder, NAME, {key: each.cpu() for key, each in tensors.items()}, header)
+    write_bundle(folder, NAME, as_arrays(tensors), header)
 
 
 def load(folder: str | Path, *, network: Network | None = None) -> Fitted:
@@ -111,12 +112,12 @@ def load(folder: str | Path, *, network: Network | None = None) -> Fitted:
     A network of your own is not in the files, only its weights: give it, or what makes it, as
     `network`. It is copied.
     """
-    tensors, header = read_bundle(folder, NAME)
+    arrays, header = read_bundle(folder, NAME)
     if header.get("estimator") not in ESTIMATORS:
         raise DataError(f"{folder}: holds {header.get('estimator')!r}, not a model")
     try:
         with torch.random.fork_rng(devices=[]):  # a new network draws weights
-            return _restored(tensors, header, network)
+            return _restored(as_tensors(arrays), header, network)
     except (KeyError, TypeError, RuntimeError) as error:
         said = first_line(error)
         raise DataError(f"{folder}: the model does not fit its description: {said}") from error
