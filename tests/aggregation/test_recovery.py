@@ -91,7 +91,7 @@ def test_gaussian_recovers_biases_and_noise():
 @pytest.mark.parametrize("method", [DawidSkene, CommonNoise, Mixture])
 @pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize("per_annotator", [2, 5, 20, 200])
-def test_few_labels_per_annotator_break_nothing(method, n_classes, per_annotator):
+def test_few_labels_per_annotator_are_enough(method, n_classes, per_annotator):
     gaps = []
     for seed in range(3):
         crowd = SCENARIOS["symmetric"](
@@ -144,7 +144,7 @@ def test_the_spectral_start_falls_back_where_the_moments_are_singular():
     assert consensus.labels.tolist() == [0, 0, 1]
 
 
-def test_adversaries_are_turned_round():
+def test_labels_of_adversaries_count_against_their_class():
     confusion = np.concatenate([honest(np.full(12, 0.85), 2), adversaries(np.full(6, 0.9), 2)])
     truth = np.random.default_rng(3).integers(0, 2, 1500)
     crowd = simulate_crowd(truth, confusion, labels_per_item=6, seed=3)
@@ -155,7 +155,7 @@ def test_adversaries_are_turned_round():
     )
 
 
-def test_known_truths_lift_the_others():
+def test_known_truths_improve_the_other_items():
     crowd = SCENARIOS["adversaries"](
         CrowdSettings(n_items=300, n_annotators=20, n_classes=2, share=0.6, labels_per_item=5)
     )
@@ -167,9 +167,9 @@ def test_known_truths_lift_the_others():
     assert accuracy_score(crowd.truth[rest], without.labels[rest]) < 0.5
 
 
-def test_prior_confusions_say_what_is_known_of_an_annotator():
+def test_prior_confusions_describe_single_annotators():
     item, annotator = np.repeat(np.arange(40), 2), np.tile([0, 1], 40)
-    label = np.tile([0, 1], 40)  # two people who never agree
+    label = np.tile([0, 1], 40)  # two annotators who never agree
     annotations = Annotations.from_arrays(item, annotator, label)
     trusted = [[0.95, 0.05], [0.05, 0.95]]
     noise = [[0.5, 0.5], [0.5, 0.5]]

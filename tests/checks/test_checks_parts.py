@@ -33,7 +33,7 @@ def annotations_of(dense):
 
 
 def test_pair_agreement_counts_what_is_shared(dense):
-    pairs = pair_agreement(annotations_of(dense), least_shared=3)
+    pairs = pair_agreement(annotations_of(dense), min_shared=3)
     found = {
         (min(a, b), max(a, b)): (n, same)
         for a, b, n, same in zip(pairs.first, pairs.second, pairs.shared, pairs.agreed, strict=True)
@@ -50,7 +50,7 @@ def test_pairs_touching_some_annotators(dense):
     ann = annotations_of(dense)
     touching = np.zeros(8, dtype=bool)
     touching[[2, 5]] = True
-    some, every = pair_agreement(ann, touching=touching), pair_agreement(ann)
+    some, every = pair_agreement(ann, involving=touching), pair_agreement(ann)
     pairs = {frozenset(pair) for pair in zip(some.first, some.second, strict=True)}
     all_pairs = {frozenset(pair) for pair in zip(every.first, every.second, strict=True)}
     assert len(pairs) == len(some.first)
@@ -59,7 +59,7 @@ def test_pairs_touching_some_annotators(dense):
 
 def test_correlation_is_pearsons(dense):
     ann = annotations_of(dense)
-    pairs = pair_moments(ann, ann.label.astype(float), least_shared=5)
+    pairs = pair_moments(ann, ann.label.astype(float), min_shared=5)
     assert len(pairs.first) > 0
     for a, b, value in zip(pairs.first, pairs.second, pairs.correlation(), strict=True):
         both = (dense[:, a] >= 0) & (dense[:, b] >= 0)
@@ -69,9 +69,9 @@ def test_correlation_is_pearsons(dense):
 def test_crowded_items_and_too_many_pairs_are_left_out(dense, monkeypatch):
     ann = annotations_of(dense)
     n_i = ann.labels_per_item
-    monkeypatch.setattr(pairwise, "MOST_LABELS", 4)
+    monkeypatch.setattr(pairwise, "MAX_LABELS", 4)
     np.testing.assert_array_equal(pairwise.paired_items(ann), (n_i >= 2) & (n_i <= 4))
-    monkeypatch.setattr(pairwise, "MOST_PAIRS", 10)
+    monkeypatch.setattr(pairwise, "MAX_PAIRS", 10)
     walked = pairwise.paired_items(ann)
     assert 0 < (n_i * (n_i - 1) // 2)[walked].sum() <= 20
 

@@ -22,6 +22,7 @@ from manyhands.aggregation.gaussian import Gaussian
 from manyhands.aggregation.gaussian_steps import GaussianSteps, NetworkedParameters
 from manyhands.aggregation.glad import Glad
 from manyhands.aggregation.leave_one_out import leave_one_label_out, validation_score
+from manyhands.aggregation.loading import load_consensus
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.mixture import Mixture
 from manyhands.aggregation.one_coin import OneCoin
@@ -61,6 +62,7 @@ __all__ = [
     "decode_tokens",
     "estimate_confusions",
     "leave_one_label_out",
+    "load_consensus",
     "make_aggregator",
     "parse_settings",
     "rank_by_predictions",

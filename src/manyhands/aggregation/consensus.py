@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from manyhands.aggregation.evidence import Evidence, nothing_known
 from manyhands.aggregation.most_probable import most_probable
 from manyhands.aggregation.quality import Quality, estimate_quality
+from manyhands.aggregation.saving import NAME, pack_consensus
 from manyhands.annotations import Annotations
 from manyhands.annotations.frames import make_frame
 from manyhands.core.arrays import AnyArray, Bools, Floats
@@ -23,6 +25,7 @@ from manyhands.evaluation import (
     regression_scorecard,
 )
 from manyhands.evaluation.scorecard import match_truth
+from manyhands.io.bundle import write_bundle
 
 if TYPE_CHECKING:
     from manyhands.aggregation.base import Aggregator
@@ -271,6 +274,10 @@ class Consensus:
         if self.method is None:
             raise DataError(self.cannot_continue)
         return self.method
+
+    def save(self, folder: str | Path) -> None:
+        """Write the consensus to a folder as safetensors and json; `mh.load` reads it."""
+        write_bundle(folder, NAME, *pack_consensus(self))
 
     def score(self, truth: Mapping[Any, Any]) -> ClassificationScorecard | RegressionScorecard:
         """How well this consensus does on the items whose truth is given as {item: truth}.

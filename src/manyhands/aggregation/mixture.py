@@ -12,8 +12,7 @@ from manyhands.aggregation.confusions import GroupParameters, fit_class_prior
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.em import EMRun, run_em
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.kernels.group_evidence import group_log_likelihoods
-from manyhands.aggregation.kernels.label_patterns import LabelPatterns
+from manyhands.aggregation.kernels.mixture_pass import LabelPatterns, group_log_likelihoods
 from manyhands.aggregation.majority import majority_posterior
 from manyhands.aggregation.parameters import Parameters
 from manyhands.core.arrays import AnyArray, Codes, Floats

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.catalog import DEFAULTS, make_aggregator
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.most_probable import most_probable
+from manyhands.aggregation.saving import NAME, pack_consensus, pack_sentences
 from manyhands.annotations import (
     Annotations,
     Sentences,
@@ -22,6 +24,7 @@ from manyhands.annotations import (
 )
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, SettingError
+from manyhands.io.bundle import write_bundle
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +68,12 @@ class TokenConsensus:
             "confidence": self.span_confidence,
             "words": np.array([*words, None], dtype=object)[:-1],
         }
+
+    def save(self, folder: str | Path) -> None:
+        """Write the consensus to a folder as safetensors and json; `mh.load` reads it."""
+        arrays, header = pack_consensus(self.tokens)
+        sentence_arrays, sentence_header = pack_sentences(self.sentences)
+        write_bundle(folder, NAME, arrays | sentence_arrays, header | sentence_header)
 
 
 def aggregate_tokens(

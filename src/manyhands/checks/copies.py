@@ -95,8 +95,8 @@ def calibrate(z: Floats) -> Floats:
 
 
 def _test_classes(ann: Annotations) -> PairTests:
-    enough = pair_agreement(ann, least_shared=MIN_SHARED)
-    pairs = pair_agreement(ann, touching=_members(ann, enough))
+    enough = pair_agreement(ann, min_shared=MIN_SHARED)
+    pairs = pair_agreement(ann, involving=_members(ann, enough))
     chance = chance_agreement(ann, pairs.first, pairs.second)
     shared = pairs.shared.astype(np.float64)
     mean = pairs.agreed / np.maximum(shared, 1.0)
@@ -115,8 +115,8 @@ def _test_classes(ann: Annotations) -> PairTests:
 
 def _test_numbers(ann: Annotations) -> PairTests:
     value = _standardize(ann, clip_tails(ann.label))
-    enough = pair_moments(ann, value, least_shared=MIN_SHARED)
-    pairs = pair_moments(ann, value, touching=_members(ann, enough))
+    enough = pair_moments(ann, value, min_shared=MIN_SHARED)
+    pairs = pair_moments(ann, value, involving=_members(ann, enough))
     shared = pairs.shared.astype(np.float64)
     excess = PairExcess(
         pairs.first,

@@ -30,8 +30,8 @@ from manyhands.engine.inputs import Inputs
 from manyhands.engine.optimisers import Stepper, make_optimisers, set_rates
 from manyhands.engine.progress import EpochBar, EpochLog
 from manyhands.engine.settings import TrainingSettings
+from manyhands.engine.tensors import unshared
 from manyhands.engine.validation import best_epoch
-from manyhands.io.bundle import apart
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -133,7 +133,7 @@ def _work(fabric: "Fabric", run: TrainingRun) -> Any:
     try:
         with torch.random.fork_rng(devices=cuda), torch.enable_grad(), threads, same:
             weights, epoch, history = _Worker(fabric, run).run_epochs()
-            return safetensors.torch.save(apart(weights)) if several else weights, epoch, history
+            return safetensors.torch.save(unshared(weights)) if several else weights, epoch, history
     except ManyhandsError as error:
         return error
 

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from manyhands.engine.crowd_module import VALIDATION
 from manyhands.io import atomic_write
-from manyhands.io.bundle import clear_away, made_folder
+from manyhands.io.bundle import make_folder, remove_matching
 
 LOG_FILE = "log.jsonl"
 
@@ -61,8 +61,8 @@ class EpochLog:
         self._board: Any = None
         if folder is None:
             return
-        home = made_folder(folder)
-        clear_away(home, f".{LOG_FILE}.*")
+        home = make_folder(folder)
+        remove_matching(home, f".{LOG_FILE}.*")
         # Epochs after the checkpoint are trained again: only those before it are kept.
         with atomic_write(home / LOG_FILE) as stream:
             stream.write("".join(json.dumps(entry) + "\n" for entry in history).encode())

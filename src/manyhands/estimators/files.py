@@ -16,6 +16,7 @@ from manyhands.core.errors import DataError, first_line
 from manyhands.core.settings import settings_of
 from manyhands.engine.features import NumericEncoder
 from manyhands.engine.settings import TrainingOptions, TrainingSettings
+from manyhands.engine.tensors import as_arrays, as_tensors
 from manyhands.engine.text import TextEncoder
 from manyhands.estimators.base import CrowdEstimator
 from manyhands.estimators.classifier import CrowdClassifier
@@ -73,7 +74,7 @@ def save_model(model: CrowdEstimator, folder: str | Path) -> None:
         "annotators": crowd.annotators.tolist(),
         "annotator_columns": list(model.annotator_columns_),
     }
-    write_bundle(folder, NAME, {key: each.cpu() for key, each in tensors.items()}, header)
+    write_bundle(folder, NAME, as_arrays(tensors), header)
 
 
 def load(folder: str | Path, *, network: Network | None = None) -> CrowdEstimator:
@@ -82,12 +83,12 @@ def load(folder: str | Path, *, network: Network | None = None) -> CrowdEstimato
     A network of your own is not in the files, only its weights: give the network, or a function
     that makes it, as `network`. It is copied.
     """
-    tensors, header = read_bundle(folder, NAME)
+    arrays, header = read_bundle(folder, NAME)
     if header.get("task") not in ESTIMATORS:
         raise DataError(f"{folder}: holds {header.get('task')!r}, not a model of a known task")
     try:
         with torch.random.fork_rng(devices=[]):  # a new network draws weights
-            return _restored(tensors, header, network)
+            return _restored(as_tensors(arrays), header, network)
     except (KeyError, TypeError, RuntimeError) as error:
         reason = first_line(error)
         raise DataError(f"{folder}: the model does not fit its description: {reason}") from error
