@@ -29,9 +29,9 @@ experiments. `manyhands reproduce --list --data DIR` shows what can be run and h
 `manyhands reproduce NAME --data DIR` runs an experiment; each page shows its command. The pages are
 written from the records in the folder `records` beside them, one line of JSON per run.
 
-No result on these pages was selected with clean labels. End-to-end methods choose their epoch with
-held-out crowd labels and are then trained on all labels; two-stage methods and `truth` use their
-last epoch. The truth is used for scoring only. The verdict *reached* means that our result is
+No result on these pages was selected with clean labels, except where a page says so. End-to-end
+methods choose their epoch with held-out crowd labels and are then trained on all labels; two-stage
+methods and `truth` use their last epoch. The truth is used for scoring only. The verdict *reached* means that our result is
 within one point (0.01 of a share) of the published one.
 """
 SELECTION = """\

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from manyhands.core.errors import DataError
 from manyhands.experiments.data import DataSource, ExperimentData
 from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages
 from manyhands.experiments.pages import code_block, write_figure, write_page
 from manyhands.experiments.published import PublishedFigure
 from manyhands.experiments.records import NOT_RUN, Records
-from manyhands.experiments.runs import Run, run_missing
+from manyhands.experiments.runs import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,15 +115,6 @@ class FigureExperiment(Experiment):
         drawn = write_figure(self.draw(found), folder / self.file_name) if found else []
         rows = [{"panel": key, "verdict": verdict} for key, verdict in verdicts.items()]
         return WrittenPages([page, *drawn], rows)
-
-    def figure(self, records: Records, options: RunOptions) -> "Figure":
-        """The figure itself; numbers without a record are collected first."""
-        run_missing(self.runs(options), records, options.data)
-        found, failed = self._contents(records, options)
-        if not found:
-            reasons = [*failed.values(), *self.unavailable(options)]
-            raise DataError(f"{self.name} has nothing to draw: {'; '.join(reasons)}")
-        return self.draw(found)
 
     def _page(self, verdicts: Mapping[str, str], options: RunOptions) -> str:
         about = self.published
