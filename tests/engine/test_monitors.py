@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from featured_crowds import assert_same_bits, featured, fit
-from manyhands.core.errors import SettingError, UnknownNameError
+from manyhands.core.errors import SettingError
 from manyhands.engine import checkpoint
 from manyhands.engine.settings import TrainingSettings
-from manyhands.engine.validation import split_labels
-from manyhands.engine.validation import best_epoch
+from manyhands.engine.validation import best_epoch, split_labels
 from manyhands.estimators import CrowdClassifier, load
 from manyhands.evaluation import CRITERIA, CROWD_METRICS, crowd_metrics
 

@@ -12,8 +12,8 @@ from torch.utils.data import Dataset, Subset, TensorDataset
 
 from featured_crowds import QUICK, assert_same_bits, featured, fit
 from manyhands.core.errors import DataError, SettingError
-from manyhands.estimators import CrowdClassifier, load
 from manyhands.engine.features import as_inputs
+from manyhands.estimators import CrowdClassifier, load
 from manyhands.networks import SmallCNN
 
 NAMES = ["a", "b", "c", "d", "e"]

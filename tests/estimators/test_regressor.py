@@ -12,8 +12,8 @@ import manyhands as mh
 from featured_crowds import assert_same_bits, columns, suited, weights
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
-from manyhands.estimators import CrowdRegressor, load
 from manyhands.engine.regression import Regression
+from manyhands.estimators import CrowdRegressor, load
 from manyhands.io import WordVectors
 from manyhands.methods import METHODS, FullBatchMethod
 from rated_crowds import FOR_NUMBERS, QUICK, fit_numbers, rated

@@ -11,8 +11,8 @@ from manyhands.engine.batches import CrowdData
 from manyhands.engine.inputs import TensorInputs
 from manyhands.engine.settings import TrainingSettings
 from manyhands.methods import METHODS, EMRegression, Problem
-from manyhands.methods.em_regression import EMRegressionModule
 from manyhands.methods.doctor_net import mean_shift
+from manyhands.methods.em_regression import EMRegressionModule
 from manyhands.networks import RegressionHeads
 from rated_crowds import fit_numbers, rated
 
