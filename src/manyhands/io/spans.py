@@ -32,6 +32,7 @@ from manyhands.core.settings import require_choice
 from manyhands.io.span_table import (
     MarkedSpan,
     document_texts,
+    is_blank,
     listed_words,
     marked_span,
     span_cells,
@@ -127,10 +128,17 @@ def _write_rows(texts: TokenisedTexts, rows: list[tuple[Any, ...]], path: str | 
         raise DataError(
             f"document {texts.sentences.names[document[text.index('')]]!s}: it is empty"
         )
+    called = [text_of(texts.sentences.names[s]) for s in document]
+    people = [None if one is None else text_of(one) for one in annotator]
+    said = [one for one in label if one is not None]
+    blank = [one for one in (*called, *people, *said) if one is not None and is_blank(one)]
+    blank += [one for one in said if one != one.strip()]
+    if blank:
+        raise DataError(f"{blank[0]!r} cannot stand in a table of spans: it is blank, or ends so")
     columns = {
-        "document": as_objects([text_of(texts.sentences.names[s]) for s in document]),
+        "document": as_objects(called),
         "text": as_objects(text),
-        "annotator": as_objects([None if one is None else text_of(one) for one in annotator]),
+        "annotator": as_objects(people),
         "start": pa.array(start, type=pa.int64()),
         "end": pa.array(end, type=pa.int64()),
         "label": as_objects(label),
