@@ -1,8 +1,30 @@
-"""Crowds that many tests use."""
+"""How tests are run, and crowds that many of them use."""
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
+from hypothesis.internal.conjecture import providers
 
 from manyhands.simulation import SCENARIOS, CrowdSettings
+
+# make test draws the same examples every time, however fast the machine is; make fuzz draws new
+# ones, and keeps those that fail.
+_ANY = {
+    "deadline": None,
+    "print_blob": True,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+}
+settings.register_profile("fixed", derandomize=True, database=None, **_ANY)
+settings.register_profile(
+    "fuzz", database=DirectoryBasedExampleDatabase(".hypothesis/examples"), **_ANY
+)
+settings.load_profile("fixed")
+
+
+def pytest_sessionstart():
+    if settings.default.derandomize:
+        # otherwise constants of those of our modules that happen to be loaded are drawn, too
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyhands.annotations import Sentences, TaggedSentences, TagScheme, TokenLabels
@@ -110,7 +110,7 @@ def test_truth_stands_in_the_last_column_or_in_another(tmp_path):
         read_bio(path, column=1)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(st.lists(st.lists(WORDS, min_size=1, max_size=4), min_size=1, max_size=4), st.data())
 def test_a_written_file_reads_the_same(tmp_path, lists, data):
     sentences = Sentences.from_lists(lists)

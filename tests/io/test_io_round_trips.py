@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyhands.annotations import Annotations
@@ -191,12 +191,7 @@ cells = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_siz
 columns = st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=20)
 
 
-@settings(
-    deadline=None,
-    derandomize=True,
-    max_examples=60,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=60)
 @given(columns, st.sampled_from(["csv", "tsv", "parquet", "jsonl"]))
 def test_any_text_goes_there_and_back(tmp_path, rows, suffix):
     path = tmp_path / f"labels.{suffix}"

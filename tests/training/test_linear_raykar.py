@@ -48,7 +48,7 @@ def test_with_many_good_labels_it_is_regression_on_the_truth():
     np.testing.assert_allclose(fit.confusion_akl, crowd.confusion, atol=0.15)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
     strength=st.sampled_from([0.0, 0.1, 10.0]),
