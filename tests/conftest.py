@@ -27,6 +27,13 @@ def pytest_sessionstart():
         providers._get_local_constants = lambda: providers._local_constants
 
 
+@pytest.fixture(autouse=True)
+def _every_epoch_is_saved(request, monkeypatch):
+    """Checkpoints are saved after every epoch, however long that takes."""
+    if {"training", "estimators", "cli"} & set(request.path.parts):
+        monkeypatch.setattr("manyhands.training.checkpoint._REST", 0.0)
+
+
 @pytest.fixture(scope="session")
 def crowd():
     """An honest crowd of 30 with favourite mistakes, 400 items, 6 labels each."""

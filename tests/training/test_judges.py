@@ -8,7 +8,7 @@ import pytest
 from manyhands.core.errors import SettingError, UnknownNameError
 from manyhands.estimators import CrowdClassifier, load
 from manyhands.evaluation import CRITERIA, JUDGES, crowd_scores
-from manyhands.training import TrainingSettings, checkpoint, split_labels
+from manyhands.training import TrainingSettings, split_labels
 from manyhands.training.judging import best_epoch
 from training.featured_crowds import assert_same_bits, featured, fit
 
@@ -62,8 +62,7 @@ def test_the_history_says_what_the_kept_model_says(judge, crowd):
 
 
 @pytest.mark.parametrize("judge", sorted(JUDGES))
-def test_a_stopped_search_goes_on_to_the_same_bits(judge, crowd, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "_REST", 0.0)  # save after every epoch
+def test_a_stopped_search_goes_on_to_the_same_bits(judge, crowd, tmp_path):
     settings = {**SETTINGS, "refit": True, "judge": judge}
     whole = fit("speelfc", crowd, **settings)
     for after in (1, 4, 8 + 2):  # in the warm-up, in the search, in the refit
