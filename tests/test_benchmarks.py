@@ -1,6 +1,7 @@
 """The benchmark scripts on a tiny crowd: they measure both tools and the page has its rows."""
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,6 +15,7 @@ pytest.importorskip("crowdkit")
 ROOT = Path(__file__).resolve().parents[1]
 TINY = CrowdSize(n_labels=500, n_classes=3, n_annotators=20)
 TINY_BUDGET_S = 0.05
+LIMIT_S = 600  # against a hang alone
 
 # crowd-kit still uses calls that pandas is about to drop
 pytestmark = pytest.mark.filterwarnings(
@@ -38,9 +40,9 @@ def cases():
             request = {"tool": tool, "method": method, "size": asdict(TINY)}
             request["budget_s"] = TINY_BUDGET_S
             if method == "majority":
-                told = measure.run_job("case", request, limit_s=60)
+                told = measure.run_job("case", request, limit_s=LIMIT_S)
             else:
-                told = {"status": measure.OK, "limit_s": 60, **measured("case", **request)}
+                told = {"status": measure.OK, "limit_s": LIMIT_S, **measured("case", **request)}
             rows.append(row | told)
     return rows
 
@@ -102,11 +104,13 @@ def test_page_has_a_row_for_every_case(cases):
     assert str(ROOT) not in text
 
 
-def test_a_slow_job_is_stopped():
-    request = {"tool": page.PEER, "method": "majority", "size": asdict(TINY), "budget_s": 1.0}
-    row = measure.run_job("case", request, limit_s=0.05)
+def test_a_slow_job_is_stopped(tmp_path, monkeypatch):
+    endless = tmp_path / "python"
+    endless.write_text("#!/bin/sh\nexec sleep 100000\n")
+    endless.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(endless))
+    row = measure.run_job("case", {}, limit_s=0.05)
     assert row["status"] == measure.OVER
-    assert row["process_s"] < 5
     assert table.time_cell(row) == "> 0.05 s"
 
 
@@ -134,7 +138,7 @@ def test_a_time_beyond_the_limit_makes_no_ratio():
 
 
 def test_a_failing_job_says_why():
-    row = measure.run_job("case", {"tool": "nobody"}, limit_s=60)
+    row = measure.run_job("case", {"tool": "nobody"}, limit_s=LIMIT_S)
     assert row["status"] == measure.FAILED
     assert "TypeError" in row["why"]
 
