@@ -1,5 +1,9 @@
 """How tests are run, and crowds that many of them use."""
 
+import random
+import sys
+
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
@@ -19,6 +23,23 @@ settings.register_profile(
     "fuzz", database=DirectoryBasedExampleDatabase(".hypothesis/examples"), **_ANY
 )
 settings.load_profile("fixed")
+
+
+def _seed():
+    """Networks draw their first weights from torch's own numbers; they are the same every time."""
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(67280421310721)  # as it is when torch is first loaded
+
+
+def pytest_collectstart():
+    _seed()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    _seed()
 
 
 def pytest_sessionstart():

@@ -50,9 +50,10 @@ def tiny(seed, *, n_features=2, n_codes=1, **settings):
     crowd = featured(n_items=7, n_features=n_features, labels_per_item=2, seed=seed + 1)
     method = SemiLFC({"pull": 1.0}, n_codes=n_codes, hidden=(6, 5), **settings)
     learner = learner_for(crowd, method, seed).double()
+    generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for each in learner.parameters():
-            each.add_(0.5 * torch.randn_like(each))
+            each.add_(0.5 * torch.randn(each.shape, generator=generator, dtype=torch.double))
     inputs = TensorInputs(torch.from_numpy(crowd.x).double())
     return learner, next(Crowd(inputs, crowd.annotations, CPU).batches(np.arange(4), 4))
 
@@ -85,7 +86,7 @@ def run(layers, x, k):
 def test_the_bound_is_the_sum_it_says_it_is(seed, variance):
     learner, batch = tiny(seed, n_features=3, n_codes=2, variance=variance)
     model = learner.autoencoder
-    noise = torch.randn(4, 2, dtype=torch.double)
+    noise = torch.randn(4, 2, generator=torch.Generator().manual_seed(seed), dtype=torch.double)
     logits, said_bk = learner.network(batch.inputs), said(learner, batch)
     found = learner.bounds(logits, batch.inputs, noise, said_bk)
     deviation = (0.5 * model.log_variance).exp()
@@ -154,7 +155,8 @@ def test_with_the_true_posteriors_the_bound_is_the_evidence():
 @pytest.mark.parametrize("seed", SEEDS)
 def test_gradients_are_those_of_finite_differences(seed):
     learner, batch = tiny(seed, label_weight=1.7)
-    noise = torch.randn(4, 1, dtype=torch.double)
+    generator = torch.Generator().manual_seed(seed)
+    noise = torch.randn(4, 1, generator=generator, dtype=torch.double)
 
     def loss():
         return learner._whole_loss(learner.network(batch.inputs), batch.inputs, noise, batch)
@@ -162,7 +164,7 @@ def test_gradients_are_those_of_finite_differences(seed):
     loss().backward()
     for name, each in learner.named_parameters():
         assert each.grad.abs().max() > 0, name
-        way = torch.randn_like(each)
+        way = torch.randn(each.shape, generator=generator, dtype=torch.double)
         with torch.no_grad():
             up, down = (loss_at(loss, each, step * way) for step in (1e-6, -1e-6))
         expected = (up - down) / 2e-6
