@@ -1,10 +1,10 @@
 """How tests are run, and crowds that many of them use."""
 
 import random
-import sys
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.internal.conjecture import providers
@@ -26,11 +26,10 @@ settings.load_profile("fixed")
 
 
 def _seed():
-    """Networks draw their first weights from torch's own numbers; they are the same every time."""
+    """Networks draw their first weights from torch's own numbers, which start by chance."""
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(67280421310721)  # as it is when torch is first loaded
+    torch.manual_seed(0)
 
 
 def pytest_collectstart():
