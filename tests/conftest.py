@@ -10,6 +10,7 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.internal.conjecture import providers
 
 from manyhands.simulation import SCENARIOS, CrowdSettings
+from rooms import Rooms
 
 # make test draws the same examples every time, however fast the machine is; make fuzz draws new
 # ones, and keeps those that fail.
@@ -23,6 +24,17 @@ settings.register_profile(
     "fuzz", database=DirectoryBasedExampleDatabase(".hypothesis/examples"), **_ANY
 )
 settings.load_profile("fixed")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--rooms", action="store_true", help="a line per folder in place of dots")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+    if config.getoption("--rooms") and terminal and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Rooms(terminal.write_line))
 
 
 def _seed():
@@ -60,3 +72,19 @@ def crowd():
     return SCENARIOS["confusions"](
         CrowdSettings(n_items=400, n_annotators=30, n_classes=4, labels_per_item=6, seed=3)
     )
+
+
+@pytest.fixture
+def brief(monkeypatch):
+    """Networks train for three epochs at most: that everything runs is seen by then."""
+    from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger
+
+    def shortened(fit):
+        def fit_briefly(self, *given, **more):
+            self.epochs = min(self.epochs or 3, 3)
+            return fit(self, *given, **more)
+
+        return fit_briefly
+
+    for estimator in (CrowdClassifier, CrowdRegressor, CrowdTagger):
+        monkeypatch.setattr(estimator, "fit", shortened(estimator.fit))

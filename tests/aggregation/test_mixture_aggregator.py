@@ -135,7 +135,7 @@ def test_the_mixture_objective_is_what_its_docstring_says(crowd):
     assert longer.objective[-1] == pytest.approx(expected, rel=1e-10)
 
 
-FEW = settings(max_examples=50)
+FEW = settings(max_examples=30)
 
 
 @FEW
@@ -152,7 +152,7 @@ def test_restarts_never_lower_the_likelihood(columns, seed):
     annotations = Annotations.from_arrays(*columns, classes=range(4))
     ends = [
         Mixture(n_restarts=n, seed=seed, max_iter=30).fit(annotations).objective[-1]
-        for n in (1, 2, 5, 12)
+        for n in (1, 2, 5)
     ]
     assert ends == sorted(ends)
 

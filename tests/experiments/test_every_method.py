@@ -33,7 +33,7 @@ def test_methods_for_numbers_are_left_out_and_topics_see_counts(some, data):
     assert len(tasks) == 2 * len(made)
 
 
-def test_the_page_ranks_what_was_run_and_names_what_was_not(some, data, tmp_path):
+def test_the_page_ranks_what_was_run_and_names_what_was_not(some, data, tmp_path, brief):
     request = Request(data=data, runs=1)
     store = RecordStore(tmp_path)
     here = [task for task in some.tasks(request) if task.source.dataset == "labelme"]

@@ -54,7 +54,7 @@ SIMULATED = {"p4/table-2", "p3/figure-6"}  # too large for a test as they are
 
 
 @pytest.mark.parametrize("name", sorted(set(published_tables()) - SIMULATED))
-def test_every_table_runs_on_tiny_corpora(name, data, tmp_path):
+def test_every_table_runs_on_tiny_corpora(name, data, tmp_path, brief):
     request = Request(data=data, runs=1)
     experiment, store = EXPERIMENTS[name], RecordStore(tmp_path)
     run_missing(experiment.tasks(request), store, data)
@@ -67,7 +67,7 @@ def test_every_table_runs_on_tiny_corpora(name, data, tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(SIMULATED))
-def test_simulated_crowds_run_when_they_are_small(name, tmp_path):
+def test_simulated_crowds_run_when_they_are_small(name, tmp_path, brief):
     whole = EXPERIMENTS[name]
     small = {"n_items": 60, "n_annotators": 10, "n_test": 20}
     columns = [
@@ -128,7 +128,7 @@ def test_items_kept_for_testing_are_not_trained_on(data):
     assert len(both.test_truth) == len(whole.trial.test_truth) + len(whole.valid.truth)
 
 
-def test_rules_of_selection_are_told_apart(data, tmp_path):
+def test_rules_of_selection_are_told_apart(data, tmp_path, brief):
     rules = replace(EXPERIMENTS["ours/selection-rules"], methods=("conal",), datasets=("labelme",))
     request, store = Request(data=data, runs=2), RecordStore(tmp_path)
     run_missing(rules.tasks(request), store, data)
@@ -141,7 +141,7 @@ def test_rules_of_selection_are_told_apart(data, tmp_path):
         assert record["scores"]["clean"] <= record["scores"]["test"]
 
 
-def test_an_epoch_chosen_on_the_test_items_is_never_worse(data, tmp_path):
+def test_an_epoch_chosen_on_the_test_items_is_never_worse(data, tmp_path, brief):
     rules = replace(EXPERIMENTS["ours/selection-rules"], methods=("speelfc",))
     request, store = Request(data=data, runs=1), RecordStore(tmp_path)
     run_missing(rules.tasks(request), store, data)
@@ -176,7 +176,7 @@ def test_a_table_is_run_recorded_and_never_run_twice(data, tmp_path):
     assert (tmp_path / "p3-table-3.html").read_text().startswith("<!doctype html>")
 
 
-def test_what_is_not_there_is_shown_as_missing(data, tmp_path, monkeypatch):
+def test_what_is_not_there_is_shown_as_missing(data, tmp_path, monkeypatch, brief):
     import manyhands.experiments.cells as module
 
     known = {name: each for name, each in mh.METHODS.items() if name != "em"}
@@ -188,7 +188,7 @@ def test_what_is_not_there_is_shown_as_missing(data, tmp_path, monkeypatch):
     assert not verdicts["truth", "labelme/accuracy"].startswith("missing")
 
 
-def test_a_failed_run_is_shown_and_tried_again(data, tmp_path, monkeypatch):
+def test_a_failed_run_is_shown_and_tried_again(data, tmp_path, monkeypatch, brief):
     import manyhands.experiments.tasks as tasks
 
     def fail(*_, **__):
@@ -216,7 +216,7 @@ RecordStore.append = append_or_die
 """
 
 
-def test_killed_in_the_middle_of_a_line_it_goes_on(data, tmp_path):
+def test_killed_in_the_middle_of_a_line_it_goes_on(data, tmp_path, brief):
     words = ("reproduce", "p3/table-3", "--data", data, "--out", tmp_path, "--runs", 1, "--jobs", 1)
     assert start_changed(DIES, *words).code == -signal.SIGKILL
     records = tmp_path / "records.jsonl"
@@ -242,7 +242,7 @@ def test_the_list_says_what_can_be_run_and_how_long(data):
     assert "p3/table-3" in call("reproduce", "--list").out
 
 
-def test_several_experiments_share_their_runs(data, tmp_path):
+def test_several_experiments_share_their_runs(data, tmp_path, brief):
     names = ["p3/table-3", "p1/figure-4"]
     told = plain_json(reproduce(names[0], data, tmp_path, names[1]).out)["experiments"]
     assert [each["experiment"] for each in told] == names

@@ -241,6 +241,7 @@ def test_numbers_of_numpy_are_numbers():
 # --- several processes ---
 
 
+@pytest.mark.slow
 def test_two_processes_learn_what_one_learns(tmp_path):
     """Items have different numbers of labels, and a warm-up: both kinds of mean are weighted."""
     crowd = featured()
