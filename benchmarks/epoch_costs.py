@@ -52,7 +52,7 @@ class Plan:
     @property
     def names(self) -> list[str]:
         """The methods for classes, or those asked for."""
-        known = [name for name, method in mh.METHODS.items() if "classes" in method.kinds]
+        known = [name for name, method in mh.METHODS.items() if "classification" in method.tasks]
         return [name for name in known if not self.methods or name in self.methods]
 
 
@@ -110,7 +110,7 @@ _ALIKE: dict[str, Any] = {"threads": 1, "device": "cpu", "progress": False}
 
 def step_seconds(plan: Plan, name: str, labels_each: int) -> tuple[float, int]:
     """What a whole fit of a method without epochs takes, and in how many steps."""
-    seen = scene(plan, labels_each, mh.METHODS[name].takes_counts)
+    seen = scene(plan, labels_each, mh.METHODS[name].needs_counts)
     model = mh.CrowdClassifier(method=name, epochs=plan.steps, **_ALIKE)
     began = time.process_time()
     model.fit(seen.features, seen.annotations)

@@ -28,7 +28,7 @@ from benchmarks.training_steps import (
     our_step,
 )
 from manyhands.engine.inputs import TensorInputs
-from manyhands.engine.loop import Job, train
+from manyhands.engine.loop import TrainingRun, train
 from manyhands.engine.optimisers import sparse_tables
 from manyhands.engine.settings import TrainingSettings
 
@@ -106,7 +106,7 @@ def measure_memory(scene: Row, tool: str, method: str) -> list[Row]:
         settings = TrainingSettings(epochs=1, batch_size=size.batch_size)
         module = size.make_module(method, annotations, settings, as_published=tool == OURS)
         row["made_bytes"] = peak_bytes()
-        train(Job(module, TensorInputs(inputs), annotations, settings, progress=False))
+        train(TrainingRun(module, TensorInputs(inputs), annotations, settings, progress=False))
     return [row | {"peak_bytes": peak_bytes()}]
 
 
@@ -236,7 +236,7 @@ def _chosen_threads(scene: Scene, method: str) -> int:
     annotations, seen = small.annotations(), []
     module = small.make_module(method, annotations, settings)
     module.network.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
-    train(Job(module, TensorInputs(small.inputs()), annotations, settings, progress=False))
+    train(TrainingRun(module, TensorInputs(small.inputs()), annotations, settings, progress=False))
     return int(seen[0])
 
 

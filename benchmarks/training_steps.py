@@ -16,9 +16,9 @@ from torch.nn import functional
 from manyhands.annotations import Annotations
 from manyhands.core.seeds import generator, seed_for
 from manyhands.engine.batches import CrowdBatch, CrowdData
-from manyhands.engine.crowd_module import ClassificationModule
+from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.inputs import TensorInputs
-from manyhands.engine.loop import Job, train
+from manyhands.engine.loop import TrainingRun, train
 from manyhands.engine.optimisers import Stepper, make_optimisers
 from manyhands.engine.settings import TrainingSettings
 from manyhands.methods import METHODS, EndToEnd, Problem
@@ -87,7 +87,7 @@ class Scene:
         made = METHODS[method]
         if as_published:
             assert isinstance(made, EndToEnd), "only noise models are published"
-            made = made.with_settings(AS_PUBLISHED, "own")
+            made = made.configured(AS_PUBLISHED, "own")
         problem = Problem(annotations=annotations, shape=(self.n_features,))
         return made.make_module(self.network(), problem, settings)
 
@@ -226,7 +226,7 @@ class LoopRace:
     def ours(self, module: ClassificationModule) -> list[dict[str, Any]]:
         """Train with the library's loop; its log."""
         inputs = TensorInputs(self.inputs)
-        job = Job(module, inputs, self.annotations, self.settings, progress=False)
+        job = TrainingRun(module, inputs, self.annotations, self.settings, progress=False)
         return train(job).history
 
     def bare(self, module: ClassificationModule) -> list[float]:

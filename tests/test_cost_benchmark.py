@@ -178,7 +178,7 @@ def test_the_page_is_made_from_its_records():
 
 def test_every_method_for_classes_stands_on_the_page():
     text = PAGE.read_text()
-    named = [name for name, method in mh.METHODS.items() if "classes" in method.kinds]
+    named = [name for name, method in mh.METHODS.items() if "classification" in method.tasks]
     assert all(f"| `{name}` |" in text for name in named)
     for row in cost_page.read_records(PAGE.with_suffix(".jsonl")):
         if "method" in row:

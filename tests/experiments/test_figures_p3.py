@@ -159,7 +159,7 @@ def test_mean_omega_is_over_those_who_labelled_the_item(material):
     trial = material.trial
     model = fit_method(trial, "conal", 0, QUICK["run"])
     omega_i = omega_ranks.mean_omega(trial, model)
-    scaling = model.scaling_
+    scaling = model.encoder_.scaling
     gate = model.noise_.gate
     inputs = omega_ranks.as_inputs(trial.features)
     seen = (inputs if scaling is None else scaling.apply(inputs)).rows(torch.arange(7))

@@ -1,6 +1,19 @@
-"""The one place that checks settings."""
+"""Settings: declared in one place, checked in one place.
 
-from collections.abc import Sequence
+A setting is a dataclass field made with `setting`: its annotation gives the type and the choices,
+`setting` the default, the rule and one line of help. Constructors, command-line options,
+documentation and saved files follow from the declaration.
+"""
+
+import difflib
+import math
+import types
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, Literal
 
 from manyhands.core.errors import SettingError
 
@@ -27,4 +40,120 @@ def require_choice(name: str, got: object, choices: Sequence[str]) -> None:
     ...
     manyhands.core.errors.SettingError: start must be one of majority, spectral; got 'magic'
     """
-    require(got in choices, name, f"one of {', '.join(choices)}", got)
+    near = difflib.get_close_matches(str(got), choices, n=1) if got not in choices else []
+    remedy = f"did you mean {near[0]}?" if near else ""
+    require(got in choices, name, f"one of {', '.join(choices)}", got, remedy)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What the value of a setting must satisfy, as a function and in words."""
+
+    holds: Callable[[Any], bool]
+    text: str
+
+
+AT_LEAST_ONE = Rule(lambda value: value >= 1, "a whole number >= 1")
+COUNT = Rule(lambda value: value >= 0, "a whole number >= 0")
+POSITIVE = Rule(lambda value: 0 < value < math.inf, "> 0")
+NOT_NEGATIVE = Rule(lambda value: 0 <= value < math.inf, ">= 0")
+FRACTION = Rule(lambda value: 0 <= value < 1, "in 0..1, below 1")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The declaration of one setting.
+
+    `default` is None for a setting that is left to the method (`by_method`); `fallback` is then the
+    value where the method has none of its own.
+    """
+
+    name: str
+    type: Any
+    optional: bool
+    choices: tuple[str, ...]
+    default: Any
+    fallback: Any
+    by_method: bool
+    help: str
+    rule: Rule | None
+    group: str
+
+    def checked(self, value: Any) -> Any:
+        """The value as a plain Python object, or a `SettingError`."""
+        if value is None and (self.optional or self.by_method):
+            return None
+        if self.choices:
+            value = str(value) if isinstance(value, Integral) else value  # 32 means "32"
+            require_choice(self.name, value, self.choices)
+        elif self.type in _NUMBERS:
+            text, number, make = _NUMBERS[self.type]
+            require(isinstance(value, number), self.name, text, value)
+            value = make(value)  # numpy's numbers, as a grid search gives, become Python's own
+        if self.rule is not None:
+            require(self.rule.holds(value), self.name, self.rule.text, value)
+        return value
+
+
+_NUMBERS: dict[Any, tuple[str, Any, Any]] = {
+    int: ("a whole number", Integral, int),
+    float: ("a number", Real, float),
+}
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    rule: Rule | None = None,
+    by_method: bool = False,
+    group: str = "Training",
+) -> Any:
+    """A dataclass field that declares a setting.
+
+    With `by_method` the field's default is None, which means the method's default; `default` is the
+    fallback. `group` is the panel of the command line's help.
+    """
+    declared = {"fallback": default, "help": help, "rule": rule, "by_method": by_method}
+    return field(default=None if by_method else default, metadata={**declared, "group": group})
+
+
+@cache
+def settings_of(owner: Any) -> dict[str, Setting]:
+    """The declared settings of a dataclass by name, in the order of their declaration."""
+    hints = typing.get_type_hints(owner)
+    return {
+        each.name: _declared(each.name, hints[each.name], each.default, dict(each.metadata))
+        for each in fields(owner)
+        if "help" in each.metadata
+    }
+
+
+def describe(owner: Any) -> str:
+    """The settings of a dataclass as the "Parameters" section of a docstring."""
+    return "\n".join(
+        f"{each.name} : {_type_text(each)}\n    {each.help}" for each in settings_of(owner).values()
+    )
+
+
+def _declared(name: str, hint: Any, default: Any, declared: dict[str, Any]) -> Setting:
+    optional, choices = False, ()
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        rest = [each for each in typing.get_args(hint) if each is not type(None)]
+        optional = len(rest) < len(typing.get_args(hint))
+        hint = rest[0] if len(rest) == 1 else hint
+    if typing.get_origin(hint) is Literal:
+        choices, hint = typing.get_args(hint), str
+    return Setting(
+        name=name, type=hint, optional=optional, choices=choices, default=default, **declared
+    )
+
+
+def _type_text(declared: Setting) -> str:
+    if declared.choices:
+        kind = "{" + ", ".join(repr(each) for each in declared.choices) + "}"
+    else:
+        kind = getattr(declared.type, "__name__", "object")
+    if declared.by_method:
+        return f"{kind}, default: the method's, else {declared.fallback!r}"
+    return f"{kind}, default {declared.default!r}"

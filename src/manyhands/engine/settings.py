@@ -1,138 +1,232 @@
-"""How a network is trained: every setting of the epoch loop, checked where it enters."""
+"""Every setting of a fit, declared once.
 
-import math
-from dataclasses import dataclass, fields
-from numbers import Integral, Real
+The estimators inherit these declarations as constructor arguments, the command line makes options
+of them, and `TrainingSettings` holds the values that a fit uses. Importing this module does not
+load torch, so that `manyhands train --help` answers at once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-import torch
+from manyhands.core.settings import (
+    AT_LEAST_ONE,
+    COUNT,
+    FRACTION,
+    NOT_NEGATIVE,
+    POSITIVE,
+    Rule,
+    require,
+    setting,
+    settings_of,
+)
 
-from manyhands.core.settings import require, require_choice
-from manyhands.evaluation import CRITERIA, RANKS
-
-ASIDE = ("labels", "items")
-SCHEDULES = ("constant", "cosine")
-DEVICES = ("auto", "cpu", "cuda", "mps")
-PRECISIONS = ("32", "bf16")
-_PLAIN: dict[Any, tuple[str, type, Any]] = {
-    **dict.fromkeys((int, int | None), ("a whole number", Integral, int)),
-    **dict.fromkeys((float, float | None), ("a number", Real, float)),
-}
+RANKS = "ranks"
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingSettings:
-    """Settings of the epoch loop.
+@dataclass(kw_only=True, eq=False, repr=False)
+class TrainingOptions:
+    """The settings of the epoch loop.
 
-    Settings
-    --------
-    epochs, batch_size:
-        how often every labelled item is seen, and how many items make a step.
-    learning_rate, weight_decay:
-        of the network (AdamW; without decay that is Adam).
-    noise_learning_rate, noise_weight_decay:
-        of the noise model; None is the network's rate. Decay touches the annotators of a batch only
-        where gradients are sparse.
-    warm_up:
-        epochs on the majority labels before the noise model takes part.
-    clip:
-        the longest gradient allowed; None does not clip.
-    schedule:
-        "constant", or "cosine": the rates fall to zero along half a cosine.
-    sam:
-        radius of sharpness-aware minimisation, two passes per step; 0 is off.
-    validation_fraction, patience:
-        `validation_fraction` is the share of labels kept aside. The epoch kept is then the one under which
-        these labels are most probable (no clean label is used), and training ends after
-        `patience` epochs without a better one. With 0 the last epoch is kept.
-    aside:
-        what is kept aside: "labels", one by one, or "items", with all their labels (sentences,
-        where tokens are tagged). By labels nothing of an item is lost; by items one sees what is
-        learnt by heart.
-    judge:
-        what decides which epoch is best by the labels kept aside: "likelihood", another of
-        `CRITERIA`, or "ranks", the average rank over all of them among the epochs so far. As ranks
-        change with every epoch, they may go back to one whose weights are gone: they need `refit`.
-    refit:
-        once the best epoch is known, train anew on all labels for as many epochs.
-    sparse:
-        sparse gradients and a sparse Adam for annotators' parameters, so that a step costs the same
-        whatever the size of the crowd. None: when the crowd is large. Its moments are those of
-        the steps in which an annotator occurs, unlike Adam's.
-    device, devices, precision:
-        where to compute, on how many of them (one process each), and "32" or "bf16" mixed.
-    threads:
-        of torch on the CPU; None is one for small networks, where more only wait for each other.
-    seed:
-        every random choice comes from it.
+    An attribute is None where the setting is left to the method, although its annotation is that of
+    the value that training then uses.
     """
 
-    epochs: int = 50
-    batch_size: int = 64
-    learning_rate: float = 1e-3
-    weight_decay: float = 0.0
-    noise_learning_rate: float | None = None
-    noise_weight_decay: float = 0.0
-    warm_up: int = 0
-    max_grad_norm: float | None = None
-    schedule: Literal["constant", "cosine"] = "constant"
-    sam_rho: float = 0.0
-    validation_fraction: float = 0.0
-    patience: int | None = None
-    validation_unit: Literal["labels", "items"] = "labels"
-    monitor: str = "likelihood"
-    refit: bool = False
-    sparse: bool | None = None
-    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
-    devices: int = 1
-    precision: Literal["32", "bf16"] = "32"
-    threads: int | None = None
-    seed: int = 0
+    epochs: int = setting(
+        50, "Number of passes over the labelled items.", rule=AT_LEAST_ONE, by_method=True
+    )
+    batch_size: int = setting(
+        64,
+        "Number of items per step. For tagging it counts tokens, and sentences stay whole.",
+        rule=AT_LEAST_ONE,
+        by_method=True,
+    )
+    learning_rate: float = setting(
+        1e-3,
+        "Learning rate of the network (AdamW; Adam without weight decay).",
+        rule=POSITIVE,
+        by_method=True,
+    )
+    weight_decay: float = setting(
+        0.0, "Weight decay of the network.", rule=NOT_NEGATIVE, by_method=True
+    )
+    noise_learning_rate: float | None = setting(
+        None,
+        "Learning rate of the noise model. By default that of the network.",
+        rule=POSITIVE,
+        by_method=True,
+    )
+    noise_weight_decay: float = setting(
+        0.0,
+        "Weight decay of the noise model. With sparse gradients it is applied to the annotators of "
+        "a batch only.",
+        rule=NOT_NEGATIVE,
+        by_method=True,
+    )
+    warm_up: int = setting(
+        0,
+        "Number of first epochs that train the network alone, on the label distribution of every "
+        "item.",
+        rule=Rule(COUNT.holds, "a whole number of epochs from 0 to epochs"),
+        by_method=True,
+    )
+    max_grad_norm: float | None = setting(
+        None, "Clip gradients to this norm.", rule=POSITIVE, by_method=True
+    )
+    schedule: Literal["constant", "cosine"] = setting(
+        "constant",
+        'Schedule of the learning rates. "cosine" decays them to zero along half a cosine.',
+        by_method=True,
+    )
+    sam_rho: float = setting(
+        0.0,
+        "Radius of sharpness-aware minimisation, which makes two passes per step. 0 turns it off.",
+        rule=NOT_NEGATIVE,
+        by_method=True,
+    )
+    validation_fraction: float = setting(
+        0.0,
+        "Fraction of the labels held out for validation. The epoch with the best validation score "
+        "is kept. With 0 the last epoch is kept.",
+        rule=FRACTION,
+        by_method=True,
+    )
+    validation_unit: Literal["labels", "items"] = setting(
+        "labels",
+        'What is held out: single labels, or items with all their labels ("items"; sentences for '
+        "tagging). Regression and tagging hold out items by default.",
+        by_method=True,
+    )
+    monitor: Literal["likelihood", "majority", "confidence", "log-odds", "annotator", "ranks"] = (
+        setting(
+            "likelihood",
+            "Criterion that picks the best epoch on the validation labels: their likelihood, "
+            'another of `CRITERIA`, or "ranks", the average rank over all criteria, which needs '
+            "refit.",
+            by_method=True,
+        )
+    )
+    patience: int | None = setting(
+        None,
+        "Stop after this many epochs without a better validation score.",
+        rule=AT_LEAST_ONE,
+        by_method=True,
+    )
+    refit: bool = setting(
+        False,
+        "Once the best epoch is known, train anew on all labels for as many epochs.",
+        by_method=True,
+    )
+    sparse: bool | None = setting(
+        None,
+        "Use sparse gradients and a sparse Adam for the parameters of annotators, so that a step "
+        "costs the same for any size of crowd. By default only for large crowds. The moments of an "
+        "annotator change only in steps in which the annotator occurs, unlike those of Adam.",
+    )
+    device: Literal["auto", "cpu", "cuda", "mps"] = setting("auto", "Device to train on.")
+    devices: int = setting(1, "Number of devices, one process each.", rule=AT_LEAST_ONE)
+    precision: Literal["32", "bf16"] = setting(
+        "32", 'Floating-point precision of training: "32", or "bf16" for mixed precision.'
+    )
+    threads: int | None = setting(
+        None,
+        "Number of torch threads on the CPU. By default one for small networks.",
+        rule=AT_LEAST_ONE,
+    )
+    seed: int = setting(0, "Seed of all random numbers.")
+
+
+@dataclass(eq=False, repr=False)
+class EstimatorOptions(TrainingOptions):
+    """The settings that all estimators share: the network, the method and the epoch loop."""
+
+    network: Any = setting(
+        None,
+        "None for a network that suits the features; a name of `NETWORKS`; a torch module, of "
+        "which a copy is trained; or a function of (shape, n_outputs) that makes one.",
+        group="Network",
+    )
+    method: Any = setting(None, "A name of `METHODS`, or a `Method` with settings of its own.")
+    _: KW_ONLY
+    noise: Mapping[str, Any] | None = setting(
+        None, 'Settings of the noise model by name, such as {"omega": 0.0} for conal.'
+    )
+    init: Literal["auto", "own", "consensus"] | None = setting(
+        None,
+        'How the noise model is initialised: "own" as its paper says, "consensus" from the '
+        'confusions of an aggregator, "auto" from the consensus unless it collapsed.',
+        by_method=True,
+    )
+    word_vectors: Any = setting(
+        None,
+        "Vectors that word embeddings are initialised with: a file in GloVe's text format, an .npz "
+        "file, or `WordVectors`.",
+        group="Network",
+    )
+    freeze_embeddings: bool = setting(False, "Do not train the word embeddings.", group="Network")
+    checkpoint: str | Path | None = setting(
+        None,
+        "Folder for checkpoints and the log. `fit(..., resume=True)` continues from it.",
+        group="Output",
+    )
+    progress: bool = setting(True, "Show a progress bar.", group="Output")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FeatureOptions(EstimatorOptions):
+    """The settings of estimators whose items are rows of features or texts."""
+
+    scale: Literal["auto", "rms", "standard", "none"] = setting(
+        "auto",
+        'How features are scaled: "rms" divides all by their root mean square, "standard" '
+        'standardises each. "auto" chooses by the features, and does not scale them for a network '
+        "of your own.",
+        group="Network",
+    )
+    max_tokens: int | None = setting(
+        1000,
+        "Number of tokens of a text that are read; None reads all.",
+        rule=AT_LEAST_ONE,
+        group="Network",
+    )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TaggingOptions(EstimatorOptions):
+    """The settings of estimators whose items are the tokens of sentences."""
+
+    valid_bio: bool = setting(
+        True, "Decode tags so that every I-X follows a B-X or an I-X.", group="Output"
+    )
+
+
+@dataclass(kw_only=True)
+class TrainingSettings(TrainingOptions):
+    """The values that a fit uses: every setting of `TrainingOptions`, filled in and checked."""
 
     def __post_init__(self) -> None:
-        _make_plain(self)
-        object.__setattr__(self, "precision", str(self.precision))  # 32 means "32"
-        for name in ("epochs", "batch_size", "devices", "patience", "threads"):
+        for name, declared in settings_of(TrainingOptions).items():
             value = getattr(self, name)
-            require(value is None or value >= 1, name, "a whole number >= 1", value)
-        for name in ("learning_rate", "noise_learning_rate", "max_grad_norm"):
-            value = getattr(self, name)
-            require(value is None or 0 < value < math.inf, name, "> 0", value)
-        for name in ("weight_decay", "noise_weight_decay", "sam_rho"):
-            value = getattr(self, name)
-            require(0 <= value < math.inf, name, ">= 0", value)
+            value = declared.fallback if value is None else value
+            setattr(self, name, None if value is None else declared.checked(value))
+        require(self.warm_up <= self.epochs, "warm_up", _warm_up_rule(), self.warm_up)
+        self._require_validation()
+
+    def _require_validation(self) -> None:
+        fraction = self.validation_fraction
         require(
-            0 <= self.warm_up <= self.epochs,
-            "warm_up",
-            "a whole number of epochs from 0 to epochs",
-            self.warm_up,
-        )
-        require(
-            0 <= self.validation_fraction < 1,
+            self.patience is None or fraction > 0,
             "validation_fraction",
-            "in 0..1, below 1",
-            self.validation_fraction,
-        )
-        require(
-            self.patience is None or self.validation_fraction > 0,
-            "validation_fraction",
-            "above 0 for patience to have something to judge by",
-            self.validation_fraction,
+            "above 0 for patience to have a validation score",
+            fraction,
             "try validation_fraction=0.1",
         )
-        self._require_monitor()
-        require_choice("validation_unit", self.validation_unit, ASIDE)
-        require_choice("schedule", self.schedule, SCHEDULES)
-        require_choice("device", self.device, DEVICES)
-        require_choice("precision", self.precision, PRECISIONS)
-
-    def _require_monitor(self) -> None:
-        CRITERIA[self.monitor]  # says which names it knows
         require(
-            self.monitor == TrainingSettings.monitor or self.validation_fraction > 0,
+            self.monitor == "likelihood" or fraction > 0,
             "validation_fraction",
-            f"above 0 for monitor={self.monitor!r} to have something to judge by",
-            self.validation_fraction,
+            f"above 0 for monitor={self.monitor!r}",
+            fraction,
             "try validation_fraction=0.15",
         )
         require(
@@ -144,7 +238,9 @@ class TrainingSettings:
 
     @property
     def accelerator(self) -> str:
-        """The kind of device that is really used, once it is found to be there."""
+        """The kind of device that is used; an error if the machine does not have it."""
+        import torch
+
         n_cuda = torch.cuda.device_count() if torch.cuda.is_available() else 0
         kind = ("cuda" if n_cuda else "cpu") if self.device == "auto" else self.device
         there = {"cpu": self.devices, "cuda": n_cuda, "mps": int(torch.backends.mps.is_available())}
@@ -153,12 +249,6 @@ class TrainingSettings:
         return kind
 
 
-def _make_plain(settings: TrainingSettings) -> None:
-    """Check that numbers are numbers, and make numpy's, as a grid search gives, Python's own."""
-    for each in fields(settings):
-        value, plain = getattr(settings, each.name), _PLAIN.get(each.type)
-        if plain is None or (value is None and each.default is None):
-            continue
-        rule, kind, made = plain
-        require(isinstance(value, kind), each.name, rule, value)
-        object.__setattr__(settings, each.name, made(value))
+def _warm_up_rule() -> str:
+    rule = settings_of(TrainingOptions)["warm_up"].rule
+    return rule.text if rule is not None else ""

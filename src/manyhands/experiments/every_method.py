@@ -83,8 +83,8 @@ class EveryMethod(Experiment):
         """The runs of every method that the data suits."""
         groups = {}
         for name, method in METHODS.items():
-            source = CorpusSource(dataset, COUNTS.get(dataset) if method.takes_counts else None)
-            suits = "classes" in method.kinds and (not method.takes_counts or dataset in COUNTS)
+            source = CorpusSource(dataset, COUNTS.get(dataset) if method.needs_counts else None)
+            suits = "classes" in method.kinds and (not method.needs_counts or dataset in COUNTS)
             if suits and not request.lacks(source):
                 runs = range(request.runs or self.usual_runs)
                 groups[name] = [MethodTask(source, name, request.seed + run) for run in runs]

@@ -65,7 +65,7 @@ def _of_noise_model(model: CrowdClassifier) -> dict[str, float]:
     noise = model.noise_
     scores = {"noise-parameters": float(sum(each.numel() for each in noise.parameters()))}
     if isinstance(noise, Mixture):
-        share_m = noise.log_shares().detach().exp()[0].numpy()
+        share_m = noise.log_weights().detach().exp()[0].numpy()
         group_mkl = noise.group_confusion().double().numpy()
         for rank, group in enumerate(np.argsort(-share_m, kind="stable"), 1):
             scores[f"prevalence-{rank}"] = float(share_m[group])

@@ -13,7 +13,7 @@ from manyhands.experiments.records import NOT_RUN, RecordStore
 from manyhands.experiments.writing import markdown_table
 from manyhands.methods import METHODS, FullBatchMethod
 
-SEARCHED = "epoch by held-out crowd labels, then all labels"
+SEARCH = "epoch by held-out crowd labels, then all labels"
 LAST = "last epoch"
 CONVERGED = "run to convergence"
 RULE = "no clean label was used to train or to choose anything; truth only scores"
@@ -157,7 +157,7 @@ def how_chosen(method: str, validation_fraction: float | None = None) -> str:
         if validation_fraction is None
         else validation_fraction
     )
-    return SEARCHED if share else LAST
+    return SEARCH if share else LAST
 
 
 def _verdict(cell: Cell, value: Value, summary: RunSummary) -> str:

@@ -65,7 +65,7 @@ class NumberTask(TextTask):
         """See `Task.outcome`: scores of the numbers on test items nobody labelled."""
         method = METHODS[self.method]
         name, vectors = self.source.dataset, None
-        if method.takes_counts:
+        if method.needs_counts:
             name = _COUNTED.get(name, name)
         else:
             vectors = word_vectors(data)
@@ -84,7 +84,7 @@ class TagTask(TextTask):
         """See `Task.outcome`: scores of the entities in test sentences nobody labelled."""
         corpus = DATASETS[self.source.dataset].read(str(data))
         method = METHODS[self.method]
-        vectors = None if method.only_network else word_vectors(data)
+        vectors = None if method.required_network else word_vectors(data)
         model = CrowdTagger(method=self.method, word_vectors=vectors, **self._how)
         truth = corpus.truth if method.needs_truth else None
         model.fit(corpus.features, corpus.annotations, truth=truth)

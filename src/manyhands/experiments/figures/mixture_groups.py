@@ -34,7 +34,7 @@ def collect_groups(material: Material, seed: int, settings: Mapping[str, Any]) -
     model = fit_method(material.trial, settings["method"], seed, {})
     noise = model.noise_
     assert isinstance(noise, Mixture)
-    share_m = noise.log_shares().detach().exp()[0].double().cpu().numpy()
+    share_m = noise.log_weights().detach().exp()[0].double().cpu().numpy()
     order = np.argsort(-share_m, kind="stable")
     group_mkl = noise.group_confusion().double().cpu().numpy()[order]
     return {
