@@ -17,6 +17,7 @@ html_title = "manyhands"
 exclude_patterns = ["_build", "**/records", "**/_*"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
+default_role = "code"  # `name` in a docstring
 napoleon_custom_sections = ["Settings"]
 napoleon_google_docstring = False
 autodoc_typehints = "description"
@@ -41,7 +42,15 @@ class CommandHelp(Directive):
         return [nodes.literal_block(text, text, language="none")]
 
 
+def drop_docs_of_type(app, what, name, obj, options, lines):
+    """A constant without a docstring has that of its type, such as tuple: leave it out."""
+    of_type = str(type(obj).__doc__ or "").strip().splitlines()
+    if what == "data" and lines and of_type and lines[0].strip() == of_type[0].strip():
+        lines.clear()
+
+
 def setup(app):
     """Add the directive that shows the help of a command."""
     app.add_directive("command-help", CommandHelp)
+    app.connect("autodoc-process-docstring", drop_docs_of_type)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,12 +6,13 @@ PAGE = "reference/training-methods.md"
 HEAD = """\
 # Training methods
 
-Every method of training a network from crowd labels, by the name that `CrowdClassifier(method=...)`,
-`manyhands train --method` and `manyhands compare --methods` take. f are the class probabilities of
-the network, y is the label of annotator a, K is the number of classes, M the number of groups. *Cost* is
-per epoch; it grows with the number of labels, not with the size of the crowd. The accuracy of every
-method on real crowds is on [its own page](../results/ours-every-method.md), and [which method
-when](../how-to/which-method.md) summarises it.
+Every method of training a network from crowd labels, by the name that
+`CrowdClassifier(method=...)`, `manyhands train --method` and `manyhands compare --methods` take.
+f are the class probabilities of the network, y is the label of annotator a, K is the number of
+classes, M the number of groups. *Cost* is per epoch; it grows with the number of labels, not with
+the size of the crowd. The accuracy of every method on real crowds is on [its own
+page](../results/ours-every-method.md), and [which method when](../how-to/which-method.md)
+summarises it.
 
 | name | tasks | label model | cost | use it when | source |
 | --- | --- | --- | --- | --- | --- |
@@ -19,8 +20,8 @@ when](../how-to/which-method.md) summarises it.
 FOOT = """
 Two-stage methods take any aggregator with its own settings:
 `CrowdClassifier(method=TwoStage(DawidSkene(prior_strength=5)))`, with `TwoStage` from
-`manyhands.methods` and `DawidSkene` from `manyhands.aggregation`. Settings of a noise model are given by
-name: `CrowdClassifier(method="conal", noise={"omega": 0.0})`. The classes are on the page
+`manyhands.methods` and `DawidSkene` from `manyhands.aggregation`. Settings of a noise model are
+given by name: `CrowdClassifier(method="conal", noise={"omega": 0.0})`. The classes are on the page
 [methods](methods.md), the estimators on the page [estimators](estimators.md).
 """
 
