@@ -149,33 +149,6 @@ def write_words(home, rng):
     (home / "glove.txt").write_text("\n".join(vectors) + "\n")
 
 
-@pytest.fixture
-def write_pages():
-    """The script that writes the pages made from records and registries."""
-    sys.path.insert(0, str(DOCS))
-    try:
-        return importlib.import_module("write_pages")
-    finally:
-        sys.path.pop(0)
-
-
-def test_the_page_of_training_methods_is_made_from_the_table(write_pages):
-    table = write_pages.method_table
-    page = (DOCS / table.PAGE).read_text()
-    assert page == table.page(), "python docs/write_pages.py writes it again"
-
-
-def test_the_pages_of_results_are_made_from_the_records(write_pages, tmp_path):
-    write_pages.write_pages(tmp_path)
-    for page in sorted(tmp_path.rglob("*.md")):
-        there = DOCS / page.relative_to(tmp_path)
-        assert there.exists(), there
-        assert there.read_text() == page.read_text(), f"python docs/write_pages.py writes {there}"
-    for suffix in (".md", ".png"):
-        names = {path.name for path in (tmp_path / "results").glob(f"*{suffix}")}
-        assert {path.name for path in (DOCS / "results").glob(f"*{suffix}")} == names
-
-
 # These warnings of Lightning are not about the example: it calls a class that torch 2.13
 # deprecates, wants worker processes for data in memory, and wants the GPU if there is one.
 @pytest.mark.filterwarnings(

@@ -167,7 +167,7 @@ def test_compare_without_truth_goes_by_the_density_of_held_out_labels(folder):
                    "--methods", "crowd-layer-b,two-stage-mean", "--json")  # fmt: skip
     content = plain_json(outcome.out)
     assert "log density" in content["ranked_by"]
-    held = [row["held_out"] for row in content["methods"]]
+    held = [row["validation"] for row in content["methods"]]
     assert held == sorted(held, reverse=True)
     assert max(held) < 0
 

@@ -117,7 +117,7 @@ def _refuse_for_tokens(calibrate: str | None, duplicates: str) -> None:
 def _summary(consensus: "mh.Consensus") -> dict[str, object]:
     ann = consensus.annotations
     return {
-        "method": mh.aggregation.name_of(consensus.method),
+        "method": consensus.method_name,
         "task": "classification" if ann.kind == "classes" else "regression",
         "kind": ann.kind,
         "items": ann.n_items,
@@ -134,7 +134,7 @@ def _summary(consensus: "mh.Consensus") -> dict[str, object]:
 
 def _lines(consensus: "mh.Consensus", scores: dict[str, float], guessed: bool) -> list[str]:
     ann = consensus.annotations
-    name = mh.aggregation.name_of(consensus.method)
+    name = consensus.method_name
     by_looks = guessed and ann.kind == "numbers"
     lines = [
         f"{name}: {ann.n_annotations} labels of {ann.n_items} items "

@@ -57,7 +57,7 @@ def _tell(
     guessed: bool,
 ) -> None:
     ann, n_entities = file.labels.annotations, len(found.spans)
-    method = mh.aggregation.name_of(found.tokens.method)
+    method = found.tokens.method_name
     if json:
         summary = {
             "method": method, "task": "sequence", "sentences": len(file.sentences),
@@ -85,4 +85,4 @@ def _tell(
 def entity_line(scores: dict[str, float]) -> str:
     """Precision, recall and F1 in one line."""
     shown = ", ".join(f"{name} {scores[name]:.4f}" for name in ("precision", "recall", "f1"))
-    return f"entities: {shown} ({scores['n_said']} said, {scores['n_true']} true)"
+    return f"entities: {shown} ({scores['n_predicted']} predicted, {scores['n_true']} true)"

@@ -1,7 +1,7 @@
 """manyhands convert, of tokens: between columns of tags and tables of spans."""
 
 import manyhands as mh
-from manyhands.annotations import TokenisedTexts
+from manyhands.annotations import TokenizedTexts
 from manyhands.cli.options import Reading, TaskOptions
 from manyhands.cli.output import is_tagged, remark, require_targets
 from manyhands.cli.tokens import tokens_from
@@ -19,6 +19,6 @@ def convert_tokens(
         mh.io.write_conll(file.labels, target)
     else:
         words = file.sentences
-        texts = file.texts or TokenisedTexts.of_words(words.to_lists(), words.names.tolist())
+        texts = file.texts or TokenizedTexts.of_words(words.to_lists(), words.names.tolist())
         mh.io.write_spans(mh.io.TextLabels(texts, file.labels), target)
     return file.labels.annotations.n_annotations

@@ -7,7 +7,7 @@ import numpy as np
 
 import manyhands as mh
 from manyhands.cli.output import counting, require_folder, say, say_json, show_table
-from manyhands.datasets.demo_ratings import RatingsDemo, load_ratings_demo
+from manyhands.datasets import RatingsDemo, load_ratings_demo
 
 _TRAINED = ("two-stage-mean", "two-stage-gaussian", "crowd-layer-b", "truth")
 

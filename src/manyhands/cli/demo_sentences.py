@@ -7,7 +7,7 @@ import numpy as np
 
 import manyhands as mh
 from manyhands.cli.output import counting, require_folder, say, say_json, show_table
-from manyhands.datasets.demo_sentences import SentencesDemo, load_sentences_demo
+from manyhands.datasets import SentencesDemo, load_sentences_demo
 
 _ALONE = ("majority", "one-coin", "dawid-skene")
 _TRAINED = ("two-stage-majority", "two-stage-dawid-skene", "crowd-layer-mw")

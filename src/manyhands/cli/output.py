@@ -16,7 +16,7 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import SettingError
 
 _OPTIONS = {
-    'stray="repair"': "--orphan-tags repair",
+    'orphan_tags="repair"': "--orphan-tags repair",
     'alignment="widen"': "--alignment widen",
     "max_tokens=None reads them whole": "train with --max-tokens to read more",
     "name it with columns={'document': ...}": "name it with --item",
@@ -127,7 +127,7 @@ def require_targets(
     for name in targets:
         if name != "-":
             if name == tagged and is_tagged(name):
-                mh.io.atomic.require_place(Path(name))
+                mh.io.require_place(Path(name))
             else:
                 mh.io.require_target(name)
             if os.path.realpath(name) in sources:

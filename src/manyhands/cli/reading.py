@@ -17,7 +17,7 @@ def annotations_from(
     settings = reading.settings() | {"kind": kind}
     try:
         rows = mh.io.read_rows(labels, **settings)
-    except mh.annotations.labels.MixedLabelsError as error:
+    except mh.annotations.MixedLabelsError as error:
         if task_options.task != "regression":
             raise
         raise DataError(
@@ -36,8 +36,7 @@ def annotations_from(
 
 
 def _require_within(rows: Any, low: float, high: float) -> None:
-    used = rows.state == mh.annotations.labels.USED
-    for row in (used & ~((rows.label >= low) & (rows.label <= high))).nonzero()[0][:1]:
+    for row in (rows.has_label & ~((rows.label >= low) & (rows.label <= high))).nonzero()[0][:1]:
         who = rows.annotators.names[rows.annotator[row]]
         raise DataError(
             f"{rows.place(int(row))}: annotator {who!s} said {rows.label[row]:g}, outside of "

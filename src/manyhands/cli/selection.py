@@ -21,7 +21,7 @@ def select_aggregator(
 ) -> "mh.aggregation.Choice":
     """Choose among aggregators, by labels taken away before fitting."""
     name = known_monitor(monitor)
-    mh.aggregation.contenders(names)  # told before a long file is read
+    mh.aggregation.candidates(names)  # told before a long file is read
     truths = truth_from(truth, reading) if truth is not None else None
     with working(f"comparing methods on {labels}"):
         ann = annotations_from(labels, reading, duplicates)

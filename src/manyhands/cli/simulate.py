@@ -57,7 +57,7 @@ def simulate(
     }
     chosen = {name: value for name, value in options.items() if value is not None}
     chosen |= {"seed": seed} | dict(_setting(text) for text in set_ or [])
-    settings = mh.SCENARIOS[scenario].settle(chosen)
+    settings = mh.SCENARIOS[scenario].make_settings(chosen)
     crowd = mh.SCENARIOS[scenario](settings)
     written = mh.simulation.write_crowd(crowd, out, scenario, settings)
     if json:

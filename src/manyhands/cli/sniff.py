@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from manyhands.annotations import is_tag
+from manyhands.annotations import is_bio_tag
 from manyhands.cli.options import Reading
 from manyhands.cli.output import TAGGED
 from manyhands.core.errors import DataError
@@ -44,10 +44,10 @@ def _tagged_text(path: str, reading: Reading) -> str | None:
     rows = [row for row in rows if not row[0].startswith("#")]
 
     def tagged(cells: list[str]) -> bool:
-        return all(is_tag(cell) or cell == mark for cell in cells)
+        return all(is_bio_tag(cell) or cell == mark for cell in cells)
 
     with_tags = [row for row in rows if len(row) > 1 and tagged(row[1:])]
-    said = any(is_tag(cell) for row in with_tags for cell in row[1:])
+    said = any(is_bio_tag(cell) for row in with_tags for cell in row[1:])
     if not said or len(with_tags) < _MOST * len(rows):
         return None
     return UNCLEAR if all(tagged(row[:1]) for row in with_tags) else "conll"

@@ -7,9 +7,9 @@ import numpy as np
 import manyhands as mh
 from manyhands.annotations.columns import find_column, is_candidate
 from manyhands.annotations.rows import place
-from manyhands.annotations.sentences import as_objects
-from manyhands.annotations.vocabulary import tidy_names
+from manyhands.annotations.vocabulary import normalize_names
 from manyhands.cli.options import Reading
+from manyhands.core.arrays import object_array
 from manyhands.core.errors import DataError
 from manyhands.io.tables import SUFFIXES, Table, existing
 
@@ -60,10 +60,10 @@ def _of_table(table: Table, name: str, item: str | None) -> "mh.io.Features":
         if cell is not None and not isinstance(cell, str):
             where = place(str(table.path), table.first_line, row)
             raise DataError(f"{where}, column {name!r}: {cell!r} is no text; name another: --text")
-    texts = as_objects(["" if cell is None else cell for cell in cells])
+    texts = object_array(["" if cell is None else cell for cell in cells])
     if key is None:
         return mh.io.Features(np.arange(len(texts)), texts)
-    return mh.io.Features(tidy_names(_items(table, key, columns[key].to_pylist())), texts)
+    return mh.io.Features(normalize_names(_items(table, key, columns[key].to_pylist())), texts)
 
 
 def _items(table: Table, key: str, cells: list[object]) -> list[object]:

@@ -9,14 +9,20 @@ from typing import Any, cast
 import numpy as np
 
 import manyhands as mh
-from manyhands.annotations import Sentences, TaggedSentences, TokenisedTexts, TokenLabels, is_tag
+from manyhands.annotations import (
+    Sentences,
+    TaggedSentences,
+    TokenizedTexts,
+    TokenLabels,
+    is_bio_tag,
+)
 from manyhands.annotations.tags import ORPHAN_TAGS
 from manyhands.cli.options import Reading, TaskOptions
 from manyhands.cli.output import in_options, is_tagged, put_table
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import require_choice
-from manyhands.io.tables import SUFFIXES
+from manyhands.io.tables import SUFFIXES, existing
 from manyhands.io.texts import text_lines
 
 _HEADS = ("#token", "#tokens", "#word", "#words")  # first cells of a line of names
@@ -30,7 +36,7 @@ class TokenFile:
 
     labels: TokenLabels
     notes: tuple[str, ...]
-    texts: TokenisedTexts | None = None
+    texts: TokenizedTexts | None = None
 
     @property
     def sentences(self) -> Sentences:
@@ -56,7 +62,7 @@ def tokens_from(path: str, layout: str, task_options: TaskOptions, reading: Read
         raise DataError(in_options(str(error))) from None
     if labels.annotations.n_annotations == 0:
         raise DataError(f"{path}: there is not a single label; nothing can be said")
-    n_stray = int(labels.orphan_tags().sum())
+    n_stray = int(labels.find_orphan_tags().sum())
     if task_options.orphan_tags != "keep":
         try:
             labels = labels.repaired(cast(Any, task_options.orphan_tags))
@@ -103,7 +109,7 @@ def sentences_from(path: str, reading: Reading, tags: Collection[str] = ()) -> S
         last.add(cells[-1])
     if not words:
         raise DataError(f"{path}: the file holds no token")
-    if width > 1 and not any(is_tag(cell) or cell in tags for cell in last):
+    if width > 1 and not any(is_bio_tag(cell) or cell in tags for cell in last):
         raise DataError(
             f"{path}: lines of {width} columns, and the last holds no tags; put one token in every "
             "line, and a blank line between sentences"
@@ -177,7 +183,7 @@ def _notes(labels: TokenLabels, n_stray: int, orphan_tags: str) -> list[str]:
 
 
 def _file(path: str) -> Path:
-    return mh.io.tables.existing(path)
+    return existing(path)
 
 
 def _short(words: list[str]) -> str:

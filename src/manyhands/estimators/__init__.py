@@ -1,8 +1,8 @@
-"""Models that fit and predict by scikit-learn's conventions."""
+"""Estimators that fit and predict by scikit-learn's conventions."""
 
 from manyhands.estimators.classifier import CrowdClassifier
-from manyhands.estimators.files import load
+from manyhands.estimators.files import ESTIMATORS, load
 from manyhands.estimators.regressor import CrowdRegressor
 from manyhands.estimators.tagger import CrowdTagger
 
-__all__ = ["CrowdClassifier", "CrowdRegressor", "CrowdTagger", "load"]
+__all__ = ["ESTIMATORS", "CrowdClassifier", "CrowdRegressor", "CrowdTagger", "load"]

@@ -1,6 +1,6 @@
 """Files <-> annotations."""
 
-from manyhands.io.atomic import atomic_write
+from manyhands.io.atomic import atomic_write, require_place
 from manyhands.io.conll import read_bio, read_conll, write_bio, write_conll
 from manyhands.io.convert import copy_table, is_table, write_annotations
 from manyhands.io.features import Features, read_features
@@ -33,6 +33,7 @@ __all__ = [
     "read_truth",
     "read_word_counts",
     "read_word_vectors",
+    "require_place",
     "require_target",
     "write_annotations",
     "write_bio",

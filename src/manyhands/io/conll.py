@@ -16,10 +16,9 @@ from manyhands.annotations import (
     TagScheme,
     TokenLabels,
 )
-from manyhands.annotations.duplicates import repeats_previous
-from manyhands.annotations.sentences import as_objects
-from manyhands.annotations.tags import is_tag
-from manyhands.core.arrays import AnyArray
+from manyhands.annotations.grouping import duplicated_pairs
+from manyhands.annotations.tags import is_bio_tag
+from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require_choice
 from manyhands.io.atomic import atomic_write
@@ -43,8 +42,8 @@ def read_conll(
     Columns are parted by tabs where the first line holds one, by blanks otherwise. `missing`
     says that an annotator did not label the token. Annotators are called as `annotators` says, or
     as a first line "#token name name ...", or 0, 1, 2 ... Tags are O, B-TYPE and I-TYPE unless
-    `tags` lists others. `stray` tells what to do with an annotator's I-X that follows nothing:
-    "keep" it, "repair" it to B-X, or "refuse" it.
+    `tags` lists others. `orphan_tags` tells what to do with an annotator's I-X that follows
+    nothing: "keep" it, "repair" it to B-X, or "refuse" it.
     """
     require_choice("orphan_tags", orphan_tags, ORPHAN_TAGS)
     columns = _Columns(existing(path), tags, missing)
@@ -80,17 +79,17 @@ def read_bio(
     columns = _Columns(existing(path), tags, None, column)
     columns.read(encoding)
     code_t, names = columns.classes()
-    tagged = TaggedSentences(columns.sentences(), as_objects(names)[code_t])
+    tagged = TaggedSentences(columns.sentences(), object_array(names)[code_t])
     return tagged if orphan_tags == "keep" else _at(path, tagged.repaired, orphan_tags)
 
 
 def write_conll(labels: TokenLabels, path: str | Path, *, missing: str = "?") -> None:
     """The tokens with a column of tags per annotator, parted by tabs, annotators in line 1."""
     ann = labels.annotations
-    if repeats_previous(ann.item, ann.annotator).any():
+    if duplicated_pairs(ann.item, ann.annotator).any():
         raise DataError("an annotator labelled a token twice; a column has room for one tag")
     names = [_cell(name) for name in ann.annotators]
-    if all(is_tag(name) or name == missing for name in names):
+    if all(is_bio_tag(name) or name == missing for name in names):
         raise DataError("the annotators are called as tags are; rename them")
     said = [_cell(name) for name in ann.classes]
     if missing in said:
@@ -157,7 +156,7 @@ class _Columns:
         return self.only is None and cells[0].startswith("#") and not given
 
     def _is_known(self, tag: str) -> bool:
-        return tag in self.tags if self.tags else is_tag(tag)
+        return tag in self.tags if self.tags else is_bio_tag(tag)
 
     def _take(self, number: int, cells: list[str]) -> None:
         if len(cells) != self.width:

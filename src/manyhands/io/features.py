@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from manyhands.annotations.columns import find_column
 from manyhands.annotations.rows import place
-from manyhands.annotations.vocabulary import tidy_names
+from manyhands.annotations.vocabulary import normalize_names
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.io.tables import SUFFIXES, Table, existing, format_of
@@ -72,7 +72,7 @@ def _from_table(path: Path, table: Table, item: str | None) -> Features:
     values = np.empty((len(items), len(names)))
     for position, name in enumerate(names):
         values[:, position] = _numbers(path, table, name, columns[name])
-    return Features(tidy_names(items), values, names)
+    return Features(normalize_names(items), values, names)
 
 
 def _numbers(path: Path, table: Table, name: str, column: Any) -> AnyArray:
@@ -115,7 +115,7 @@ def _from_archive(path: Path) -> Features:
     numbered = _numbered(path, archive[arrays[0]])
     if "items" not in archive.files:
         return numbered
-    items = tidy_names(archive["items"].tolist())
+    items = normalize_names(archive["items"].tolist())
     if len(items) != len(numbered.values):
         raise DataError(f"{path}: {len(items)} items for {len(numbered.values)} rows")
     return Features(items, numbered.values)

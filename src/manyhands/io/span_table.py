@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from manyhands.annotations import Span
-from manyhands.annotations.vocabulary import text_of
+from manyhands.annotations.vocabulary import name_to_text
 from manyhands.core.errors import DataError
 from manyhands.core.registry import nearest_names
 from manyhands.io.tables import Table
@@ -69,7 +69,7 @@ def document_texts(cells: dict[str, list[Any]], wheres: list[str]) -> dict[str, 
     for where, document, text in zip(wheres, cells["document"], cells["text"], strict=True):
         if _blank(document):
             raise DataError(f"{where}: the document is blank; every row needs one")
-        name, said = text_of(document), "" if text is None else str(text)
+        name, said = name_to_text(document), "" if text is None else str(text)
         before = contents.setdefault(name, said)
         if not before:
             contents[name] = said
@@ -96,8 +96,8 @@ def marked_span(cells: dict[str, list[Any]], row: int, where: str) -> MarkedSpan
     """One row of the table."""
     start, end, label = (cells[role][row] for role in ("start", "end", "label"))
     annotator = cells["annotator"][row]
-    who = None if _blank(annotator) else text_of(annotator)
-    document = text_of(cells["document"][row])
+    who = None if _blank(annotator) else name_to_text(annotator)
+    document = name_to_text(cells["document"][row])
     blank = [_blank(value) for value in (start, end, label)]
     if all(blank):
         return MarkedSpan(where, document, who, None)
@@ -113,7 +113,7 @@ def _blank(value: Any) -> bool:
 
 
 def _whole(value: Any, where: str) -> int:
-    text = text_of(value).strip().removesuffix(".0")  # as frames write a column with blanks
+    text = name_to_text(value).strip().removesuffix(".0")  # as frames write a column with blanks
     if not text.isdecimal():
         raise DataError(f"{where}: {text!r} is no whole number, 0 or more; offsets count from 0")
     return int(text)
