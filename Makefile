@@ -4,7 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types tests docs bench bench-training bench-costs clean
+.PHONY: demo test lint types tests docs test-slow fuzz bench bench-training bench-costs clean
+
+# What a test does must not hang on the number of cores or on the order of names in a set.
+PYTEST := OMP_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/pytest -n auto --dist worksteal --rooms
+MINUTES ?= 10
 
 demo: $(READY)
 	$(BIN)/manyhands demo
@@ -12,17 +16,30 @@ demo: $(READY)
 test: lint types tests docs
 
 lint: $(READY)
+	@echo "== lint"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
 types: $(READY)
+	@echo "== types"
 	$(BIN)/mypy
 
 tests: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
+	@echo "== tests: a line for every folder whose tests are over"
+	$(PYTEST) -m "not slow"
 
 docs: $(READY)
+	@echo "== docs"
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
+# Tests that are necessarily slow; make test leaves them out.
+test-slow: $(READY)
+	@echo "== slow tests"
+	$(PYTEST) -m slow
+
+# New random examples for the property tests, until one fails or the time is up.
+fuzz: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz.py $(MINUTES)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.aggregation

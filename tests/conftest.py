@@ -1,8 +1,69 @@
-"""Crowds that many tests use."""
+"""How tests are run, and crowds that many of them use."""
 
+import random
+
+import numpy as np
 import pytest
+import torch
+from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
+from hypothesis.internal.conjecture import providers
 
 from manyhands.simulation import SCENARIOS, CrowdSettings
+from rooms import Rooms
+
+# make test draws the same examples every time, however fast the machine is; make fuzz draws new
+# ones, and keeps those that fail.
+_ANY = {
+    "deadline": None,
+    "print_blob": True,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+}
+settings.register_profile("fixed", derandomize=True, database=None, **_ANY)
+settings.register_profile(
+    "fuzz", database=DirectoryBasedExampleDatabase(".hypothesis/examples"), **_ANY
+)
+settings.load_profile("fixed")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--rooms", action="store_true", help="a line per folder in place of dots")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+    if config.getoption("--rooms") and terminal and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Rooms(terminal.write_line))
+
+
+def _seed():
+    """Networks draw their first weights from torch's own numbers, which start by chance."""
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002
+    torch.manual_seed(0)
+
+
+def pytest_collectstart():
+    _seed()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    _seed()
+
+
+def pytest_sessionstart():
+    if settings.default.derandomize:
+        # otherwise constants of those of our modules that happen to be loaded are drawn, too
+        providers._get_local_constants = lambda: providers._local_constants
+
+
+@pytest.fixture(autouse=True)
+def _every_epoch_is_saved(request, monkeypatch):
+    """Checkpoints are saved after every epoch, however long that takes."""
+    if {"engine", "methods", "estimators", "cli"} & set(request.path.parts):
+        monkeypatch.setattr("manyhands.engine.checkpoint._REST", 0.0)
 
 
 @pytest.fixture(scope="session")
@@ -11,3 +72,19 @@ def crowd():
     return SCENARIOS["confusions"](
         CrowdSettings(n_items=400, n_annotators=30, n_classes=4, labels_per_item=6, seed=3)
     )
+
+
+@pytest.fixture
+def brief(monkeypatch):
+    """Networks train for three epochs at most: that everything runs is seen by then."""
+    from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger
+
+    def shortened(fit):
+        def fit_briefly(self, *given, **more):
+            self.epochs = min(self.epochs or 3, 3)
+            return fit(self, *given, **more)
+
+        return fit_briefly
+
+    for estimator in (CrowdClassifier, CrowdRegressor, CrowdTagger):
+        monkeypatch.setattr(estimator, "fit", shortened(estimator.fit))

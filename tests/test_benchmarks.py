@@ -1,5 +1,6 @@
 """The benchmark of aggregation on a tiny crowd: it measures both tools and writes a page."""
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,6 +16,7 @@ pytest.importorskip("crowdkit")
 ROOT = Path(__file__).resolve().parents[1]
 TINY = CrowdSize(n_labels=500, n_classes=3, n_annotators=20)
 TINY_BUDGET_S = 0.05
+LIMIT_S = 600  # against a hang alone
 
 # crowd-kit still uses calls that pandas is about to drop
 pytestmark = pytest.mark.filterwarnings(
@@ -39,9 +41,9 @@ def cases():
             request = {"tool": tool, "method": method, "size": asdict(TINY)}
             request["budget_s"] = TINY_BUDGET_S
             if method == "majority":
-                found = processes.run_job("case", request, limit_s=60)
+                found = processes.run_job("case", request, limit_s=LIMIT_S)
             else:
-                found = {"status": processes.OK, "limit_s": 60, **measured("case", **request)}
+                found = {"status": processes.OK, "limit_s": LIMIT_S, **measured("case", **request)}
             rows.append(row | found)
     return rows
 
@@ -103,11 +105,13 @@ def test_page_has_a_row_for_every_case(cases):
     assert str(ROOT) not in text
 
 
-def test_a_slow_job_is_stopped():
-    request = {"tool": page.PEER, "method": "majority", "size": asdict(TINY), "budget_s": 1.0}
-    row = processes.run_job("case", request, limit_s=0.05)
+def test_a_slow_job_is_stopped(tmp_path, monkeypatch):
+    endless = tmp_path / "python"
+    endless.write_text("#!/bin/sh\nexec sleep 100000\n")
+    endless.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(endless))
+    row = processes.run_job("case", {}, limit_s=0.05)
     assert row["status"] == processes.OVER
-    assert row["process_s"] < 5
     assert numbers.time_cell(row) == "> 0.05 s"
 
 
@@ -135,7 +139,7 @@ def test_a_time_beyond_the_limit_makes_no_ratio():
 
 
 def test_a_failing_job_says_why():
-    row = processes.run_job("case", {"tool": "nobody"}, limit_s=60)
+    row = processes.run_job("case", {"tool": "nobody"}, limit_s=LIMIT_S)
     assert row["status"] == processes.FAILED
     assert "TypeError" in row["why"]
 

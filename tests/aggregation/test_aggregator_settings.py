@@ -10,9 +10,9 @@ import manyhands as mh
 from manyhands.aggregation import (
     AGGREGATORS,
     DawidSkene,
+    default_settings,
     make_aggregator,
     parse_settings,
-    settings_of,
 )
 from manyhands.core.errors import SettingError, UnknownNameError
 
@@ -53,7 +53,7 @@ def test_settings_go_to_the_method_of_tokens(tokens):
 def test_an_unknown_setting_lists_the_known_ones(name, labels):
     with pytest.raises(SettingError, match=f"{name} has no setting 'nonsense'") as error:
         mh.aggregate(labels, name, nonsense=1)
-    assert all(setting in str(error.value) for setting in settings_of(name))
+    assert all(setting in str(error.value) for setting in default_settings(name))
 
 
 def test_an_unknown_setting_names_the_nearest(labels, tokens):
@@ -75,7 +75,7 @@ def test_values_are_checked(labels):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_setting_can_be_read_from_text(name):
-    defaults = settings_of(name)
+    defaults = default_settings(name)
     texts = [f"{key}={value}" for key, value in defaults.items() if value is not None]
     found = parse_settings(name, texts)
     assert found == {key: value for key, value in defaults.items() if value is not None}
@@ -114,4 +114,6 @@ def test_a_setting_given_twice_is_refused():
 @pytest.mark.parametrize("name", NAMES)
 def test_every_method_knows_its_name(name):
     assert AGGREGATORS[name].name == name
-    assert set(settings_of(name)) == {field.name for field in dataclasses.fields(AGGREGATORS[name])}
+    assert set(default_settings(name)) == {
+        field.name for field in dataclasses.fields(AGGREGATORS[name])
+    }

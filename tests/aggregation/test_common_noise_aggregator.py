@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_dense_references import dense_crowd, dense_e_step, dense_m_step, one_hot
 from test_em_laws import assert_never_falls, label_columns, log_likelihood
@@ -155,7 +155,7 @@ def test_the_common_noise_objective_is_what_its_docstring_says(crowd):
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.3])
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50)
 @given(columns=label_columns(), pseudo=st.sampled_from([0.01, 1.0, 20.0]))
 def test_weak_priors_never_let_the_objective_fall(strength, columns, pseudo):
     annotations = Annotations.from_arrays(*columns, classes=range(4))

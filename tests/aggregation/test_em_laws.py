@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyhands.aggregation import (
@@ -22,7 +22,7 @@ from manyhands.aggregation.em import run_em
 from manyhands.annotations import Annotations
 
 CLASS_METHODS = [DawidSkene, OneCoin, Glad, WorkerClustering, CommonNoise, Mixture]
-MANY = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=50)
 
 
 @st.composite
@@ -73,9 +73,9 @@ def test_known_truths_keep_the_law(columns, data):
     annotations = Annotations.from_arrays(*columns, classes=range(4))
     item = data.draw(st.sampled_from(annotations.items.tolist()))
     known = {item: data.draw(st.integers(0, 3))}
-    for method in CLASS_METHODS:
-        consensus = method(tol=0.0, max_iter=15).fit(annotations, known=known)
-        assert_never_falls(consensus.objective)
+    method = data.draw(st.sampled_from(CLASS_METHODS))
+    consensus = method(tol=0.0, max_iter=15).fit(annotations, known=known)
+    assert_never_falls(consensus.objective)
 
 
 def log_likelihood(annotations, prior_k, confusion_akl):

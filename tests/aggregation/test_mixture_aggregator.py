@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_em_laws import assert_never_falls, label_columns, log_likelihood
 
@@ -135,7 +135,7 @@ def test_the_mixture_objective_is_what_its_docstring_says(crowd):
     assert longer.objective[-1] == pytest.approx(expected, rel=1e-10)
 
 
-FEW = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=30)
 
 
 @FEW
@@ -152,7 +152,7 @@ def test_restarts_never_lower_the_likelihood(columns, seed):
     annotations = Annotations.from_arrays(*columns, classes=range(4))
     ends = [
         Mixture(n_restarts=n, seed=seed, max_iter=30).fit(annotations).objective[-1]
-        for n in (1, 2, 5, 12)
+        for n in (1, 2, 5)
     ]
     assert ends == sorted(ends)
 

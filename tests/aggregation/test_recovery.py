@@ -96,8 +96,8 @@ def test_few_labels_per_annotator_are_enough(method, n_classes, per_annotator):
     for seed in range(3):
         crowd = SCENARIOS["symmetric"](
             CrowdSettings(
-                n_items=2000,
-                n_annotators=10_000 // per_annotator,
+                n_items=1000,
+                n_annotators=5_000 // per_annotator,
                 n_classes=n_classes,
                 labels_per_item=5,
                 seed=seed,

@@ -50,7 +50,7 @@ def shuffled(column, order):
     return [column[n] for n in order]
 
 
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(max_examples=80)
 @given(tables(repeats=False))
 def test_the_order_of_rows_does_not_matter(table):
     *columns, order = table
@@ -60,7 +60,7 @@ def test_the_order_of_rows_does_not_matter(table):
         np.testing.assert_array_equal(getattr(ann, name), getattr(other, name), err_msg=name)
 
 
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(max_examples=80)
 @given(tables())
 def test_no_row_is_lost_or_made_up_and_rows_are_sorted(table):
     item, annotator, label, _ = table
@@ -71,7 +71,7 @@ def test_no_row_is_lost_or_made_up_and_rows_are_sorted(table):
     assert {str(name) for name in ann.items} == {str(name) for name in item}
 
 
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(max_examples=80)
 @given(tables())
 def test_offsets_by_item_and_by_annotator_tell_the_same_story(table):
     ann = Annotations.from_arrays(*table[:3])
@@ -87,7 +87,7 @@ def test_offsets_by_item_and_by_annotator_tell_the_same_story(table):
     assert ann.labels_per_item.tolist() == np.bincount(ann.item, minlength=ann.n_items).tolist()
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(tables(), st.data())
 def test_a_part_of_a_part_is_a_part(table, data):
     ann = Annotations.from_arrays(*table[:3])
@@ -99,7 +99,7 @@ def test_a_part_of_a_part_is_a_part(table, data):
         np.testing.assert_array_equal(getattr(once, name), getattr(twice, name), err_msg=name)
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(tables(), st.integers(0, 60))
 def test_labels_that_come_later_join_those_that_came_before(table, alignment):
     *columns, _ = table
@@ -119,7 +119,7 @@ def test_labels_that_come_later_join_those_that_came_before(table, alignment):
     assert rows(both) == rows(whole)
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(tables(), st.sampled_from(["first", "last"]))
 def test_one_label_stays_of_each_repeated_pair(table, policy):
     item, annotator, label, _ = table

@@ -69,7 +69,7 @@ def best_by_hand(log_tk):
     return max(log_tk[np.arange(n_tokens), each].sum() for each in valid)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=4), st.integers(0, 10**6))
 def test_decoding_finds_the_best_valid_sequence(lengths, seed):
     offsets = np.concatenate([[0], np.cumsum(lengths)])

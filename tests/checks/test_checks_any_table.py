@@ -41,7 +41,7 @@ number = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(cell, cell, cell), max_size=30), st.booleans())
 def test_any_classes(rows, listed):
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
@@ -52,7 +52,7 @@ def test_any_classes(rows, listed):
     json.dumps(report.to_json(), allow_nan=False)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(cell, cell, number), max_size=30))
 def test_any_numbers(rows):
     item, annotator, label = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]

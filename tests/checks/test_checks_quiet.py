@@ -6,7 +6,7 @@ import pytest
 
 from manyhands.checks import check
 
-SEEDS = 30
+SEEDS = 12
 
 
 def alarms(tables, **reading):

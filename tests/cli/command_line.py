@@ -40,9 +40,14 @@ def start(*words: object, **settings: Any) -> TrainingResult:
 
 
 def start_changed(change: str, *words: object) -> TrainingResult:
-    """Run a command as a process of its own, in which some Python was run before."""
+    """Run a command as a process of its own, in which some Python was run before.
+
+    It heeds Ctrl-C even where the tests run in the background, which makes programs ignore it.
+    """
     program = (
-        f"import sys\n{change}\n"
+        "import signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"{change}\n"
         "from manyhands.cli.app import main\n"
         "sys.argv[0] = 'manyhands'\nmain()\n"
     )

@@ -295,7 +295,7 @@ def test_the_demo_of_ratings_beats_the_mean(tmp_path):
     assert call("aggregate", tmp_path / "labels.csv", "--truth", tmp_path / "truth.csv").code == 0
 
 
-def test_the_demo_of_ratings_is_for_people():
+def test_the_demo_of_ratings_is_for_people(brief):
     outcome = call("demo", "--task", "regression")
     assert (outcome.code, outcome.err) == (0, "")
     assert "Try next" in outcome.out

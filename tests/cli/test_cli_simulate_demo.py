@@ -157,7 +157,7 @@ def test_the_demo_tells_good_annotators_from_bad_and_writes_its_files(tmp_path):
     assert mh.read_annotations(labels).n_annotations == 1797 * 3
 
 
-def test_the_demo_is_for_people(tmp_path):
+def test_the_demo_is_for_people(brief):
     outcome = call("demo")
     assert outcome.code == 0
     assert outcome.err == ""

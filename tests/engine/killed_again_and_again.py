@@ -1,20 +1,21 @@
-"""Train in a process that is killed at random moments and goes on; run by test_killed_runs.
+"""Train in a process that is killed again and again and goes on; run by test_killed_runs.
 
-Torch is imported, and kernels loaded, once: every attempt is a fork of this process, which has
-one thread.
+A moment is the number of functions that were called since the run began, so that the same moments
+are met on a fast machine and on a slow one. Torch is imported, and kernels loaded, once: every
+attempt is a fork of this process, which has one thread.
 """
 
 import os
 import random
 import signal
 import sys
-import time
 from pathlib import Path
 
 from featured_crowds import featured, fit
 from manyhands.engine import checkpoint
 
-COMMON = {"epochs": 40, "batch_size": 16, "threads": 1}
+COMMON = {"epochs": 10, "batch_size": 32, "threads": 1}
+MOST_DEATHS = 3
 RUNS = {
     "held-out": {
         "method": "conal", "validation_fraction": 0.2, "patience": 40, "schedule": "cosine", "sam_rho": 0.05,
@@ -22,7 +23,7 @@ RUNS = {
     },
     "refitted": {"method": "speelfc", "validation_fraction": 0.2, "patience": 40, "refit": True},
     "sparse": {
-        "method": "speelfc", "sparse": True, "sam_rho": 0.05, "warm_up": 20, "schedule": "cosine",
+        "method": "speelfc", "sparse": True, "sam_rho": 0.05, "warm_up": 10, "schedule": "cosine",
         "noise_weight_decay": 0.1, "validation_fraction": 0.0,
     },
     "two-stage": {"method": "two-stage-dawid-skene", "weight_decay": 0.01, "sam_rho": 0.05},
@@ -36,42 +37,51 @@ def train(name, checkpoint=None, **how):
     return fit(method, crowd, checkpoint=checkpoint, **(COMMON | settings | how))
 
 
-def attempt(name, home):
-    """A process of its own that goes on with a run; its number."""
+class Moments:
+    """Counts calls of functions, and may end this process at one of them."""
+
+    def __init__(self, last=None):
+        self.now, self.last = 0, last
+
+    def __call__(self, frame, event, what):
+        if event in ("call", "c_call"):
+            self.now += 1
+            if self.now == self.last:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def attempt(name, home, moments):
+    """Whether a process of its own that goes on with a run was killed."""
     child = os.fork()
-    if child:
-        return child
-    checkpoint._REST = 0.0  # save after every epoch
-    try:
-        train(name, home / "checkpoint", resume=True).save(home / "model")
-        os._exit(0)
-    except BaseException as error:
-        sys.stderr.write(f"{error!r}\n")
-        sys.stderr.flush()
-        os._exit(1)
+    if not child:
+        try:
+            checkpoint._REST = 0.0  # save after every epoch
+            sys.setprofile(moments)
+            train(name, home / "checkpoint", resume=True).save(home / "model")
+            sys.setprofile(None)
+            (home / "moments").write_text(str(moments.now))
+            os._exit(0)
+        except BaseException as error:
+            sys.stderr.write(f"{error!r}\n")
+            sys.stderr.flush()
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    if status and not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
+        sys.exit(f"{name}: ended with {status}")
+    return bool(status)
 
 
 def main(folder, seed):
-    moments = random.Random(seed)
+    choose = random.Random(seed)
     for name in RUNS:
         train(name, epochs=1, warm_up=0)
         home = Path(folder) / name
+        assert not attempt(name, home / "whole", Moments())
+        length = int((home / "whole" / "moments").read_text())
         deaths = 0
         while not (home / "model").exists():
-            child = attempt(name, home)
-            until = time.monotonic() + (moments.uniform(0.03, 0.3) if deaths < 4 else 60)
-            while time.monotonic() < until:
-                done, status = os.waitpid(child, os.WNOHANG)
-                if done:
-                    break
-                time.sleep(0.002)
-            else:
-                os.kill(child, signal.SIGKILL)
-                _, status = os.waitpid(child, 0)
-            died = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-            if not died and status:
-                sys.exit(f"{name}: ended with {status}")
-            deaths += died
+            last = int(choose.uniform(0.1, 0.6) * length) if deaths < MOST_DEATHS else None
+            deaths += attempt(name, home, Moments(last))
         sys.stdout.write(f"{name} {deaths}\n")
 
 

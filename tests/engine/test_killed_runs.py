@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,8 +23,8 @@ TESTS = Path(__file__).parents[1]
 RUN = {**QUICK, "method": "speelfc", "epochs": 6, "validation_fraction": 0.0}
 
 
-def test_runs_killed_at_random_moments_end_with_the_same_bits(tmp_path):
-    seed = int.from_bytes(os.urandom(2), "little")
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2, 3))])
+def test_runs_killed_at_any_moment_end_with_the_same_bits(tmp_path, seed):
     one_thread = {**os.environ, "MANYHANDS_THREADS": "1", "OMP_NUM_THREADS": "1"}
     run = subprocess.run(
         [sys.executable, "-m", "engine.killed_again_and_again", str(tmp_path), str(seed)],
@@ -31,7 +32,7 @@ def test_runs_killed_at_random_moments_end_with_the_same_bits(tmp_path):
         env=one_thread,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,  # against a hang alone
         check=False,
     )
     assert run.returncode == 0, f"seed {seed}: {run.stderr}"
@@ -70,6 +71,14 @@ def ctrl_c():
     signal.raise_signal(signal.SIGINT)
 
 
+@pytest.fixture(autouse=True)
+def _heeds_ctrl_c():
+    """Programs that are started in the background ignore it, these tests among them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def crowd():
     return featured()
@@ -91,13 +100,7 @@ def resumed(crowd, folder, **changed):
     return model.fit(Interrupting(crowd.x, 0, None), crowd.annotations, resume=True)
 
 
-@pytest.fixture
-def every_epoch(monkeypatch):
-    """Save after every epoch, however long that takes."""
-    monkeypatch.setattr(checkpoint, "_REST", 0.0)
-
-
-def test_ctrl_c_leaves_a_checkpoint_to_go_on_from(crowd, tmp_path, every_epoch):
+def test_ctrl_c_leaves_a_checkpoint_to_go_on_from(crowd, tmp_path):
     part_of_a_run(crowd, tmp_path)
     assert json.loads((tmp_path / "checkpoint.json").read_text())["epoch"] == 3
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 3
@@ -107,10 +110,14 @@ def test_ctrl_c_leaves_a_checkpoint_to_go_on_from(crowd, tmp_path, every_epoch):
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 6
 
 
-def test_saving_again_waits_for_its_turn(crowd, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "_REST", 1e9)
+@pytest.mark.parametrize(("second", "third", "saved"), [(5, 10, 1), (5, 11, 3), (11, 14, 2)])
+def test_saving_again_waits_for_its_turn(crowd, tmp_path, monkeypatch, second, third, saved):
+    clock = iter([0, 1, 1, second] + ([second + 1] * 2 if second >= 11 else []) + [third] * 3)
+    monkeypatch.setattr(checkpoint, "_REST", 10.0)  # saving took 1: again at 1 + 10, or later
+    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     part_of_a_run(crowd, tmp_path)
-    assert json.loads((tmp_path / "checkpoint.json").read_text())["epoch"] == 1
+    monkeypatch.undo()
+    assert json.loads((tmp_path / "checkpoint.json").read_text())["epoch"] == saved
     assert_same_bits(resumed(crowd, tmp_path), whole_run(crowd))
 
 
@@ -122,7 +129,7 @@ def test_a_finished_run_is_not_made_again(crowd, tmp_path):
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 6
 
 
-def test_a_run_that_is_not_resumed_starts_afresh(crowd, tmp_path, every_epoch):
+def test_a_run_that_is_not_resumed_starts_afresh(crowd, tmp_path):
     part_of_a_run(crowd, tmp_path)
     model = CrowdClassifier(**RUN, checkpoint=tmp_path)
     assert_same_bits(model.fit(crowd.x, crowd.annotations), fit("speelfc", crowd, **{
@@ -130,7 +137,7 @@ def test_a_run_that_is_not_resumed_starts_afresh(crowd, tmp_path, every_epoch):
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 6
 
 
-def test_devices_and_threads_may_change_on_the_way(crowd, tmp_path, every_epoch):
+def test_devices_and_threads_may_change_on_the_way(crowd, tmp_path):
     part_of_a_run(crowd, tmp_path)
     assert_same_bits(resumed(crowd, tmp_path, threads=1, device="auto"), whole_run(crowd))
 
@@ -147,7 +154,7 @@ def small_disk():
     limit(None)
 
 
-def test_a_full_disk_spares_the_last_checkpoint(crowd, tmp_path, every_epoch, small_disk):
+def test_a_full_disk_spares_the_last_checkpoint(crowd, tmp_path, small_disk):
     part_of_a_run(crowd, tmp_path, lambda: small_disk(2000), OSError)
     small_disk(None)
     assert json.loads((tmp_path / "checkpoint.json").read_text())["epoch"] == 3

@@ -7,7 +7,6 @@ import pytest
 
 from featured_crowds import assert_same_bits, featured, fit
 from manyhands.core.errors import SettingError
-from manyhands.engine import checkpoint
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.validation import best_epoch, split_labels
 from manyhands.estimators import CrowdClassifier, load
@@ -71,8 +70,7 @@ def test_the_history_says_what_the_kept_model_says(monitor, crowd):
 
 
 @pytest.mark.parametrize("monitor", sorted(CRITERIA))
-def test_a_stopped_search_goes_on_to_the_same_bits(monitor, crowd, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "_REST", 0.0)  # save after every epoch
+def test_a_stopped_search_goes_on_to_the_same_bits(monitor, crowd, tmp_path):
     settings = {**SETTINGS, "refit": True, "monitor": monitor}
     whole = fit("speelfc", crowd, **settings)
     for after in (1, 4, 8 + 2):  # in the warm-up, in the search, in the refit
@@ -170,7 +168,9 @@ def test_what_a_history_cannot_keep_is_refused(found, text, crowd):
 
 def test_several_devices_are_not_watched(crowd):
     model = CrowdClassifier(progress=False, device="cpu", devices=2, epochs=1)
-    with pytest.raises(SettingError, match="devices must be 1 for a callback to see the model; got 2"):
+    with pytest.raises(
+        SettingError, match="devices must be 1 for a callback to see the model; got 2"
+    ):
         model.fit(crowd.x, crowd.annotations, callback=lambda predict: {})
 
 

@@ -43,7 +43,10 @@ def test_tokens_bring_their_sentences_along():
     inputs = TokenInputs(CODES, OFFSETS, VECTORS)
     assert len(inputs) == 10
     assert inputs.rows(torch.tensor([3, 0, 2])).tolist() == [[5, 0, 0], [2, -3, 4]]
-    assert inputs.noise_features(inputs.rows(torch.tensor([3, 0, 2]))).tolist() == VECTORS[[5, 2, 4]].tolist()
+    assert (
+        inputs.noise_features(inputs.rows(torch.tensor([3, 0, 2]))).tolist()
+        == VECTORS[[5, 2, 4]].tolist()
+    )
 
 
 def test_batches_hold_whole_sentences_and_the_labels_of_their_tokens():

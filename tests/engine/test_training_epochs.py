@@ -95,7 +95,9 @@ def test_a_refit_trains_on_all_labels_for_as_many_epochs(crowd):
     assert_same_bits(model, plain)
 
 
-TWO_STAGE = [n for n, m in METHODS.items() if isinstance(m, TwoStage) and "classification" in m.tasks]
+TWO_STAGE = [
+    n for n, m in METHODS.items() if isinstance(m, TwoStage) and "classification" in m.tasks
+]
 
 
 @pytest.mark.parametrize("name", TWO_STAGE)
@@ -258,6 +260,7 @@ def test_numbers_of_numpy_are_numbers():
 # --- several processes ---
 
 
+@pytest.mark.slow
 def test_two_processes_learn_what_one_learns(tmp_path):
     """Items have different numbers of labels, and a warm-up: both kinds of mean are weighted."""
     crowd = featured()

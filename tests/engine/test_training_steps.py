@@ -113,7 +113,7 @@ def test_a_sharpness_aware_step_returns_to_the_same_bits(module):
 @pytest.mark.parametrize("momentum", [0.1, None])
 def test_batch_statistics_are_those_of_the_first_pass(momentum):
     torch.manual_seed(0)
-    inputs = torch.randn(8, 4)
+    inputs = torch.randn(8, 4, generator=torch.Generator().manual_seed(0))
     norm = nn.BatchNorm1d(4, momentum=momentum)
     module = nn.Sequential(nn.Linear(4, 4), norm)
     module.loss = lambda: module(inputs).square().sum(dim=1).exp().mean()
@@ -171,7 +171,7 @@ def test_without_a_rate_the_noise_has_that_of_the_network():
 def test_the_difficulty_network_learns_slower():
     module, *rest = a_learner("speelfc-d", learning_rate=0.01, noise_learning_rate=0.05)
     with torch.no_grad():  # where every class is as probable, skill and difficulty tell nothing
-        module.network.linear.weight.normal_()
+        module.network.linear.weight.normal_(generator=torch.Generator().manual_seed(0))
     moved = after_a_step(module, *rest)
     assert moved["noise.alpha.weight"].abs().max() == pytest.approx(0.05, rel=1e-3)
     assert moved["noise.difficulty.0.weight"].abs().max() == pytest.approx(0.005, rel=1e-2)

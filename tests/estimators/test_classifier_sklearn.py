@@ -212,7 +212,11 @@ def test_a_method_may_have_settings_of_its_own(crowd):
     ("settings", "error", "text"),
     [
         ({"network": "mpl"}, UnknownNameError, "no network 'mpl'; did you mean mlp"),
-        ({"network": 7}, SettingError, "network must be a name, a torch module or a function; got 7"),
+        (
+            {"network": 7},
+            SettingError,
+            "network must be a name, a torch module or a function; got 7",
+        ),
         ({"network": lambda shape, k: None}, SettingError, "must make a torch module; it made No"),
         ({"network": nn.Linear(5, 4)}, DataError, r"gives \(8, 4\) for 8 items where 3 logits"),
         ({"network": nn.Linear(5, 1)}, DataError, "the labels have 3 classes"),

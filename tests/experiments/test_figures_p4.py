@@ -170,12 +170,12 @@ def test_the_peak_never_falls():
 
 
 def test_dense_and_sparse_crowd_layers_have_the_same_loss_and_gradient():
-    torch.manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     dense_ba = torch.tensor([[0, MISSING, 2], [MISSING, 1, MISSING], [2, 2, MISSING]])
-    logits = torch.randn(3, 3)
+    logits = torch.randn(3, 3, generator=generator)
     dense, sparse = DenseCrowdLayer(3, 3), CrowdLayer(3, 3)
     with torch.no_grad():
-        dense.weight += torch.randn(3, 3, 3)
+        dense.weight += torch.randn(3, 3, 3, generator=generator)
         sparse.table.weight.copy_(dense.weight.flatten(1))
     row, annotator = (dense_ba != MISSING).nonzero(as_tuple=True)
     batch = AnnotationBatch(row, annotator, dense_ba[row, annotator])

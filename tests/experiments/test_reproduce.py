@@ -2,15 +2,12 @@
 
 import json
 import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import assert_refused, call, plain_json
+from command_line import assert_refused, call, plain_json, start_changed
 
 import manyhands as mh
 from manyhands.experiments import (
@@ -58,7 +55,7 @@ SIMULATED = {"p4/table-2", "p3/figure-6"}  # too large for a test as they are
 
 
 @pytest.mark.parametrize("name", sorted(set(published_tables()) - SIMULATED))
-def test_every_table_runs_on_tiny_corpora(name, data, tmp_path):
+def test_every_table_runs_on_tiny_corpora(name, data, tmp_path, brief):
     options = RunOptions(data=data, n_runs=1)
     experiment, store = EXPERIMENTS[name], RecordStore(tmp_path / FILE)
     run_missing(experiment.runs(options), store, data)
@@ -71,7 +68,7 @@ def test_every_table_runs_on_tiny_corpora(name, data, tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(SIMULATED))
-def test_simulated_crowds_run_when_they_are_small(name, tmp_path):
+def test_simulated_crowds_run_when_they_are_small(name, tmp_path, brief):
     whole = EXPERIMENTS[name]
     small = {"n_items": 60, "n_annotators": 10, "n_test": 20}
     columns = [
@@ -132,7 +129,7 @@ def test_items_kept_for_testing_are_not_trained_on(data):
     assert len(both.test_truth) == len(whole.trial.test_truth) + len(whole.valid.truth)
 
 
-def test_rules_of_selection_are_told_apart(data, tmp_path):
+def test_rules_of_selection_are_told_apart(data, tmp_path, brief):
     rules = replace(EXPERIMENTS["ours/selection-rules"], methods=("conal",), datasets=("labelme",))
     options, store = RunOptions(data=data, n_runs=2), RecordStore(tmp_path / FILE)
     run_missing(rules.runs(options), store, data)
@@ -145,7 +142,7 @@ def test_rules_of_selection_are_told_apart(data, tmp_path):
         assert record["scores"]["clean"] <= record["scores"]["test"]
 
 
-def test_an_epoch_chosen_on_the_test_items_is_never_worse(data, tmp_path):
+def test_an_epoch_chosen_on_the_test_items_is_never_worse(data, tmp_path, brief):
     rules = replace(EXPERIMENTS["ours/selection-rules"], methods=("speelfc",))
     options, store = RunOptions(data=data, n_runs=1), RecordStore(tmp_path / FILE)
     run_missing(rules.runs(options), store, data)
@@ -180,7 +177,7 @@ def test_a_table_is_run_recorded_and_never_run_twice(data, tmp_path):
     assert (tmp_path / "p3-table-3.html").read_text().startswith("<!doctype html>")
 
 
-def test_what_is_not_there_is_shown_as_missing(data, tmp_path, monkeypatch):
+def test_what_is_not_there_is_shown_as_missing(data, tmp_path, monkeypatch, brief):
     import manyhands.experiments.cells as module
 
     known = {name: each for name, each in mh.METHODS.items() if name != "em"}
@@ -192,7 +189,7 @@ def test_what_is_not_there_is_shown_as_missing(data, tmp_path, monkeypatch):
     assert not verdicts["truth", "labelme/accuracy"].startswith("missing")
 
 
-def test_a_failed_run_is_shown_and_tried_again(data, tmp_path, monkeypatch):
+def test_a_failed_run_is_shown_and_tried_again(data, tmp_path, monkeypatch, brief):
     from manyhands.experiments import runs
 
     def fail(*_, **__):
@@ -206,21 +203,31 @@ def test_a_failed_run_is_shown_and_tried_again(data, tmp_path, monkeypatch):
     assert all("sky" not in cell["verdict"] for cell in cells)
 
 
-def test_killed_anywhere_it_goes_on(data, tmp_path):
-    words = ["reproduce", "p3/table-1", "--data", data, "--out", tmp_path, "--runs", 1,
-             "--jobs", 1]  # fmt: skip
-    command = [sys.executable, "-m", "manyhands", *map(str, words)]
+DIES = """
+import os
+from manyhands.experiments.records import RecordStore
+append = RecordStore.append
+def append_or_die(self, record):
+    if len(self) == 3:
+        with self.path.open("ab") as stream:
+            stream.write(b'{"key": "half a line')
+        os.kill(os.getpid(), signal.SIGKILL)
+    append(self, record)
+RecordStore.append = append_or_die
+"""
+
+
+def test_killed_in_the_middle_of_a_line_it_goes_on(data, tmp_path, brief):
+    words = ("reproduce", "p3/table-3", "--data", data, "--out", tmp_path, "--runs", 1, "--jobs", 1)
+    assert start_changed(DIES, *words).code == -signal.SIGKILL
     records = tmp_path / "records.jsonl"
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        while process.poll() is None and not (records.exists() and records.stat().st_size > 2000):
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-    before = {record["key"] for record in RecordStore(tmp_path / FILE)}
-    assert before
-    assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
-    keys = [json.loads(line)["key"] for line in records.read_text().splitlines()]
-    assert before <= set(keys)
-    assert len(keys) == len(set(keys))  # nothing was run twice
+    *before, half = records.read_text().splitlines()
+    assert len(before) == 3
+    assert half == '{"key": "half a line'
+    assert call(*words).code == 0
+    lines = records.read_text().splitlines()
+    assert lines[:3] == before  # nothing was run twice
+    assert len({json.loads(line)["key"] for line in lines}) == len(lines) == 6
 
 
 def test_the_list_says_what_can_be_run_and_how_long(data):
@@ -236,7 +243,7 @@ def test_the_list_says_what_can_be_run_and_how_long(data):
     assert "p3/table-3" in call("reproduce", "--list").out
 
 
-def test_several_experiments_share_their_runs(data, tmp_path):
+def test_several_experiments_share_their_runs(data, tmp_path, brief):
     names = ["p3/table-3", "p1/figure-4"]
     told = plain_json(reproduce(names[0], data, tmp_path, names[1]).out)["experiments"]
     assert [each["experiment"] for each in told] == names

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyhands.annotations import Sentences, TaggedSentences, TagScheme, TokenLabels
@@ -10,9 +10,13 @@ from manyhands.core.errors import DataError
 from manyhands.io import read_bio, read_conll, write_bio, write_conll
 
 TAGS = TagScheme.of_types(["PER", "LOC"]).names
+SPACES = [
+    chr(code) for code in range(0x110000) if chr(code).isspace() and chr(code) not in " \t\n\r"
+]
 WORDS = st.text(
-    st.characters(exclude_categories=("Cs", "Cc"), include_characters="#\x85\u2028 "), min_size=1
-).filter(lambda word: word.strip(" ") and word != "-DOCSTART-")
+    st.characters(exclude_categories=("Cs", "Cc"), include_characters=["#", " ", *SPACES]),
+    min_size=1,
+).filter(lambda word: word.strip(" ") and word != "-DOCSTART-" and word[0] != "\ufeff")
 
 
 def saved(tmp_path, text, name="labels.conll"):
@@ -106,7 +110,7 @@ def test_truth_stands_in_the_last_column_or_in_another(tmp_path):
         read_bio(path, column=1)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(st.lists(st.lists(WORDS, min_size=1, max_size=4), min_size=1, max_size=4), st.data())
 def test_a_written_file_reads_the_same(tmp_path, lists, data):
     sentences = Sentences.from_lists(lists)
@@ -127,6 +131,60 @@ def test_a_written_file_reads_the_same(tmp_path, lists, data):
     gold = read_bio(tmp_path / "gold.bio")
     assert gold.sentences.to_lists() == lists
     assert gold.tags.tolist() == tagged.tags.tolist()
+
+
+def test_there_are_25_kinds_of_white_space_that_part_nothing():
+    assert len(SPACES) == 25
+
+
+@pytest.mark.parametrize("space", SPACES, ids=ascii)
+def test_a_token_may_hold_or_be_white_space_that_parts_nothing(tmp_path, space):
+    lists = [[space, f"{space}a"], [f"a{space}", f"a{space}b"]]
+    sentences = Sentences.from_lists(lists)
+    names = [f"{space}u", f"v{space}w"]
+    labels = TokenLabels.from_codes(sentences, [0, 1, 2, 3], [0, 1, 0, 1], [0] * 4, names, ["O"])
+    write_conll(labels, tmp_path / "crowd.conll")
+    again = read_conll(tmp_path / "crowd.conll", tags=["O"])
+    assert again.sentences.to_lists() == lists
+    assert said(again) == said(labels)
+    assert again.annotations.annotators.tolist() == names
+    write_bio(TaggedSentences(sentences, np.full(4, "O", dtype=object)), tmp_path / "gold.bio")
+    assert read_bio(tmp_path / "gold.bio").sentences.to_lists() == lists
+
+
+@pytest.mark.parametrize(
+    "blank", [" ", "  ", "\t", "\n", "\r", "a\rb", "a\nb", "\ud800"], ids=ascii
+)
+def test_what_parts_cells_or_lines_is_no_token_and_no_name(tmp_path, blank):
+    for word, name in ((blank, "u"), ("a", blank)):
+        sentences = Sentences.from_lists([[word]])
+        labels = TokenLabels.from_codes(sentences, [0], [0], [0], [name], ["O"])
+        with pytest.raises(DataError, match="cannot stand in a column"):
+            write_conll(labels, tmp_path / "crowd.conll")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_mark_that_files_begin_with_is_no_beginning_of_a_token(tmp_path):
+    sentences = Sentences.from_lists([["\ufeffAnna"]])
+    with pytest.raises(DataError, match="begins with the mark"):
+        write_bio(TaggedSentences(sentences, np.array(["O"], dtype=object)), tmp_path / "gold.bio")
+    labels = TokenLabels.from_codes(sentences, [0], [0], [0], ["u"], ["O"])
+    write_conll(labels, tmp_path / "crowd.conll")  # names stand first there
+    assert read_conll(tmp_path / "crowd.conll").sentences.to_lists() == [["\ufeffAnna"]]
+
+
+@pytest.mark.parametrize("missing", ["O", "\t", "a\nb"], ids=ascii)
+def test_a_mark_for_no_label_that_would_be_read_otherwise_is_refused(tmp_path, missing):
+    labels = TokenLabels.from_codes(Sentences.from_lists([["a"]]), [0], [0], [0], ["u"], ["O"])
+    with pytest.raises(DataError, match="choose another mark"):
+        write_conll(labels, tmp_path / "crowd.conll", missing=missing)
+
+
+def test_annotators_called_as_the_tags_of_another_scheme_are_not_written(tmp_path):
+    sentences = Sentences.from_lists([["a"]])
+    labels = TokenLabels.from_codes(sentences, [0], [0], [0], ["NOUN"], ["NOUN"])
+    with pytest.raises(DataError, match="called as tags are"):
+        write_conll(labels, tmp_path / "crowd.conll")
 
 
 @pytest.mark.parametrize(

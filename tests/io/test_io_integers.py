@@ -6,7 +6,7 @@ import re
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyhands.core.errors import DataError
@@ -71,12 +71,7 @@ def by_hand(text):
     return [naming(item), naming(annotator), said]
 
 
-@settings(
-    deadline=None,
-    derandomize=True,
-    max_examples=300,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=300)
 @given(files(plain) | files(cells), st.sampled_from([1, 2, 3, 5, 8, 13, 1 << 24]))
 def test_whole_numbers_are_read_as_the_csv_module_reads_them(tmp_path, text, block):
     path = tmp_path / "labels.csv"

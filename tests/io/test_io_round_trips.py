@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyhands.annotations import Annotations
@@ -113,6 +113,50 @@ def test_a_label_that_a_matrix_cannot_hold_is_refused_and_nothing_is_written(lab
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("labels", [["?", "x"], [" ? ", "x"], [-1, 1], [-1.0, 0.5]], ids=str)
+def test_a_label_that_means_nothing_is_refused_in_a_wide_table(suffix, labels, tmp_path):
+    ann = Annotations.from_arrays(["a", "b"], ["u", "u"], labels)
+    with pytest.raises(DataError, match="means no label in a wide table"):
+        write_annotations(ann, tmp_path / f"labels.{suffix}", layout="wide")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_column_whose_name_holds_nul_is_refused_where_it_cannot_be_read(tmp_path):
+    ann = Annotations.from_arrays(["a"], ["u\x00v"], ["x"])
+    for suffix in ("csv", "tsv"):
+        with pytest.raises(DataError, match="holds NUL"):
+            write_annotations(ann, tmp_path / f"labels.{suffix}", layout="wide")
+    assert list(tmp_path.iterdir()) == []
+    write_annotations(ann, tmp_path / "labels.jsonl", layout="wide")
+    assert said(read_annotations(tmp_path / "labels.jsonl", layout="wide")) == said(ann)
+
+
+def test_half_of_a_pair_is_refused(tmp_path):
+    with pytest.raises(DataError, match="half of a UTF-16 pair"):
+        write_table({"item": np.array(["\ud800"], dtype=object)}, tmp_path / "labels.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_words_that_a_matrix_would_turn_into_numbers_are_refused(tmp_path):
+    for labels in (["1e5", "2"], ["\ufeffx", "y"]):
+        ann = Annotations.from_arrays([0, 1], [0, 0], labels, kind="classes")
+        with pytest.raises(DataError, match="use a table"):
+            write_annotations(ann, tmp_path / "labels.txt")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_line_ends_end_a_row_of_a_matrix(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_bytes("a\x85b,c\r\nd,e\u2028f\n".encode())
+    assert read_annotations(path, layout="dense").classes.tolist() == [
+        "a\x85b",
+        "c",
+        "d",
+        "e\u2028f",
+    ]
+
+
 @pytest.mark.parametrize("suffix", ["npy", "txt"])
 def test_a_number_that_means_nothing_is_refused_in_a_matrix(suffix, tmp_path):
     for labels in ([-1.0, 0.5], [-1, 0]):
@@ -147,12 +191,7 @@ cells = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_siz
 columns = st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=20)
 
 
-@settings(
-    deadline=None,
-    derandomize=True,
-    max_examples=60,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=60)
 @given(columns, st.sampled_from(["csv", "tsv", "parquet", "jsonl"]))
 def test_any_text_goes_there_and_back(tmp_path, rows, suffix):
     path = tmp_path / f"labels.{suffix}"

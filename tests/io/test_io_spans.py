@@ -150,3 +150,25 @@ def test_frames_write_whole_numbers_with_a_point_where_some_are_blank(tmp_path):
 def test_a_label_of_blanks_is_no_label(tmp_path):
     with pytest.raises(DataError, match="line 2: a span needs an annotator, a start, an end and a"):
         read_spans(table(tmp_path, ["d,Ada sang,u,0,3,  "]))
+
+
+@pytest.mark.parametrize("space", [" ", "\x85", "\u2028", "\x1f", "\xa0"], ids=ascii)
+def test_names_that_would_be_read_as_blank_are_not_written(tmp_path, space):
+    cut = TokenizedTexts.of([f"Ada{space}sang"], names=["d"])
+    for names, annotator, kind in (
+        ([space], "u", "PER"), (["d"], space, "PER"), (["d"], "u", f"PER{space}"),
+    ):  # fmt: skip
+        named = TokenizedTexts.of([f"Ada{space}sang"], names=names)
+        labels = TokenLabels.from_codes(
+            named.sentences, [0, 1], [0, 0], [1, 0], [annotator], ["O", f"B-{kind}"]
+        )
+        with pytest.raises(DataError, match="cannot stand in a table of spans"):
+            write_spans(TextLabels(named, labels), tmp_path / "spans.csv")
+    assert not list(tmp_path.iterdir())
+    labels = TokenLabels.from_codes(
+        cut.sentences, [0, 1], [0, 0], [1, 0], [f"{space}u{space}"], ["O", "B-P R"]
+    )
+    write_spans(TextLabels(cut, labels), tmp_path / "spans.csv")
+    again = read_spans(tmp_path / "spans.csv")
+    assert again.texts.texts.tolist() == [f"Ada{space}sang"]
+    assert tags_by(again.labels) == tags_by(labels)

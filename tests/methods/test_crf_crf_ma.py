@@ -42,7 +42,7 @@ def accuracy_of(weights, features, offsets, truth):
     return (best_tags(weights.token_scores(features), offsets, weights.transitions) == truth).mean()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
     pseudo=st.sampled_from([1e-3, 1.0, 20.0]),

@@ -27,7 +27,7 @@ some_cases = st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(case=some_cases, seed=st.integers(0, 100))
 def test_sums_match_an_enumeration_of_all_sequences(case, seed):
     weight_s = np.random.default_rng(seed).random(len(case.offsets) - 1)
@@ -51,7 +51,7 @@ def test_sums_match_an_enumeration_of_all_sequences(case, seed):
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(case=some_cases, seed=st.integers(0, 10**6), allow=st.sampled_from([None, 0.5, 0.8]))
 def test_the_best_sequence_has_the_greatest_score(case, seed, allow):
     rng = np.random.default_rng(seed)
@@ -73,7 +73,7 @@ def test_the_best_sequence_has_the_greatest_score(case, seed, allow):
     np.testing.assert_allclose(got_s, best_s, rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(case=some_cases, seed=st.integers(0, 10**6), unknown=st.sampled_from([0.0, 0.4, 1.0]))
 def test_probability_of_partly_known_tags(case, seed, unknown):
     rng = np.random.default_rng(seed)

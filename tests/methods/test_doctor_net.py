@@ -71,7 +71,7 @@ def by_the_book(module, batch):
 def test_all_heads_start_where_the_last_layer_did(name):
     shape = (1, 8, 8) if name == "cnn" else (64,)
     network = NETWORKS[name](shape, 3).eval()
-    inputs = torch.randn(4, *shape)
+    inputs = torch.randn(4, *shape, generator=torch.Generator().manual_seed(0))
     net = ClassificationHeads(network, 5, 3).eval()
     torch.testing.assert_close(net(inputs), network(inputs).log_softmax(-1))
 
@@ -79,7 +79,7 @@ def test_all_heads_start_where_the_last_layer_did(name):
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_network_may_be_its_last_layer(bias):
     network = nn.Linear(5, 3, bias=bias)
-    inputs = torch.randn(4, 5)
+    inputs = torch.randn(4, 5, generator=torch.Generator().manual_seed(0))
     expected = network(inputs).log_softmax(-1)
     torch.testing.assert_close(ClassificationHeads(network, 2, 3)(inputs), expected)
     assert torch.equal(network(inputs).log_softmax(-1), expected)
@@ -102,13 +102,13 @@ def test_a_network_without_a_last_layer_is_refused(network, said):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_loss_is_that_of_every_label_under_its_annotators_head(sparse):
     module, batch = learner_and_batch(featured(), sparse=sparse)
-    module.network.heads.weight.data.normal_()
+    module.network.heads.weight.data.normal_(generator=torch.Generator().manual_seed(3))
     torch.testing.assert_close(module(batch), by_the_book(module, batch))
 
 
 def test_warming_up_heads_see_the_shares_of_the_labels():
     module, batch = learner_and_batch(featured())
-    module.network.heads.weight.data.normal_()
+    module.network.heads.weight.data.normal_(generator=torch.Generator().manual_seed(3))
     given = batch.annotations
     share_nl = module.targets[batch.items][given.row]
     log_nl = torch.stack(
@@ -162,12 +162,12 @@ def test_large_crowds_get_sparse_gradients():
 
 def test_a_prediction_is_the_average_of_the_heads():
     net = scattered(MLP(5, 3))
-    inputs = torch.randn(6, 5)
+    inputs = torch.randn(6, 5, generator=torch.Generator().manual_seed(0))
     heads = torch.stack([of_annotator(net, inputs, a) for a in range(7)])
     torch.testing.assert_close(net(inputs).exp(), heads.mean(dim=0))
     net.exclude([2, 5])
     torch.testing.assert_close(net(inputs).exp(), heads[[0, 1, 3, 4, 6]].mean(dim=0))
-    weight = torch.rand(7).softmax(dim=0)
+    weight = torch.rand(7, generator=torch.Generator().manual_seed(1)).softmax(dim=0)
     net.set_weights(weight.log())
     torch.testing.assert_close(net(inputs).exp(), torch.einsum("a,abk->bk", weight, heads))
 
@@ -178,7 +178,7 @@ def test_annotators_are_averaged_in_parts_of_bounded_size(cells):
     parts = scattered(whole_network := MLP(5, 3), n_annotators=50, max_cells=cells)
     assert whole_network is not parts.trunk
     parts.load_state_dict(whole.state_dict())
-    inputs = torch.randn(9, 5)
+    inputs = torch.randn(9, 5, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(parts(inputs), whole(inputs))
     sizes = [each.numel() for _, each in parts._all_heads(parts.features(inputs))]
     assert max(sizes) <= max(cells, 9 * 3)
@@ -285,7 +285,7 @@ def test_one_annotator_or_two_weigh_the_same():
 
 def test_a_head_foretells_its_annotator():
     module, batch = learner_and_batch(featured())
-    module.network.heads.weight.data.normal_()
+    module.network.heads.weight.data.normal_(generator=torch.Generator().manual_seed(3))
     module.eval()
     with torch.no_grad():
         log_class, log_label = module.predict_labels(batch)

@@ -86,7 +86,7 @@ def test_any_start_ends_at_the_same_weights():
     )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 10**6), l2=st.sampled_from([0.0, 1e-6, 1.0]))
 def test_steps_never_lower_the_objective(seed, l2):
     rng = np.random.default_rng(seed)

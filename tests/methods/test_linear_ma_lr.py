@@ -38,7 +38,7 @@ def test_random_annotators_are_found(seed):
     np.testing.assert_allclose(fit.confusion_akl.sum(axis=2), 1.0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
     pseudo=st.sampled_from([0.0, 1.0, 5.0]),

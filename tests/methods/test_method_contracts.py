@@ -25,7 +25,9 @@ UNDRAWN = {"alpha", "gamma"}  # of topics and kernels: a setting, and a width me
 SEEDED = {"pc-gp", "ma-slda-c"}  # solved, from landmarks or topics that are drawn
 
 
-@pytest.fixture(params=[name for name, method in METHODS.items() if "classification" in method.tasks])
+@pytest.fixture(
+    params=[name for name, method in METHODS.items() if "classification" in method.tasks]
+)
 def name(request):
     return request.param
 

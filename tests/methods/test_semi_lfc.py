@@ -54,9 +54,10 @@ def tiny(seed, *, n_features=2, n_codes=1, **settings):
     crowd = featured(n_items=7, n_features=n_features, labels_per_item=2, seed=seed + 1)
     method = SemiLFC({"prior_precision": 1.0}, n_codes=n_codes, hidden=(6, 5), **settings)
     module = learner_for(crowd, method, seed).double()
+    generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for each in module.parameters():
-            each.add_(0.5 * torch.randn_like(each))
+            each.add_(0.5 * torch.randn(each.shape, generator=generator, dtype=torch.double))
     inputs = TensorInputs(torch.from_numpy(crowd.x).double())
     return module, next(CrowdData(inputs, crowd.annotations, CPU).batches(np.arange(4), 4))
 
@@ -89,7 +90,7 @@ def run(layers, x, k):
 def test_the_bound_is_the_sum_it_says_it_is(seed, variance):
     module, batch = tiny(seed, n_features=3, n_codes=2, variance=variance)
     model = module.autoencoder
-    noise = torch.randn(4, 2, dtype=torch.double)
+    noise = torch.randn(4, 2, generator=torch.Generator().manual_seed(seed), dtype=torch.double)
     logits, said_bk = module.network(batch.inputs), said(module, batch)
     found = module.bounds(logits, batch.inputs, noise, said_bk)
     deviation = (0.5 * model.log_variance).exp()
@@ -158,7 +159,8 @@ def test_with_the_true_posteriors_the_bound_is_the_evidence():
 @pytest.mark.parametrize("seed", SEEDS)
 def test_gradients_are_those_of_finite_differences(seed):
     module, batch = tiny(seed, label_weight=1.7)
-    noise = torch.randn(4, 1, dtype=torch.double)
+    generator = torch.Generator().manual_seed(seed)
+    noise = torch.randn(4, 1, generator=generator, dtype=torch.double)
 
     def loss():
         return module._whole_loss(module.network(batch.inputs), batch.inputs, noise, batch)
@@ -166,7 +168,7 @@ def test_gradients_are_those_of_finite_differences(seed):
     loss().backward()
     for name, each in module.named_parameters():
         assert each.grad.abs().max() > 0, name
-        way = torch.randn_like(each)
+        way = torch.randn(each.shape, generator=generator, dtype=torch.double)
         with torch.no_grad():
             up, down = (loss_at(loss, each, step * way) for step in (1e-6, -1e-6))
         expected = (up - down) / 2e-6

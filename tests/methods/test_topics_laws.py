@@ -40,7 +40,7 @@ def labels(seed, n_classes, n_items=12):
     )  # two items have no labels
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
     n_topics=st.integers(1, 4),

@@ -39,9 +39,10 @@ def make(name, sparse=False, seed=0, jitter=0.0):
     torch.manual_seed(seed)
     layer = NOISE[name](A, K, n_features=D, sparse=sparse).double()
     if jitter:
+        generator = torch.Generator().manual_seed(seed)
         with torch.no_grad():
             for parameter in layer.parameters():
-                parameter.add_(jitter * torch.randn_like(parameter))
+                parameter.add_(jitter * torch.randn(parameter.shape, generator=generator))
     return layer
 
 
@@ -216,7 +217,7 @@ def test_an_unknown_name_lists_the_known():
 def test_a_network_of_another_size_is_refused():
     _, batch = a_batch()
     with pytest.raises(DataError, match="gives 4 classes where the labels have 3"):
-        annotation_loss(make("speelfc"), torch.randn(B, 4), batch)
+        annotation_loss(make("speelfc"), torch.zeros(B, 4), batch)
 
 
 def test_probabilities_instead_of_logits_are_warned_of():
@@ -246,9 +247,10 @@ def test_conal_with_a_closed_gate_is_the_own_model_and_with_an_open_one_the_comm
     for omega, expected in ((0.0, "own"), (1.0, "common")):
         torch.manual_seed(0)
         layer = CoNAL(A, K, n_features=D, omega=omega).double()
+        generator = torch.Generator().manual_seed(1)
         with torch.no_grad():
-            layer.own.weight.add_(torch.randn_like(layer.own.weight))
-            layer.common.add_(torch.randn_like(layer.common))
+            layer.own.weight.add_(torch.randn(layer.own.weight.shape, generator=generator))
+            layer.common.add_(torch.randn(layer.common.shape, generator=generator))
         f = logits.softmax(-1)[batch.row]
         own = torch.einsum("nlk,nk->nl", layer.own(batch.annotator), f).log_softmax(-1)
         common = (f @ layer.common.T).log_softmax(-1)
@@ -300,11 +302,11 @@ def test_the_mixture_is_equation_four_and_needs_no_names():
 def test_experts_depend_on_the_item():
     torch.manual_seed(0)
     layer = Mixture(A, K, experts=True, n_features=D).double()
-    features = torch.randn(B, D, dtype=torch.float64)
-    weights = layer.log_weights(features).exp()
-    assert weights.shape == (B, 3)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(B, dtype=torch.float64))
-    assert weights.std(0).min() > 0
+    features = a_batch()[1].features
+    shares = layer.log_weights(features).exp()
+    assert shares.shape == (B, 3)
+    torch.testing.assert_close(shares.sum(-1), torch.ones(B, dtype=torch.float64))
+    assert shares.std(0).min() > 0
 
 
 def test_speelfc_d_is_right_by_ability_and_difficulty():
@@ -348,7 +350,7 @@ def test_softened_targets_are_the_second_reading():
 
 def test_batches_come_out_of_a_data_loader():
     crowd = SCENARIOS["symmetric"](CrowdSettings(n_items=20, n_annotators=6, labels_per_item=3))
-    inputs = torch.randn(20, 2)
+    inputs = torch.arange(40.0).reshape(20, 2)
     dataset = AnnotatedDataset(inputs, crowd.annotations)
     loader = torch.utils.data.DataLoader(dataset, batch_size=8, collate_fn=collate)
     seen = 0

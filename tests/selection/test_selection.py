@@ -208,7 +208,11 @@ def test_a_repeated_label_is_not_taken_for_an_unseen_one(small):
         ({"candidates": {}}, SettingError, "candidates must be at least one"),
         ({"candidates": ["conall"]}, UnknownNameError, "did you mean conal"),
         ({"candidates": ["truth"]}, SettingError, "'truth' trains on the truth, so it is no cand"),
-        ({"candidates": {"me": CrowdClassifier(method="truth")}}, SettingError, "trains on the truth"),
+        (
+            {"candidates": {"me": CrowdClassifier(method="truth")}},
+            SettingError,
+            "trains on the truth",
+        ),
         ({"candidates": {"me": TwoStage("majority")}}, SettingError, "must be classifiers"),
         ({"candidates": {"me": CrowdClassifier()}}, SettingError, "yours have their own"),
     ],

@@ -5,9 +5,9 @@ from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.catalog import (
     AGGREGATORS,
     aggregate,
+    default_settings,
     make_aggregator,
     parse_settings,
-    settings_of,
 )
 from manyhands.aggregation.common_noise import CommonNoise
 from manyhands.aggregation.common_noise_steps import (
@@ -60,6 +60,7 @@ __all__ = [
     "candidates",
     "compare",
     "decode_tokens",
+    "default_settings",
     "estimate_confusions",
     "leave_one_label_out",
     "load_consensus",
@@ -68,6 +69,5 @@ __all__ = [
     "rank_by_predictions",
     "require_comparable",
     "select",
-    "settings_of",
     "validation_score",
 ]

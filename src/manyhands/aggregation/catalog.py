@@ -71,16 +71,16 @@ def make_aggregator(method: str, settings: Mapping[str, Any]) -> Aggregator[Any]
     manyhands.core.errors.SettingError: mixture has no setting 'n_group'; did you mean n_groups? \
 known: max_iter, tol, n_groups, n_restarts, pseudo_count, class_pseudo_count, seed
     """
-    known = settings_of(method)
+    known = default_settings(method)
     for name in settings:
         _require_setting(method, name, known)
     return AGGREGATORS[method](**settings)
 
 
-def settings_of(method: str) -> dict[str, Any]:
+def default_settings(method: str) -> dict[str, Any]:
     """The settings of a method of `AGGREGATORS`, with their defaults.
 
-    >>> settings_of("one-coin")
+    >>> default_settings("one-coin")
     {'max_iter': 100, 'tol': 1e-06, 'prior_strength': 5.0, 'class_pseudo_count': inf}
     """
     return {each.name: each.default for each in dataclasses.fields(AGGREGATORS[method])}
@@ -92,7 +92,7 @@ def parse_settings(method: str, pairs: Iterable[str]) -> dict[str, Any]:
     >>> parse_settings("dawid-skene", ["max_iter=5", "prior=flat", "tol=1e-4"])
     {'max_iter': 5, 'prior': 'flat', 'tol': 0.0001}
     """
-    known = settings_of(method)
+    known = default_settings(method)
     hints = get_type_hints(AGGREGATORS[method])
     settings: dict[str, Any] = {}
     for pair in pairs:

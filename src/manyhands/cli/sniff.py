@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,8 +13,11 @@ from manyhands.annotations import is_bio_tag
 from manyhands.cli.options import Reading
 from manyhands.cli.output import TAGGED
 from manyhands.core.errors import DataError
+from manyhands.io.conll import token_rows
 from manyhands.io.tables import SUFFIXES, Table
 from manyhands.io.texts import text_lines
+
+T = TypeVar("T")
 
 TOKEN_FORMATS = ("conll", "spans")
 UNCLEAR = "unclear"
@@ -40,8 +44,8 @@ def layout_of(path: str, reading: Reading) -> str | None:
 def _tagged_text(path: str, reading: Reading) -> str | None:
     """Whether most lines are a token and its tags; unclear where the tokens are tags too."""
     mark = (reading.missing or ["?"])[0]
-    rows = [line.split() for line in _first_lines(path, reading.encoding) if line.strip()]
-    rows = [row for row in rows if not row[0].startswith("#")]
+    looked_at = _until_refused(token_rows(Path(path), reading.encoding))
+    rows = [cells for _, cells in looked_at if cells and not cells[0].startswith("#")]
 
     def tagged(cells: list[str]) -> bool:
         return all(is_bio_tag(cell) or cell == mark for cell in cells)
@@ -53,10 +57,10 @@ def _tagged_text(path: str, reading: Reading) -> str | None:
     return UNCLEAR if all(tagged(row[:1]) for row in with_tags) else "conll"
 
 
-def _first_lines(path: str, encoding: str) -> Iterator[str]:
+def _until_refused(lines: Iterator[T]) -> Iterator[T]:
     """The first lines of a file; none where it cannot be read, which its reader will tell."""
     try:
-        yield from islice(text_lines(Path(path), encoding), _LOOKED_AT)
+        yield from islice(lines, _LOOKED_AT)
     except (OSError, DataError):
         return
 
@@ -78,7 +82,8 @@ def _columns(path: str, format: str, encoding: str) -> list[str]:
     """The names of a table's columns, by a look at its beginning only."""
     try:
         if format == "jsonl":
-            first = next((line for line in _first_lines(path, encoding) if line.strip()), "{}")
+            lines = _until_refused(text_lines(Path(path), encoding))
+            first = next((line for line in lines if line.strip()), "{}")
             found = json.loads(first)
             return list(found) if isinstance(found, dict) else []
         if format == "parquet":

@@ -16,6 +16,7 @@ import numba
 import numpy as np
 
 from manyhands.core.arrays import Offsets
+from manyhands.core.kernel_files import keep_true
 from manyhands.core.settings import require
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -25,7 +26,9 @@ R = TypeVar("R")
 
 def kernel(function: F) -> F:
     """Compile a loop once, keep it on disk, run it without the interpreter lock."""
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    keep_true(compiled)
+    return cast(F, compiled)
 
 
 def thread_count() -> int:

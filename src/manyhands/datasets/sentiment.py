@@ -10,7 +10,7 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.datasets.arrays import as_rows, read_codes, read_npz_rows
 from manyhands.datasets.corpus import Corpus, Reader, Split
-from manyhands.io import read_annotations
+from manyhands.io import read_annotations, read_texts
 from manyhands.io.tables import Table
 
 _DIMENSIONS = 300
@@ -32,7 +32,7 @@ def load_sentiment(home: Path, features: str) -> Corpus:
     if features == "minilm":
         rows = [read_npz_rows(home / "minilm_emb.npz", part) for part in ("train", "test")]
     else:
-        texts = (home / "Sentiment_text_train.txt").read_text(encoding="utf-8").splitlines()
+        texts = read_texts(home / "Sentiment_text_train.txt").tolist()
         vectorize = word_counts if features == "words" else tfidf
         rows = list(vectorize(texts, test["Input.original_sentence"].to_pylist()))
     return Corpus(

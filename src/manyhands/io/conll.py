@@ -26,6 +26,9 @@ from manyhands.io.tables import existing
 from manyhands.io.texts import text_lines
 
 _BREAK = "-DOCSTART-"  # a line of CoNLL files that stands between documents
+_BLANKS = " \t"  # what parts cells; a token may hold, or be, white space of any other kind
+_PARTED = re.compile(f"[{_BLANKS}]+")
+_MARK = "\ufeff"  # taken off where a file begins with it
 
 
 def read_conll(
@@ -89,11 +92,16 @@ def write_conll(labels: TokenLabels, path: str | Path, *, missing: str = "?") ->
     if duplicated_pairs(ann.item, ann.annotator).any():
         raise DataError("an annotator labelled a token twice; a column has room for one tag")
     names = [_cell(name) for name in ann.annotators]
-    if all(is_bio_tag(name) or name == missing for name in names):
-        raise DataError("the annotators are called as tags are; rename them")
     said = [_cell(name) for name in ann.classes]
-    if missing in said:
-        raise DataError(f"{missing!r} is a tag too; choose another mark with missing=")
+    if not names:
+        raise DataError("no annotator is named; a file of tags needs a column of them")
+    for known in (is_bio_tag, said.__contains__):  # the reader's, without its tags= and with them
+        if all(known(name) or name == missing for name in names):
+            raise DataError("the annotators are called as tags are; rename them")
+    if missing in said or _breaks_cells(missing):
+        raise DataError(
+            f"{missing!r} is a tag too, or holds a tab or a line; choose another mark with missing="
+        )
     starts = ann.item_offsets
     rows = []
     for token in range(ann.n_items):
@@ -128,7 +136,7 @@ class _Columns:
 
     def read(self, encoding: str) -> None:
         """Every line of the file."""
-        for number, cells in _rows(self.path, encoding):
+        for number, cells in token_rows(self.path, encoding):
             if not cells or cells[0] == _BREAK:
                 self.ends.append(len(self.words))
             elif not self.width and self._is_header(cells):
@@ -166,7 +174,7 @@ class _Columns:
                     f"{self.width}; every token needs the same; the file may be cut short"
                 )
             self.width = len(cells)
-        if not cells[0].strip():
+        if _is_blank(cells[0]):
             raise DataError(f"{self.path}, line {number}: the token is blank; the line begins so")
         if self.only is not None and not -len(cells) <= self.only < len(cells):
             raise DataError(
@@ -197,28 +205,31 @@ class _Columns:
         return self.code_of.setdefault(tag, len(self.code_of))
 
 
-def _rows(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
+def token_rows(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
     """The cells of every line by its number; none in a blank line."""
     tabbed: bool | None = None
     for number, line in enumerate(text_lines(path, encoding), 1):
-        if not line.strip(" \t"):
+        if _is_blank(line):
             yield number, []
             continue
         if tabbed is None:
             tabbed = "\t" in line
-        # only blanks and tabs part cells: a token may hold other white space
-        yield number, line.split("\t") if tabbed else re.split(r"[ \t]+", line.strip(" \t"))
+        yield number, line.split("\t") if tabbed else _PARTED.split(line.strip(_BLANKS))
 
 
 def _write(
     sentences: Sentences, rows: list[list[str]], path: str | Path, header: list[str] | None
 ) -> None:
-    if len(sentences) and sentences.lengths.min() == 0:
+    if not len(sentences):
+        raise DataError("no sentence is there to be written")
+    if sentences.lengths.min() == 0:
         empty = sentences.names[int(np.argmin(sentences.lengths))]
         raise DataError(f"sentence {empty}: it has no token, which such a file cannot tell")
     words = [_cell(word) for word in sentences.word]
     if _BREAK in words:
         raise DataError(f"the token {_BREAK!r} parts documents in such a file; leave it out")
+    if header is None and words[0].startswith(_MARK):
+        raise DataError(f"the token {words[0]!r} begins with the mark that files begin with")
     ends = set(sentences.offsets[1:].tolist())
     with atomic_write(path) as stream:
         if header is not None:
@@ -229,9 +240,21 @@ def _write(
 
 def _cell(value: object) -> str:
     text = str(value)
-    if not text.strip(" ") or any(mark in text for mark in "\t\n\r"):
-        raise DataError(f"{text!r} cannot stand in a column: it is blank, or holds a tab or a line")
+    if _is_blank(text) or _breaks_cells(text):
+        raise DataError(
+            f"{text!r} cannot stand in a column: it is blank, or holds a tab, the end of a line or "
+            "half of a UTF-16 pair"
+        )
     return text
+
+
+def _is_blank(text: str) -> bool:
+    return not text.strip(_BLANKS)
+
+
+def _breaks_cells(text: str) -> bool:
+    """Whether a cell would be read as several, or could not be saved at all."""
+    return any(mark in "\t\n\r" or "\ud800" <= mark <= "\udfff" for mark in text)
 
 
 def _at(path: str | Path, repaired: Any, orphan_tags: OrphanTags) -> Any:

@@ -14,6 +14,7 @@ from manyhands.core.errors import DataError
 from manyhands.core.settings import require_choice
 from manyhands.io.atomic import atomic_write
 from manyhands.io.labels import DENSE_MISSING, LABEL_SUFFIXES
+from manyhands.io.matrix import typed_cells
 from manyhands.io.tables import (
     FORMATS,
     SUFFIXES,
@@ -23,6 +24,8 @@ from manyhands.io.tables import (
     require_target,
     write_table,
 )
+
+_NO_LABEL = {str(code) for code in DENSE_MISSING}
 
 
 def copy_table(
@@ -93,6 +96,8 @@ def _write_wide(annotations: Annotations, target: Path) -> None:
         raise DataError("an annotator is named 'item', as the first column is; write a long table")
     grid = np.full((annotations.n_items, annotations.n_annotators), "", dtype=object)
     names = [_cell(label) for label in annotations.label_names().tolist()]
+    for name in _NO_LABEL.intersection(each.strip() for each in names):
+        raise DataError(f"the label {name!r} means no label in a wide table; write a long one")
     grid[annotations.item, annotations.annotator] = names
     write_table(
         columns | {str(name): grid[:, a] for a, name in enumerate(annotations.annotators)}, target
@@ -103,8 +108,12 @@ def _write_matrix(annotations: Annotations, target: Path, kind: str, missing: An
     if kind == "npy" and annotations.classes.dtype == object:
         raise DataError("a .npy matrix holds numbers only; these labels are words")
     for name in annotations.classes.tolist():
-        if str(name).split() != [str(name)] or str(name) in map(str, DENSE_MISSING):
+        marked = str(name).startswith("\ufeff")  # taken off where a file begins with it
+        if str(name).split() != [str(name)] or str(name) in _NO_LABEL or marked:
             raise DataError(f"the label {name!r} cannot stand in a matrix; use a table")
+    words = annotations.classes.dtype == object
+    if words and typed_cells([list(map(str, annotations.classes))]).dtype != object:
+        raise DataError("all labels are words that look like numbers; use a table")
     grid = annotations.to_dense(missing=missing)
     with atomic_write(target) as stream:
         if kind == "npy":

@@ -31,7 +31,8 @@ def read_matrix(path: Path, format: str, encoding: str) -> Matrix:
     if format not in _SEPARATORS:
         raise DataError(f"{path}: a dense matrix is .txt, .csv, .tsv or .npy, not {format}")
     try:
-        lines = path.read_text(encoding=with_mark(encoding)).splitlines()
+        # only line feeds and carriage returns end a line, as in texts
+        lines = path.read_text(encoding=with_mark(encoding)).split("\n")
     except (UnicodeError, LookupError):
         raise not_text(path, encoding) from None
     rows = [
@@ -48,7 +49,7 @@ def read_matrix(path: Path, format: str, encoding: str) -> Matrix:
                 f"{path}, line {number}: {len(row)} cells where line {rows[0][0]} has {width}; "
                 "a matrix needs equally many in every line; the file may be cut short"
             )
-    return Matrix(_cells([row for _, row in rows]), 1 if rows[-1][0] == len(rows) else None)
+    return Matrix(typed_cells([row for _, row in rows]), 1 if rows[-1][0] == len(rows) else None)
 
 
 def _array(path: Path) -> AnyArray:
@@ -62,7 +63,7 @@ def _array(path: Path) -> AnyArray:
     return loaded
 
 
-def _cells(rows: list[list[str]]) -> AnyArray:
+def typed_cells(rows: list[list[str]]) -> AnyArray:
     """Numbers where all cells are numbers; otherwise text, so that "007" stays what it is."""
     distinct = {cell.strip() for row in rows for cell in row}
     if all(_WHOLE.fullmatch(cell) for cell in distinct):

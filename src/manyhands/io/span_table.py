@@ -67,7 +67,7 @@ def document_texts(cells: dict[str, list[Any]], wheres: list[str]) -> dict[str, 
     """The text of every document by name, in the order of the documents."""
     contents: dict[str, str] = {}
     for where, document, text in zip(wheres, cells["document"], cells["text"], strict=True):
-        if _blank(document):
+        if is_blank(document):
             raise DataError(f"{where}: the document is blank; every row needs one")
         name, said = name_to_text(document), "" if text is None else str(text)
         before = contents.setdefault(name, said)
@@ -96,9 +96,9 @@ def marked_span(cells: dict[str, list[Any]], row: int, where: str) -> MarkedSpan
     """One row of the table."""
     start, end, label = (cells[role][row] for role in ("start", "end", "label"))
     annotator = cells["annotator"][row]
-    who = None if _blank(annotator) else name_to_text(annotator)
+    who = None if is_blank(annotator) else name_to_text(annotator)
     document = name_to_text(cells["document"][row])
-    blank = [_blank(value) for value in (start, end, label)]
+    blank = [is_blank(value) for value in (start, end, label)]
     if all(blank):
         return MarkedSpan(where, document, who, None)
     if any(blank) or who is None:
@@ -107,7 +107,8 @@ def marked_span(cells: dict[str, list[Any]], row: int, where: str) -> MarkedSpan
     return MarkedSpan(where, document, who, span)
 
 
-def _blank(value: Any) -> bool:
+def is_blank(value: Any) -> bool:
+    """Whether a cell holds nothing, or white space of any kind."""
     nothing = value is None or (isinstance(value, float) and math.isnan(value))
     return nothing or not str(value).strip()
 

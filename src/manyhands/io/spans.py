@@ -25,13 +25,14 @@ from manyhands.annotations import (
 )
 from manyhands.annotations.grouping import duplicated_pairs
 from manyhands.annotations.rows import place
-from manyhands.annotations.vocabulary import encode, name_to_text
+from manyhands.annotations.vocabulary import encode
 from manyhands.core.arrays import object_array
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require_choice
 from manyhands.io.span_table import (
     MarkedSpan,
     document_texts,
+    is_blank,
     listed_words,
     marked_span,
     span_cells,
@@ -127,12 +128,17 @@ def _write_rows(texts: TokenizedTexts, rows: list[tuple[Any, ...]], path: str | 
         raise DataError(
             f"document {texts.sentences.names[document[text.index('')]]!s}: it is empty"
         )
+    called = [name_to_text(texts.sentences.names[s]) for s in document]
+    people = [None if one is None else name_to_text(one) for one in annotator]
+    said = [one for one in label if one is not None]
+    blank = [one for one in (*called, *people, *said) if one is not None and is_blank(one)]
+    blank += [one for one in said if one != one.strip()]
+    if blank:
+        raise DataError(f"{blank[0]!r} cannot stand in a table of spans: it is blank, or ends so")
     columns = {
-        "document": object_array([name_to_text(texts.sentences.names[s]) for s in document]),
+        "document": object_array(called),
         "text": object_array(text),
-        "annotator": object_array(
-            [None if one is None else name_to_text(one) for one in annotator]
-        ),
+        "annotator": object_array(people),
         "start": pa.array(start, type=pa.int64()),
         "end": pa.array(end, type=pa.int64()),
         "label": object_array(label),
