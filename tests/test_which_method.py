@@ -10,7 +10,7 @@ import pytest
 import manyhands as mh
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGE = (DOCS / "which-method.md").read_text()
+PAGE = (DOCS / "how-to/which-method.md").read_text()
 CHECKED = re.compile(r"<!-- checked against docs/results/records -->\n\n((?:\|.*\n)+)")
 FIGURE = re.compile(r"(?<![\d.])\d+\.\d+ ± \d+\.\d+")
 

@@ -45,10 +45,10 @@ _DECIMALS = 8
 _INTRODUCTION = f"""Test accuracy (%) of the method that each criterion picks among
 {len(CANDIDATES)} two-stage and end-to-end methods, mean over {{n_runs}} splits of the labels.
 Each split holds out 15 % of the labels; the models are trained on the other 85 %. The criteria
-are computed on the held-out labels and are explained in [Choosing without clean
-labels](../selection.md). *Best possible* is the method with the best test accuracy in each split,
-which cannot be known without truth. *Average method* is the expected accuracy of picking at
-random."""
+are computed on the held-out labels and are explained in [Choose a method without
+truth](../how-to/choose-a-method.md). *Best possible* is the method with the best test accuracy in
+each split, which cannot be known without truth. *Average method* is the expected accuracy of
+picking at random."""
 _REMARKS = """**What it gains.** Picking by any criterion is better than two-stage majority voting
 on all three corpora, by 3 to 5 points on LabelMe and music and by about 1 point on sentence
 polarity. The gain over picking at random is small: `ranks` is 1.6 points above the average method
