@@ -33,14 +33,14 @@ def measured(job, **request):
 
 @pytest.fixture(scope="module")
 def cases():
-    """A row per method and tool, as a run records them; the first pair from fresh processes."""
+    """A row per method and tool, as a run records them; the first from a fresh process."""
     rows = []
     for method in tools.METHODS:
         for tool in tools.TOOLS:
             row = {"kind": "case", "tool": tool, "method": method, **asdict(TINY)}
             request = {"tool": tool, "method": method, "size": asdict(TINY)}
             request["budget_s"] = TINY_BUDGET_S
-            if method == "majority":
+            if not rows:
                 found = processes.run_job("case", request, limit_s=LIMIT_S)
             else:
                 found = {"status": processes.OK, "limit_s": LIMIT_S, **measured("case", **request)}

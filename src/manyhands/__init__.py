@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from manyhands.noise import NOISE
     from manyhands.simulation import SCENARIOS
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AGGREGATORS",

@@ -84,9 +84,9 @@ def test_every_setting_can_be_read_from_text(name):
 
 
 def test_text_becomes_the_declared_type():
-    texts = ["max_iter = 5", "tol=1", "init=spectral", "class_pseudo_count=inf"]
+    texts = ["max_iter = 5", "tol=1", "start=spectral", "class_pseudo_count=inf"]
     found = parse_settings("dawid-skene", texts)
-    assert found == {"max_iter": 5, "tol": 1.0, "init": "spectral", "class_pseudo_count": math.inf}
+    assert found == {"max_iter": 5, "tol": 1.0, "start": "spectral", "class_pseudo_count": math.inf}
     assert isinstance(found["tol"], float)
 
 

@@ -127,8 +127,8 @@ def test_the_spectral_start_does_not_need_the_majority():
     lean = np.array([[0.9, 0.05, 0.05], [0.6, 0.35, 0.05], [0.05, 0.05, 0.9]])
     truth = np.random.default_rng(0).integers(0, 3, 6000)
     crowd = simulate_crowd(truth, np.repeat(lean[None], 18, axis=0), labels_per_item=5, seed=1)
-    spectral = DawidSkene(init="spectral", max_iter=1).fit(crowd.annotations)
-    majority = DawidSkene(init="majority", max_iter=1).fit(crowd.annotations)
+    spectral = DawidSkene(start="spectral", max_iter=1).fit(crowd.annotations)
+    majority = DawidSkene(start="majority", max_iter=1).fit(crowd.annotations)
     error = [np.abs(c.confusion - crowd.confusion).mean() for c in (spectral, majority)]
     assert error[0] < 0.5 * error[1]
     assert (
@@ -140,7 +140,7 @@ def test_the_spectral_start_does_not_need_the_majority():
 def test_the_spectral_start_falls_back_where_the_moments_are_singular():
     annotations = Annotations.from_dense([[0, 0, 0], [0, 0, 0], [1, 1, 1]], classes=range(4))
     with pytest.warns(UserWarning, match="started from the majority"):
-        consensus = DawidSkene(init="spectral").fit(annotations)
+        consensus = DawidSkene(start="spectral").fit(annotations)
     assert consensus.labels.tolist() == [0, 0, 1]
 
 

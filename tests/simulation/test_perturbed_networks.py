@@ -108,6 +108,7 @@ def test_a_copy_says_the_same_of_the_same_features():
 
 
 def test_copies_are_made_one_at_a_time():
+    crowd_of(labels_from="network", n_items=20)  # modules and kernels are loaded before
     tracemalloc.start()
     crowd_of(labels_from="network", n_items=2000, n_annotators=2000, labels_per_item=2)
     peak = tracemalloc.get_traced_memory()[1]

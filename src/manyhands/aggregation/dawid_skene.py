@@ -29,7 +29,7 @@ from manyhands.core.arrays import Floats
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import require, require_choice
 
-INITS = ("majority", "spectral")
+STARTS = ("majority", "spectral")
 PRIORS = ("pooled", "flat")
 
 _State = tuple[ConfusionParameters, float]  # parameters and their log-prior
@@ -61,7 +61,7 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
     prior_confusions:
         {annotator: (k, l) matrix} for annotators about whom something is known. It replaces the
         crowd's confusion in their prior.
-    init:
+    start:
         "majority", or "spectral" (Zhang et al. 2016), which does not need the majority to be right.
     seed:
         Random numbers of the spectral start are drawn from it.
@@ -81,13 +81,13 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
     prior_strength: float = 10.0
     class_pseudo_count: float = 1.0
     prior_confusions: Mapping[Any, Any] | None = None
-    init: Literal["majority", "spectral"] = "majority"
+    start: Literal["majority", "spectral"] = "majority"
     seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choice("prior", self.prior, PRIORS)
-        require_choice("init", self.init, INITS)
+        require_choice("start", self.start, STARTS)
         require(
             0 <= self.prior_strength < np.inf, "prior_strength", "0 or more", self.prior_strength
         )
@@ -128,7 +128,7 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
         """The first expectation, and the crowd's confusion (l, k) in it."""
         evidence = expect.evidence
         posterior_ik = majority_posterior(evidence)
-        if self.init == "spectral":
+        if self.start == "spectral":
             posterior_ik = spectral_posterior(evidence, posterior_ik, self.seed)
         return first_expectation(
             expect,

@@ -25,7 +25,7 @@ from manyhands.annotations import (
 )
 from manyhands.annotations.grouping import duplicated_pairs
 from manyhands.annotations.rows import place
-from manyhands.annotations.vocabulary import encode
+from manyhands.annotations.vocabulary import encode, name_to_text
 from manyhands.core.arrays import object_array
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require_choice

@@ -1,6 +1,5 @@
 """What a method is: how it learns a network and its annotators from a crowd's labels."""
 
-import copy
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -28,9 +27,7 @@ from manyhands.engine.settings import TrainingOptions, TrainingSettings
 from manyhands.engine.task import Task
 from manyhands.engine.tasks import task_for
 from manyhands.engine.validation import split_items, split_labels
-from manyhands.networks import NETWORKS
-
-Network = str | nn.Module | Callable[[tuple[int, ...], int], nn.Module]
+from manyhands.networks import Network, make_network
 
 SEARCH_FOLDER = "search"  # of the checkpoint: the run that finds the best epoch
 _SEARCH_SETTINGS = ("validation_fraction", "patience", "refit")
@@ -55,6 +52,11 @@ class Problem:
     def task(self) -> Task:
         """Classification or regression, by the kind of the labels."""
         return task_for(self.annotations)
+
+    @property
+    def n_features(self) -> int:
+        """How many features a noise model gets for one item."""
+        return prod(self.shape)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,25 +273,6 @@ class NetworkMethod(Method):
                 module = self.make_module(network, problem, settings)
             module.noise.outputs_checked = True  # the outputs were just checked, for any method
             return module
-
-
-def make_network(network: Network, shape: tuple[int, ...], n_outputs: int) -> nn.Module:
-    """A new network: by name, a copy of a module, or made by a function."""
-    if isinstance(network, nn.Module):
-        return copy.deepcopy(network)
-    if isinstance(network, str):
-        return NETWORKS[network](shape, n_outputs)
-    if not callable(network):
-        raise SettingError(f"network must be a name, a torch module or a function; got {network!r}")
-    made = network(shape, n_outputs)
-    if not isinstance(made, nn.Module):
-        raise SettingError(f"network must make a torch module; it made {type(made).__name__}")
-    return made
-
-
-def noise_features(problem: Problem) -> int:
-    """How many features a noise model gets for one item."""
-    return prod(problem.shape)
 
 
 def _split(

@@ -258,9 +258,7 @@ class DoctorNet(NetworkMethod):
     """One head per annotator in place of the network's last linear layer (`ClassificationHeads`).
 
     With `weighted`, heads are averaged with weights that are learnt once the heads are trained,
-    with `pseudo_count` labels as the prior of every head (`averaging_weights`). The profiles of
-    annotators are their confusions against the averaged network. For regression see
-    `RegressionHeadsModule`.
+    with `pseudo_count` labels as the prior of every head (`averaging_weights`).
     """
 
     weighted: bool = False

@@ -14,7 +14,7 @@ from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.crowd_module import CrowdModule
 from manyhands.engine.regression import RegressionModule, init_regression_layer
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import About, Method, NetworkMethod, Problem, noise_features
+from manyhands.methods.base import About, Method, NetworkMethod, Problem
 from manyhands.noise import NOISE, NoiseModel, RegressionLayer
 
 INITS = ("auto", "own", "consensus")
@@ -94,7 +94,7 @@ class EndToEnd(NoiseMethod):
             return NOISE[self.noise](
                 ann.n_annotators,
                 ann.n_classes,
-                n_features=noise_features(problem),
+                n_features=problem.n_features,
                 sparse=sparse,
                 **self.settings,
             )

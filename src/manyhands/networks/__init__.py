@@ -5,7 +5,13 @@ from manyhands.networks.annotator_heads import (
     ClassificationHeads,
     RegressionHeads,
 )
-from manyhands.networks.catalog import NETWORKS, NetworkMaker, default_network
+from manyhands.networks.catalog import (
+    NETWORKS,
+    Network,
+    NetworkMaker,
+    default_network,
+    make_network,
+)
 from manyhands.networks.cnn import SmallCNN
 from manyhands.networks.last_layer import rescale_output
 from manyhands.networks.logistic import LogisticRegression
@@ -20,6 +26,7 @@ __all__ = [
     "AnnotatorHeads",
     "ClassificationHeads",
     "LogisticRegression",
+    "Network",
     "NetworkMaker",
     "RegressionHeads",
     "SmallCNN",
@@ -27,5 +34,6 @@ __all__ = [
     "TextCNN",
     "WordEmbeddings",
     "default_network",
+    "make_network",
     "rescale_output",
 ]

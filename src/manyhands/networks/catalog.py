@@ -1,17 +1,21 @@
 """The table of networks; every entry is called in the same way."""
 
+import copy
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 from torch import nn
 
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingError
 from manyhands.core.registry import Registry
 from manyhands.networks.cnn import SmallCNN
 from manyhands.networks.logistic import LogisticRegression
 from manyhands.networks.mlp import MLP
 from manyhands.networks.tagger import Tagger
 from manyhands.networks.text_cnn import TextCNN
+
+Network = str | nn.Module | Callable[[tuple[int, ...], int], nn.Module]
 
 
 class NetworkMaker(Protocol):
@@ -77,3 +81,17 @@ def default_network(shape: tuple[int, ...]) -> str:
     ('mlp', 'cnn')
     """
     return "cnn" if len(shape) == 3 else "mlp"
+
+
+def make_network(network: Network, shape: tuple[int, ...], n_outputs: int) -> nn.Module:
+    """A new network: by name, a copy of a module, or made by a function."""
+    if isinstance(network, nn.Module):
+        return copy.deepcopy(network)
+    if isinstance(network, str):
+        return NETWORKS[network](shape, n_outputs)
+    if not callable(network):
+        raise SettingError(f"network must be a name, a torch module or a function; got {network!r}")
+    made = network(shape, n_outputs)
+    if not isinstance(made, nn.Module):
+        raise SettingError(f"network must make a torch module; it made {type(made).__name__}")
+    return made
