@@ -216,7 +216,7 @@ class Annotations:
 
     @cached_property
     def item_offsets(self) -> Offsets:
-        """The annotations of item i are `item_offsets[i]:item_offsets[i + 1]`."""
+        """Item i has the annotations from `item_offsets[i]` up to `item_offsets[i + 1]`."""
         return read_only(group_offsets(self.item, self.n_items))
 
     @cached_property

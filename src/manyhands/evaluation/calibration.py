@@ -23,7 +23,7 @@ class CalibrationCurve:
 
     @property
     def calibration_error(self) -> float:
-        """The expected calibration error: mean |confidence - accuracy|, weighted by `count`."""
+        """Expected calibration error: mean `abs(confidence - accuracy)`, weighted by `count`."""
         gap = np.abs(self.confidence - self.accuracy)
         return float((gap * self.count).sum() / self.count.sum())
 

@@ -82,7 +82,7 @@ def soft_cross_entropy(distribution_ik: Floats, probabilities_ik: Floats) -> flo
 
 
 def mean_absolute_error(truth: Floats, predicted: Floats) -> float:
-    """The mean of |truth - predicted|."""
+    """The mean of `abs(truth - predicted)`."""
     return float(np.abs(np.asarray(truth) - np.asarray(predicted)).mean())
 
 
