@@ -18,7 +18,7 @@ import manyhands as mh
 from benchmarks.benchmark import CALIBRATION, Row, parser
 from manyhands.core.arrays import Bools, Floats
 from manyhands.evaluation import CalibrationCurve, calibration_curve
-from manyhands.evaluation.scorecard import matched
+from manyhands.evaluation.scorecard import match_truth
 from manyhands.experiments import code_block, markdown_table, write_page
 
 PAGE = "calibration.md"
@@ -52,7 +52,7 @@ def measure_all(data: Path) -> Iterator[Row]:
 
 def reliability_of(consensus: mh.Consensus, truth: Truth) -> CalibrationCurve:
     """Accuracy by confidence, of the items with known truth."""
-    row, names = matched(consensus.annotations.item_vocabulary, truth)
+    row, names = match_truth(consensus.annotations.item_vocabulary, truth)
     right: Bools = np.array(
         [str(a) == str(b) for a, b in zip(consensus.labels[row], names, strict=True)]
     )

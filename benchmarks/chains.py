@@ -25,7 +25,7 @@ from benchmarks.sequence_page import PAGE, make_page
 from manyhands.core.kernels import thread_count
 from manyhands.core.seeds import generator
 from manyhands.experiments import write_page
-from manyhands.methods.crf import Links, expect
+from manyhands.methods.crf import Transitions, expect
 
 Array = NDArray[Any]
 OURS = "manyhands"
@@ -38,7 +38,7 @@ class Chains:
 
     score_tk: Array
     offsets: Array
-    links: Links
+    transitions: Transitions
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def random_chains(n_tokens: int, n_tags: int) -> Chains:
     size_s = rng.integers(1, 31, n_tokens)
     size_s = np.sort(np.diff(np.minimum(np.concatenate(([0], np.cumsum(size_s))), n_tokens)))
     offsets = np.concatenate(([0], np.cumsum(size_s[size_s > 0]))).astype(np.int64)
-    links = Links(rng.normal(size=(n_tags, n_tags)), *rng.normal(size=(2, n_tags)))
-    return Chains(2.0 * rng.normal(size=(n_tokens, n_tags)), offsets, links)
+    transitions = Transitions(rng.normal(size=(n_tags, n_tags)), *rng.normal(size=(2, n_tags)))
+    return Chains(2.0 * rng.normal(size=(n_tokens, n_tags)), offsets, transitions)
 
 
 def batches(chains: Chains, size: int) -> Iterator[Batch]:
@@ -74,23 +74,23 @@ def batches(chains: Chains, size: int) -> Iterator[Batch]:
         ends = torch.from_numpy(chains.offsets[first : first + size + 1])
         lengths = torch.diff(ends)
         mask = torch.arange(int(lengths.max()))[None, :] < lengths[:, None]
-        score = torch.zeros(*mask.shape, chains.links.n_tags)
+        score = torch.zeros(*mask.shape, chains.transitions.n_tags)
         score[mask] = torch.from_numpy(chains.score_tk[ends[0] : ends[-1]]).float()
         yield Batch(score, torch.zeros(mask.shape, dtype=torch.long), mask)
 
 
-def modules(links: Links) -> dict[str, Callable[[Batch], torch.Tensor]]:
+def modules(transitions: Transitions) -> dict[str, Callable[[Batch], torch.Tensor]]:
     """The log-likelihood of a batch by each package, with these transition scores."""
-    theirs = import_module("torchcrf").CRF(links.n_tags, batch_first=True)
-    other = import_module("TorchCRF").CRF(links.n_tags, use_gpu=False)
+    theirs = import_module("torchcrf").CRF(transitions.n_tags, batch_first=True)
+    other = import_module("TorchCRF").CRF(transitions.n_tags, use_gpu=False)
     places = (
         (theirs.transitions, theirs.start_transitions, theirs.end_transitions),
         (other.trans_matrix, other.start_trans, other.end_trans),
     )
     for transition, start, end in places:
-        transition.data = torch.from_numpy(links.transition_kk).float()
-        start.data = torch.from_numpy(links.start_k).float()
-        end.data = torch.from_numpy(links.end_k).float()
+        transition.data = torch.from_numpy(transitions.transition_kk).float()
+        start.data = torch.from_numpy(transitions.start_k).float()
+        end.data = torch.from_numpy(transitions.end_k).float()
     return {
         "pytorch-crf": lambda batch: theirs(batch.score, batch.tags, batch.mask),
         "TorchCRF": lambda batch: other(batch.score, batch.tags, batch.mask).sum(),
@@ -109,14 +109,14 @@ def fastest(work: Callable[[], Array], repeats: int) -> tuple[float, Array]:
 
 def time_ours(chains: Chains, repeats: int) -> Timing:
     def work() -> Array:
-        return expect(chains.score_tk, chains.offsets, chains.links).marginal_tk
+        return expect(chains.score_tk, chains.offsets, chains.transitions).marginal_tk
 
     return Timing(OURS, *fastest(work, repeats))
 
 
 def time_torch(chains: Chains, repeats: int) -> Iterator[Timing]:
     torch.set_num_threads(thread_count())
-    for name, log_likelihood in modules(chains.links).items():
+    for name, log_likelihood in modules(chains.transitions).items():
         for size in BATCHES:
             prepared = list(batches(chains, size))
 

@@ -12,7 +12,7 @@ import numpy as np
 import manyhands as mh
 from benchmarks.benchmark import FEW_LABELS, Row, command_given, commands_of, parser
 from manyhands.aggregation import DawidSkene, Majority
-from manyhands.evaluation import accuracy
+from manyhands.evaluation import accuracy_score
 from manyhands.experiments import code_block, markdown_table, write_page
 from manyhands.simulation import CrowdSettings
 
@@ -60,7 +60,7 @@ def accuracies(
         )
         crowd = mh.SCENARIOS["symmetric"](settings)
         scores.append(
-            [accuracy(crowd.truth, m.fit(crowd.annotations).labels) for m in METHODS.values()]
+            [accuracy_score(crowd.truth, m.fit(crowd.annotations).labels) for m in METHODS.values()]
         )
     return dict(zip(METHODS, np.mean(scores, axis=0).tolist(), strict=True))
 

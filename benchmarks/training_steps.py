@@ -17,7 +17,7 @@ from torch.nn import functional
 from manyhands.annotations import Annotations
 from manyhands.core.seeds import generator, seed_for
 from manyhands.engine.batches import CrowdBatch, CrowdData
-from manyhands.engine.crowd_module import ClassificationModule
+from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.inputs import TensorInputs
 from manyhands.engine.loop import TrainingRun, train
 from manyhands.engine.optimisers import Stepper, make_optimisers
@@ -93,7 +93,7 @@ class Workload:
         chosen = METHODS[method]
         if as_published:
             assert isinstance(chosen, EndToEnd), "only noise models are published"
-            chosen = chosen.with_settings(AS_PUBLISHED, "own")
+            chosen = chosen.configured(AS_PUBLISHED, "own")
         problem = Problem(annotations=annotations, shape=(self.n_features,))
         return chosen.make_module(self.network(), problem, settings)
 
