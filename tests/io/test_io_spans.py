@@ -62,13 +62,13 @@ def test_json_lines_with_tokens_count_tokens(tmp_path):
 def test_columns_can_be_named(tmp_path):
     header = "page,body,who,from,to,what\n"
     path = table(tmp_path, ["p,Oslo,u,0,4,LOC"], header)
-    with pytest.raises(DataError, match="no column 'document'; name it with columns="):
+    with pytest.raises(DataError, match=r"no column looks like the item; name it with item=\.\.\."):
         read_spans(path)
-    names = {"document": "page", "text": "body", "annotator": "who"}
+    names = {"item": "page", "text": "body", "annotator": "who"}
     names |= {"start": "from", "end": "to", "label": "what"}
-    assert tags_by(read_spans(path, columns=names).labels) == {("p", "u"): ["B-LOC"]}
+    assert tags_by(read_spans(path, **names).labels) == {("p", "u"): ["B-LOC"]}
     with pytest.raises(DataError, match="no column 'bodi'; did you mean body"):
-        read_spans(path, columns=names | {"text": "bodi"})
+        read_spans(path, **names | {"text": "bodi"})
 
 
 def test_a_span_that_cuts_a_token_is_refused_or_widened(tmp_path):

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from manyhands.core.arrays import AnyArray, Bools, Codes
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 
 Duplicates = Literal["keep", "first", "last", "refuse"]
 DUPLICATES = ("keep", "first", "last", "refuse")
@@ -41,7 +41,9 @@ def kept_positions(
         n = int(np.flatnonzero(again)[0])
         raise DataError(
             f"annotator {annotators[annotator[n]]!r} labelled item {items[item[n]]!r} more than "
-            f"once ({int(again.sum())} such repeats); choose duplicates= keep, first or last"
+            f"once ({int(again.sum())} such repeats); set ",
+            SettingName("duplicates"),
+            " to keep, first or last",
         )
     if policy == "first":
         return ~again

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from manyhands.core.arrays import AnyArray, Bools, Codes, Offsets
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 
 OUTSIDE = "O"
@@ -185,8 +185,9 @@ def repair_bio(tags: Sequence[str], orphan_tags: OrphanTags = "repair") -> list[
     if orphan_tags == "refuse" and stray_t.any():
         token = int(np.argmax(stray_t))
         raise DataError(
-            f"token {token}: {tags[token]} follows no entity of its type; "
-            'begin it with B-, or choose stray="repair"'
+            f"token {token}: {tags[token]} follows no entity of its type; begin it with B-, or "
+            "choose ",
+            SettingName("orphan_tags", "repair"),
         )
     code_t[stray_t] = scheme.begin_k[code_t[stray_t]]
     return [str(name) for name in scheme.names_of(code_t)]

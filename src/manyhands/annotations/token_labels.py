@@ -14,7 +14,7 @@ from manyhands.annotations.sentences import Sentences
 from manyhands.annotations.tags import OrphanTags, TagScheme, stray_tags
 from manyhands.annotations.vocabulary import Vocabulary, short_list
 from manyhands.core.arrays import AnyArray, Bools, read_only
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 
 
@@ -185,7 +185,8 @@ def stray_error(sentences: Sentences, token: int, tag: object, who: str = "") ->
     position = token - int(sentences.offsets[s])
     return DataError(
         f"{who}sentence {sentences.names[s]}, token {position} ({sentences.word[token]!r}): {tag} "
-        'follows no entity of its type; begin it with B-, or choose stray="repair"'
+        "follows no entity of its type; begin it with B-, or choose ",
+        SettingName("orphan_tags", "repair"),
     )
 
 

@@ -64,7 +64,7 @@ def words_of_texts(texts: Any, max_tokens: int | None) -> Sentences:
     n_long = int((made.lengths > max_tokens).sum())
     warnings.warn(
         f"{n_long} of {len(made)} texts have more than {max_tokens} words and are cut short; "
-        "max_tokens=None reads them whole",
+        "raise max_tokens to read more of them",
         UserWarning,
         stacklevel=3,
     )

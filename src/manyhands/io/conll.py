@@ -1,7 +1,7 @@
 """Files with a line per token and a column of tags per annotator, as CoNLL's are."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,14 @@ from manyhands.annotations.duplicates import repeats_previous
 from manyhands.annotations.sentences import as_objects
 from manyhands.annotations.tags import is_tag
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.atomic import atomic_write
 from manyhands.io.tables import existing
 from manyhands.io.texts import text_lines
 
 _BREAK = "-DOCSTART-"  # a line of CoNLL files that stands between documents
+_HEADS = ("#token", "#tokens", "#word", "#words")  # first cells of a line of column names
 
 
 def read_conll(
@@ -43,8 +44,8 @@ def read_conll(
     Columns are parted by tabs where the first line holds one, by blanks otherwise. `missing`
     says that an annotator did not label the token. Annotators are called as `annotators` says, or
     as a first line "#token name name ...", or 0, 1, 2 ... Tags are O, B-TYPE and I-TYPE unless
-    `tags` lists others. `stray` tells what to do with an annotator's I-X that follows nothing:
-    "keep" it, "repair" it to B-X, or "refuse" it.
+    `tags` lists others. `orphan_tags` tells what to do with an annotator's I-X that follows no
+    B-X or I-X: "keep" it, "repair" it to B-X, or "refuse" it.
     """
     require_choice("orphan_tags", orphan_tags, ORPHAN_TAGS)
     columns = _Columns(existing(path), tags, missing)
@@ -84,6 +85,23 @@ def read_bio(
     return tagged if orphan_tags == "keep" else _at(path, tagged.repaired, orphan_tags)
 
 
+def read_sentences(
+    path: str | Path, *, tags: Collection[str] = (), encoding: str = "utf-8"
+) -> Sentences:
+    """The words of a file with one token per line; columns of tags behind them are ignored.
+
+    Of several columns the last must contain tags: those of BIO, or known `tags`.
+    """
+    columns = _Columns(existing(path), None, None, -1, any_tag=True)
+    columns.read(encoding)
+    if columns.width > 1 and not any(is_tag(cell) or cell in tags for cell in columns.code_of):
+        raise DataError(
+            f"{path}: lines of {columns.width} columns, and the last has no tags; put one token in "
+            "every line, and a blank line between sentences"
+        )
+    return columns.sentences()
+
+
 def write_conll(labels: TokenLabels, path: str | Path, *, missing: str = "?") -> None:
     """The tokens with a column of tags per annotator, parted by tabs, annotators in line 1."""
     ann = labels.annotations
@@ -94,7 +112,9 @@ def write_conll(labels: TokenLabels, path: str | Path, *, missing: str = "?") ->
         raise DataError("the annotators are called as tags are; rename them")
     said = [_cell(name) for name in ann.classes]
     if missing in said:
-        raise DataError(f"{missing!r} is a tag too; choose another mark with missing=")
+        raise DataError(
+            f"{missing!r} is a tag too; choose another mark with ", SettingName("missing", ...)
+        )
     starts = ann.item_offsets
     rows = []
     for token in range(ann.n_items):
@@ -118,6 +138,7 @@ class _Columns:
     tags: Sequence[str] | None
     missing: str | None
     only: int | None = None  # the one column to take; None: all of them
+    any_tag: bool = False  # take any cell for a tag
     width: int = 0
     header: list[str] | None = None
     words: list[str] = field(default_factory=list)
@@ -129,7 +150,7 @@ class _Columns:
 
     def read(self, encoding: str) -> None:
         """Every line of the file."""
-        for number, cells in _rows(self.path, encoding):
+        for number, cells in token_rows(self.path, encoding):
             if not cells or cells[0] == _BREAK:
                 self.ends.append(len(self.words))
             elif not self.width and self._is_header(cells):
@@ -153,18 +174,21 @@ class _Columns:
         return recode[np.array(self.label, dtype=np.int64)], names
 
     def _is_header(self, cells: list[str]) -> bool:
+        if self.any_tag:
+            return cells[0].lower() in _HEADS
         given = all(self._is_known(cell) or cell == self.missing for cell in cells[1:])
         return self.only is None and cells[0].startswith("#") and not given
 
     def _is_known(self, tag: str) -> bool:
-        return tag in self.tags if self.tags else is_tag(tag)
+        return self.any_tag or (tag in self.tags if self.tags else is_tag(tag))
 
     def _take(self, number: int, cells: list[str]) -> None:
         if len(cells) != self.width:
             if self.width:
                 raise DataError(
                     f"{self.path}, line {number}: {len(cells)} columns where the lines before have "
-                    f"{self.width}; every token needs the same; the file may be cut short"
+                    f"{self.width}; every line has one token and equally many columns, and a blank "
+                    "line ends a sentence; the file may be cut short"
                 )
             self.width = len(cells)
         if not cells[0].strip():
@@ -198,7 +222,7 @@ class _Columns:
         return self.code_of.setdefault(tag, len(self.code_of))
 
 
-def _rows(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
+def token_rows(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
     """The cells of every line by its number; none in a blank line."""
     tabbed: bool | None = None
     for number, line in enumerate(text_lines(path, encoding), 1):
@@ -239,4 +263,4 @@ def _at(path: str | Path, repaired: Any, orphan_tags: OrphanTags) -> Any:
     try:
         return repaired(orphan_tags)
     except DataError as error:
-        raise DataError(f"{path}: {error}") from None
+        raise error.at(path) from None

@@ -9,7 +9,7 @@ import numpy as np
 
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
-from manyhands.io.csv_text import not_text, with_mark
+from manyhands.io.delimited import not_text, with_mark
 
 _SEPARATORS = {"csv": ",", "tsv": "\t", "txt": None}
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
