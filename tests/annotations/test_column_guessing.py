@@ -7,7 +7,7 @@ from manyhands.core.errors import DataError
 
 PREFERRED = {
     "item": ["item", "task", "example", "unit", "question", "image", "sentence", "hit"],
-    "annotator": ["annotator", "worker", "rater", "coder", "user", "monitor"],
+    "annotator": ["annotator", "worker", "rater", "coder", "user", "judge"],
     "label": ["label", "answer", "value", "class", "response", "rating", "vote"],
 }
 

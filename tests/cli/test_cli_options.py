@@ -49,8 +49,8 @@ def test_a_declared_setting_is_in_the_help_of_a_command(monkeypatch):
     little = typer.Typer()
 
     @little.command()
-    @options.takes(training=options.TrainingOptions)
-    def train(training: options.TrainingOptions) -> None:
+    @options.takes(training=options.TrainOptions)
+    def train(training: options.TrainOptions) -> None:
         received.update(training.given)
 
     received: dict[str, object] = {}
@@ -61,7 +61,7 @@ def test_a_declared_setting_is_in_the_help_of_a_command(monkeypatch):
 def test_every_setting_of_an_estimator_is_an_option():
     declared = settings_of(FeatureOptions) | settings_of(TaggingOptions)
     by_command = {"method", "seed", "checkpoint", "progress"}
-    assert options.TrainingOptions.options().keys() == declared.keys() - by_command
+    assert options.TrainOptions.options().keys() == declared.keys() - by_command
     for command in ("train", "compare"):
         text = call(command, "--help").out
         assert "--learning-rate" in text

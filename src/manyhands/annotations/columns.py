@@ -12,7 +12,7 @@ WORDS = {
         "sentence", "image", "text", "object", "hit", "record", "id",
     ),
     "annotator": (
-        "annotator", "worker", "rater", "coder", "user", "labeler", "labeller", "monitor",
+        "annotator", "worker", "rater", "coder", "user", "labeler", "labeller", "judge",
         "performer", "reviewer", "expert", "participant", "person",
     ),
     "label": (

@@ -18,7 +18,7 @@ from manyhands.cli.options import (
     OutFile,
     Seed,
     TextColumn,
-    TrainingOptions,
+    TrainOptions,
     Truth,
     any_method_names,
     takes,
@@ -60,7 +60,7 @@ class _Request:
     seed: int
     jobs: int | None
     options: LabelOptions
-    training: TrainingOptions
+    training: TrainOptions
 
     @property
     def file(self) -> "mh.io.LabelFile":
@@ -73,7 +73,7 @@ class _Request:
         return self.jobs or os.cpu_count() or 1
 
 
-@takes(options=LabelOptions, training=TrainingOptions)
+@takes(options=LabelOptions, training=TrainOptions)
 def compare(
     labels: Annotated[
         str | None,
@@ -117,7 +117,7 @@ def compare(
     seed: Seed = 0,
     json: Json = False,
     options: LabelOptions = LabelOptions(),  # noqa: B008 - frozen
-    training: TrainingOptions = TrainingOptions(),  # noqa: B008 - never changed
+    training: TrainOptions = TrainOptions(),  # noqa: B008 - never changed
 ) -> None:  # fmt: skip
     """Compare methods on the same labels in one ranked table.
 
@@ -194,7 +194,7 @@ def _trial(
         notes_on(marked, options.orphan_tags),
     )
     if gold is not None and trial.test_features is not None:
-        notes.append(f"scored on the {len(gold)} sentences of {truth}, which have no labels")
+        notes.append(f"scored on the {len(gold)} sentences of {truth}, not on the labelled ones")
     names = request.names
     if names is None and request.features is None:  # aggregators only
         known = [name for name, each in mh.AGGREGATORS.items() if each.kind == "classes"]
@@ -236,7 +236,7 @@ def _compare_methods(
 
 
 def _epoch_rule(
-    trial: "mh.selection.Trial", names: Sequence[str] | None, training: TrainingOptions
+    trial: "mh.selection.Trial", names: Sequence[str] | None, training: TrainOptions
 ) -> str:
     """How the epoch of every run was chosen."""
     trains = names is None or not mh.METHODS.keys().isdisjoint(names)
@@ -283,7 +283,7 @@ def _require_classes(task: str | None) -> None:
         )
 
 
-def _monitor(training: TrainingOptions) -> str:
+def _monitor(training: TrainOptions) -> str:
     """The criterion of --select; by default all criteria together."""
     return str(training.given.get("monitor", mh.evaluation.RANKS))
 

@@ -245,7 +245,7 @@ def _annotated(declared: Setting) -> Any:
     return Annotated[kind | None, option]
 
 
-class TrainingOptions(OptionGroup):
+class TrainOptions(OptionGroup):
     """The settings of training that were given; the others are left to the estimator."""
 
     def __init__(self, **values: Any) -> None:

@@ -18,7 +18,7 @@ from manyhands.cli.options import (
     LabelOptions,
     Seed,
     TextColumn,
-    TrainingOptions,
+    TrainOptions,
     Truth,
     method_names,
     takes,
@@ -37,7 +37,7 @@ class _Request:
     labels: str | None
     file: "mh.io.LabelFile"
     options: LabelOptions
-    training: TrainingOptions
+    training: TrainOptions
     text: str | None
     truth: str | None
     method: str | None
@@ -48,7 +48,7 @@ class _Request:
     json: bool
 
 
-@takes(options=LabelOptions, training=TrainingOptions)
+@takes(options=LabelOptions, training=TrainOptions)
 def train(
     features: FeaturesFile,
     out: Annotated[
@@ -82,7 +82,7 @@ def train(
     seed: Seed = 0,
     json: Json = False,
     options: LabelOptions = LabelOptions(),  # noqa: B008 - frozen
-    training: TrainingOptions = TrainingOptions(),  # noqa: B008 - never changed
+    training: TrainOptions = TrainOptions(),  # noqa: B008 - never changed
 ) -> None:  # fmt: skip
     """Train a network from the labels of many annotators.
 
@@ -155,7 +155,7 @@ def _train_tokens(request: _Request) -> None:
     scores = mh.selection.scores_of(trial, model) if gold is not None else {}
     notes = notes_on(marked, request.options.orphan_tags)
     if gold is not None and trial.test_features is not None:
-        notes.append(f"scored on the {len(gold)} sentences of {truth}, which have no labels")
+        notes.append(f"scored on the {len(gold)} sentences of {truth}, not on the labelled ones")
     _tell(request, model, ann, scores, notes)
 
 

@@ -1,4 +1,4 @@
-"""Files with a line per token and a column of tags per annotator, as CoNLL's are."""
+"""CoNLL files: one line per token, and one column of tags per annotator."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -39,12 +39,12 @@ def read_conll(
     orphan_tags: OrphanTags = "keep",
     encoding: str = "utf-8",
 ) -> TokenLabels:
-    """Lines "token tag tag ...", a column per annotator, a blank line between sentences.
+    """Read lines "token tag tag ...", one column per annotator, a blank line after a sentence.
 
-    Columns are parted by tabs where the first line holds one, by blanks otherwise. `missing`
-    says that an annotator did not label the token. Annotators are called as `annotators` says, or
-    as a first line "#token name name ...", or 0, 1, 2 ... Tags are O, B-TYPE and I-TYPE unless
-    `tags` lists others. `orphan_tags` tells what to do with an annotator's I-X that follows no
+    Columns are separated by tabs if the first line has one, otherwise by blanks. `missing` marks a
+    token that the annotator did not label. The names of annotators are `annotators`, or those of a
+    first line "#token name name ...", or 0, 1, 2 ... Tags are O, B-TYPE and I-TYPE unless `tags`
+    lists others. `orphan_tags` tells what to do with an annotator's I-X that follows no
     B-X or I-X: "keep" it, "repair" it to B-X, or "refuse" it.
     """
     require_choice("orphan_tags", orphan_tags, ORPHAN_TAGS)
@@ -76,7 +76,7 @@ def read_bio(
     orphan_tags: OrphanTags = "keep",
     encoding: str = "utf-8",
 ) -> TaggedSentences:
-    """Lines with a token first and its tag in `column`, the last unless another is named."""
+    """Read lines with a token first and its tag in `column`, by default the last."""
     require_choice("orphan_tags", orphan_tags, ORPHAN_TAGS)
     columns = _Columns(existing(path), tags, None, column)
     columns.read(encoding)
@@ -103,7 +103,7 @@ def read_sentences(
 
 
 def write_conll(labels: TokenLabels, path: str | Path, *, missing: str = "?") -> None:
-    """The tokens with a column of tags per annotator, parted by tabs, annotators in line 1."""
+    """Write tokens and one column of tags per annotator, with tabs; line 1 names annotators."""
     ann = labels.annotations
     if repeats_previous(ann.item, ann.annotator).any():
         raise DataError("an annotator labelled a token twice; a column has room for one tag")
@@ -126,13 +126,13 @@ def write_conll(labels: TokenLabels, path: str | Path, *, missing: str = "?") ->
 
 
 def write_bio(tagged: TaggedSentences, path: str | Path) -> None:
-    """The tokens with their tags, parted by tabs."""
+    """Write tokens and their tags, separated by tabs."""
     _write(tagged.sentences, [[_cell(tag)] for tag in tagged.tags], path, None)
 
 
 @dataclass
 class _Columns:
-    """The lines of a file as they are gathered: tokens, and the tags that were given."""
+    """The content of the lines of a file: tokens and tags."""
 
     path: Path
     tags: Sequence[str] | None
@@ -149,7 +149,7 @@ class _Columns:
     code_of: dict[str, int] = field(default_factory=dict)
 
     def read(self, encoding: str) -> None:
-        """Every line of the file."""
+        """Read every line of the file."""
         for number, cells in token_rows(self.path, encoding):
             if not cells or cells[0] == _BREAK:
                 self.ends.append(len(self.words))
@@ -163,11 +163,11 @@ class _Columns:
             raise DataError(f"{self.path}: the file holds no token")
 
     def sentences(self) -> Sentences:
-        """The sentences; several blank lines part them as one does."""
+        """The sentences; several blank lines count as one."""
         return Sentences.from_tokens(self.words, np.unique([0, *self.ends]))
 
     def classes(self) -> tuple[AnyArray, tuple[str, ...]]:
-        """The code of every tag taken, and the names behind the codes."""
+        """The code of every tag, and the names of the codes."""
         names = tuple(self.tags) if self.tags else TagScheme.covering(self.code_of).names
         place = {name: code for code, name in enumerate(names)}
         recode = np.array([place[name] for name in self.code_of], dtype=np.int32)
@@ -211,7 +211,7 @@ class _Columns:
             self.label.append(self._new(number, column, tag) if code is None else code)
 
     def _new(self, number: int, column: int, tag: str) -> int:
-        """The code of a tag that is met for the first time."""
+        """The code of a tag that is new."""
         if not self._is_known(tag):
             known = ", ".join(self.tags) if self.tags else "O, B-TYPE or I-TYPE"
             mark = f", or {self.missing} for no label" if self.missing else ""
@@ -223,7 +223,7 @@ class _Columns:
 
 
 def token_rows(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
-    """The cells of every line by its number; none in a blank line."""
+    """The number and the cells of every line; a blank line has no cells."""
     tabbed: bool | None = None
     for number, line in enumerate(text_lines(path, encoding), 1):
         if not line.strip(" \t"):

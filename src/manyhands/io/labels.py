@@ -140,7 +140,7 @@ def _wide_rows(
     for row, name in enumerate(names):
         if name is None or not str(name).strip():
             where = place(str(table.path), table.first_line, row)
-            raise DataError(f"{where}: the item is blank; every row needs one")
+            raise DataError(f"{where}: the item is blank; every row needs an item")
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         raise DataError(

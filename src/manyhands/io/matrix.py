@@ -1,4 +1,4 @@
-"""Matrices without a header: whitespace or comma separated text, or a .npy array."""
+"""Matrices without a header: text separated by white space or commas, or a .npy array."""
 
 import re
 import zipfile
@@ -18,14 +18,14 @@ _LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 
 @dataclass(frozen=True)
 class Matrix:
-    """Cells, and the line of the first row in a file that has a line per row."""
+    """Cells, and the line of the first row if the file has one line per row."""
 
     cells: AnyArray
     first_line: int | None
 
 
 def read_matrix(path: Path, format: str, encoding: str) -> Matrix:
-    """A matrix with a row per item and a column per annotator."""
+    """A matrix with one row per item and one column per annotator."""
     if format == "npy":
         return Matrix(_array(path), None)
     if format not in _SEPARATORS:
@@ -46,7 +46,7 @@ def read_matrix(path: Path, format: str, encoding: str) -> Matrix:
         if len(row) != width:
             raise DataError(
                 f"{path}, line {number}: {len(row)} cells where line {rows[0][0]} has {width}; "
-                "a matrix needs equally many in every line; the file may be cut short"
+                "every line of a matrix has equally many; the file may be cut short"
             )
     return Matrix(_cells([row for _, row in rows]), 1 if rows[-1][0] == len(rows) else None)
 
@@ -63,7 +63,7 @@ def _array(path: Path) -> AnyArray:
 
 
 def _cells(rows: list[list[str]]) -> AnyArray:
-    """Numbers where all cells are numbers; otherwise text, so that "007" stays what it is."""
+    """Numbers if all cells are numbers; otherwise text, so that "007" is kept."""
     distinct = {cell.strip() for row in rows for cell in row}
     if all(_WHOLE.fullmatch(cell) for cell in distinct):
         return np.array(rows, dtype=np.int64)

@@ -72,7 +72,7 @@ def document_texts(cells: dict[str, list[Any]], wheres: list[str]) -> dict[str, 
         if not before:
             contents[name] = content
         elif content and content != before:
-            raise DataError(f"{where}: the document {name!r} had another text before")
+            raise DataError(f"{where}: the document {name!r} has another text in an earlier row")
     for name, text in contents.items():
         if not text:
             raise DataError(f"document {name!r}: no row gives its text; give it once")
@@ -80,7 +80,7 @@ def document_texts(cells: dict[str, list[Any]], wheres: list[str]) -> dict[str, 
 
 
 def listed_words(text: str, where: str) -> list[str]:
-    """The words of a text that is given as a JSON list."""
+    """The words of a text that is a JSON list."""
     try:
         words = json.loads(text)
     except ValueError:
@@ -113,5 +113,5 @@ def _blank(value: Any) -> bool:
 def _whole(value: Any, where: str) -> int:
     text = text_of(value).strip().removesuffix(".0")  # pandas writes columns with blanks so
     if not text.isdecimal():
-        raise DataError(f"{where}: {text!r} is no whole number, 0 or more; offsets count from 0")
+        raise DataError(f"{where}: {text!r} is not a whole number >= 0; offsets count from 0")
     return int(text)

@@ -191,7 +191,7 @@ def _labels(
         if any(found.first < other.end and other.first < found.end for other in mine):
             raise DataError(
                 f"{row.where}: this span of annotator {row.annotator!r} in document "
-                f"{row.document!r} overlaps another of theirs; keep one of them"
+                f"{row.document!r} overlaps another span of the annotator; keep one of them"
             )
         mine.append(found)
     present = {span.type for mine in spans.values() for span in mine}
@@ -216,7 +216,7 @@ def _labels(
 def _in_tokens(
     texts: TokenisedTexts, s: int, row: MarkedSpan, alignment: Alignment, whole: bool
 ) -> Span:
-    """The span counted in the tokens of its document."""
+    """The span in tokens of its document."""
     assert row.span is not None
     start, end, label = row.span
     token = texts.sentences.tokens_of(s)
@@ -230,7 +230,7 @@ def _in_tokens(
     first = int(np.searchsorted(end_t, start, side="right"))
     behind = int(np.searchsorted(start_t, end, side="left"))
     if first >= behind:
-        raise DataError(f"{row.where}: the span {start}..{end} holds no token, only white space")
+        raise DataError(f"{row.where}: the span {start}..{end} has no token, only white space")
     if alignment == "refuse" and (start_t[first] < start or end_t[behind - 1] > end):
         raise DataError(
             f"{row.where}: the span {start}..{end} cuts through a token; the tokens it touches are "
