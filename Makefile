@@ -25,13 +25,13 @@ docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
 bench: $(READY)
-	$(BIN)/python -m benchmarks.aggregation --out docs/benchmarks.md
+	$(BIN)/python -m benchmarks.aggregation
 
 bench-training: $(READY)
-	$(BIN)/python -m benchmarks.training --out docs/training-speed.md
+	$(BIN)/python -m benchmarks.training
 
 bench-costs: $(READY)
-	$(BIN)/python -m benchmarks.epoch_costs --out docs/method-costs.md
+	$(BIN)/python -m benchmarks.epoch_costs
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

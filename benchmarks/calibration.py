@@ -1,61 +1,78 @@
-"""How far confidence can be trusted: the page docs/calibration.md and its picture.
+"""Calibration error of aggregators on public label sets with known truth.
 
-python -m benchmarks.calibration --data DIR --out docs/calibration.md
+    python -m benchmarks.calibration --data DIR
+
+DIR holds `aggregation/NAME/label.csv` and `truth.csv` for each set. Records the numbers and writes
+docs/calibration.md and docs/images/reliability.png.
 """
 
-import argparse
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 import manyhands as mh
-from benchmarks.table import markdown_table
-from manyhands.evaluation import reliability
+from benchmarks.benchmark import CALIBRATION, Row, parser
+from manyhands.core.arrays import Bools, Floats
+from manyhands.evaluation import CalibrationCurve, calibration_curve
 from manyhands.evaluation.scorecard import matched
+from manyhands.experiments import code_block, markdown_table, write_page
 
-mpl.use("Agg")
-from matplotlib import pyplot as plt
-
+PAGE = "calibration.md"
+PICTURE = "images/reliability.png"
 METHODS = ["majority", "dawid-skene", "one-coin", "glad", "worker-clustering"]
 COLOURS = {"majority": "#888888", "dawid-skene": "#0b6e99", "calibrated": "#d1495b"}
-
-INTRO = """# How far confidence can be trusted
-
-`confidence` is the model's own probability of its label. Models take annotators' mistakes for
-independent; on real items they are not (a hard item is hard for everybody), so the probabilities
-of Dawid-Skene and its relatives are **too sure of themselves**. That is why the command line calls
-them "not calibrated". With the truth of some items, `consensus.calibrated(truth)` or `manyhands
-aggregate --calibrate truth.csv` tempers them with one number.
-
-Calibration error: the mean gap between confidence and accuracy over ten bins of confidence,
-weighted by size; 0 is perfect. The last column tempers Dawid-Skene with the truth of a random half
-of the items and is measured on the other half (mean of {splits} splits). Made by
-
-```
-python -m benchmarks.calibration --data DIR --out docs/calibration.md
-```
-"""
-
 SPLITS = 20
 
-
-def judged(
-    folder: Path,
-) -> tuple[mh.Annotations, dict[object, object]]:
-    return mh.read_annotations(folder / "label.csv"), mh.io.read_truth(folder / "truth.csv")
+Truth = Mapping[Any, Any]
 
 
-def confidence_and_right(
-    consensus: mh.Consensus, truth: dict[object, object]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Confidence, and whether the label is right, of the items whose truth is known."""
+def measure_all(data: Path) -> Iterator[Row]:
+    """The rows of all sets."""
+    for folder in sorted((data / "aggregation").iterdir()):
+        annotations = mh.read_annotations(folder / "label.csv")
+        truth = mh.io.read_truth(folder / "truth.csv")
+        fits = {name: mh.aggregate(annotations, name) for name in METHODS}
+        curves = {name: reliability_of(fit, truth) for name, fit in fits.items()}
+        error, temperature = calibrated_error(fits["dawid-skene"], truth)
+        calibrated = fits["dawid-skene"].calibrated(truth)
+        shown = {name: curves[name] for name in ("majority", "dawid-skene")}
+        shown["calibrated"] = reliability_of(calibrated, truth)
+        yield {
+            "set": folder.name,
+            "errors": {name: curve.calibration_error for name, curve in curves.items()},
+            "calibrated": error,
+            "temperature": temperature,
+            "curves": {name: _plain(curve) for name, curve in shown.items()},
+        }
+
+
+def reliability_of(consensus: mh.Consensus, truth: Truth) -> CalibrationCurve:
+    """Accuracy by confidence, of the items with known truth."""
     row, names = matched(consensus.annotations.item_vocabulary, truth)
-    right = np.array([str(a) == str(b) for a, b in zip(consensus.labels[row], names, strict=True)])
-    return consensus.confidence[row], right
+    right: Bools = np.array(
+        [str(a) == str(b) for a, b in zip(consensus.labels[row], names, strict=True)]
+    )
+    confidence: Floats = consensus.confidence[row]
+    return calibration_curve(confidence, right)
 
 
-def halves(truth: dict[object, object], seed: int) -> tuple[dict, dict]:
+def calibrated_error(consensus: mh.Consensus, truth: Truth) -> tuple[float, float]:
+    """Mean calibration error on the other half of the truth, and the mean temperature."""
+    errors, temperatures = [], []
+    for seed in range(SPLITS):
+        seen, unseen = halves(truth, seed)
+        calibrated = consensus.calibrated(seen)
+        errors.append(reliability_of(calibrated, unseen).calibration_error)
+        temperatures.append(calibrated.temperature)
+    return float(np.mean(errors)), float(np.mean(temperatures))
+
+
+def halves(truth: Truth, seed: int) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """Two random halves of the items with known truth."""
     items = list(truth)
     order = np.random.default_rng(seed).permutation(len(items))
     split = len(items) // 2
@@ -65,77 +82,86 @@ def halves(truth: dict[object, object], seed: int) -> tuple[dict, dict]:
     )
 
 
-def tempered_error(consensus: mh.Consensus, truth: dict[object, object]) -> tuple[float, float]:
-    """Mean calibration error on the unseen half, and the mean temperature."""
-    errors, temperatures = [], []
-    for seed in range(SPLITS):
-        seen, unseen = halves(truth, seed)
-        better = consensus.calibrated(seen)
-        errors.append(reliability(*confidence_and_right(better, unseen)).calibration_error)
-        temperatures.append(better.temperature)
-    return float(np.mean(errors)), float(np.mean(temperatures))
+def _plain(curve: CalibrationCurve) -> dict[str, list[float]]:
+    return {name: getattr(curve, name).tolist() for name in ("confidence", "accuracy", "count")}
 
 
-def draw(axis: plt.Axes, name: str, consensus: mh.Consensus, truth: dict[object, object]) -> None:
-    better = consensus.calibrated(truth)
-    majority = mh.aggregate(consensus.annotations, "majority")
-    axis.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":")
-    shown = {"majority": majority, "dawid-skene": consensus, "calibrated": better}
-    for label, each in shown.items():
-        curve = reliability(*confidence_and_right(each, truth))
-        axis.plot(curve.confidence, curve.accuracy, color=COLOURS[label], linewidth=1, zorder=2)
-        size = 4 + 90 * curve.count / curve.count.sum()
-        axis.scatter(
-            curve.confidence, curve.accuracy, s=size, color=COLOURS[label], label=label, zorder=3
-        )
-    axis.set_title(name, fontsize=10)
-    axis.set_xlim(0.2, 1.02)
-    axis.set_ylim(0, 1.05)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder with the label sets")
-    parser.add_argument("--out", type=Path, required=True, help="Markdown page to write")
-    arguments = parser.parse_args()
-    folders = sorted((arguments.data / "aggregation").iterdir())
-    figure, axes = plt.subplots(2, 4, figsize=(11, 5.6), sharex=True, sharey=True)
-    rows = []
-    for axis, folder in zip(axes.flat, folders, strict=False):
-        annotations, truth = judged(folder)
-        fits = {name: mh.aggregate(annotations, name) for name in METHODS}
-        errors = [
-            reliability(*confidence_and_right(fit, truth)).calibration_error
-            for fit in fits.values()
+def make_page(rows: list[Row]) -> str:
+    """The page as Markdown."""
+    head = ["set", *METHODS, "dawid-skene, calibrated", "temperature"]
+    body = [
+        [
+            row["set"],
+            *(f"{row['errors'][name]:.3f}" for name in METHODS),
+            f"{row['calibrated']:.3f}",
+            f"{row['temperature']:.1f}",
         ]
-        after, temperature = tempered_error(fits["dawid-skene"], truth)
-        draw(axis, folder.name, fits["dawid-skene"], truth)
-        rows.append(
-            [
-                folder.name,
-                *(f"{error:.3f}" for error in errors),
-                f"{after:.3f}",
-                f"{temperature:.1f}",
-            ]
-        )
+        for row in rows
+    ]
+    return "\n\n".join([_INTRODUCTION, markdown_table(head, body, left=1), _END]) + "\n"
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Accuracy against confidence, one panel per set."""
+    figure = Figure(figsize=(11, 5.6))
+    axes = figure.subplots(2, 4, sharex=True, sharey=True)
+    for panel, row in zip(axes.flat, rows, strict=False):
+        _draw_set(panel, row)
     axes[0, 0].legend(fontsize=8, loc="upper left", frameon=False)
     figure.supxlabel("confidence")
     figure.supylabel("share of labels that are right")
     figure.tight_layout()
-    picture = arguments.out.parent / "images" / "reliability.png"
-    picture.parent.mkdir(exist_ok=True)
-    figure.savefig(picture, dpi=110)
-    head = ["set", *METHODS, "dawid-skene, calibrated", "temperature"]
-    parts = [
-        INTRO.format(splits=SPLITS),
-        markdown_table(head, rows, left=1),
-        "\n![Accuracy against confidence on eight sets](images/reliability.png)\n",
-        "Dots above the dotted line are too modest, below it too sure; their size is the number "
-        "of items.\nIn the picture `calibrated` has seen the truth it is drawn against, in the "
-        "table it has not.\n",
-    ]
-    arguments.out.write_text("\n".join(parts))
+    return figure
+
+
+def _draw_set(axes: Axes, row: Row) -> None:
+    axes.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":")
+    for name, colour in COLOURS.items():
+        curve = {key: np.array(values) for key, values in row["curves"][name].items()}
+        axes.plot(curve["confidence"], curve["accuracy"], color=colour, linewidth=1, zorder=2)
+        size = 4 + 90 * curve["count"] / curve["count"].sum()
+        axes.scatter(
+            curve["confidence"], curve["accuracy"], s=size, color=colour, label=name, zorder=3
+        )
+    axes.set_title(row["set"], fontsize=10)
+    axes.set_xlim(0.2, 1.02)
+    axes.set_ylim(0, 1.05)
+
+
+_INTRODUCTION = f"""# How far confidence can be trusted
+
+`confidence` is the probability that the model gives its label. Models assume that annotators make
+independent mistakes. On real items they do not (a hard item is hard for everybody), so the
+probabilities of Dawid-Skene and similar models are **too high**. This is why the command line
+calls them "not calibrated". If the truth of some items is known, `consensus.calibrated(truth)` or
+`manyhands aggregate --calibrate truth.csv` calibrates them with one temperature.
+
+The calibration error is the mean difference between confidence and accuracy over ten bins of
+confidence, weighted by the number of items; 0 is perfect. The column before the last calibrates
+Dawid-Skene with the truth of a random half of the items and measures it on the other half (mean of
+{SPLITS} splits). The numbers come from the command
+
+{code_block("python -m benchmarks.calibration --data DIR")}
+
+and are recorded in `docs/results/records`."""
+_END = f"""![Accuracy against confidence on eight sets]({PICTURE})
+
+Dots above the dotted line have too little confidence, dots below it too much. Their size is the
+number of items. In the picture, `calibrated` is calibrated with all of the truth that it is
+compared with; in the table it is not."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, and write the records, the page and the picture."""
+    made = parser("calibration", __doc__)
+    made.add_argument("--data", type=Path, required=True, help="folder with the label sets")
+    options = made.parse_args(arguments)
+    rows = CALIBRATION.keep(measure_all(options.data), options.docs)
+    write_page(options.docs / PAGE, make_page(rows))
+    (options.docs / PICTURE).parent.mkdir(exist_ok=True)
+    draw(rows).savefig(options.docs / PICTURE, dpi=110)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

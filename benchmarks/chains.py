@@ -1,11 +1,14 @@
-"""Sums over tag sequences beside two torch packages: `python -m benchmarks.chains`.
+"""Time of forward-backward over tag sequences, beside two torch packages.
 
-Log-partitions and marginals of all tokens under a linear chain. For the torch modules they come
-from the log-likelihood and its slopes, in 32 bits; ours has 64. Sentences are sorted by length and
-cut into batches of several sizes for torch, padding is not timed, and the fastest size counts.
+    python -m benchmarks.chains [--tokens N] [--tags N] [--repeats N]
+
+It measures log-partitions and marginals of all tokens under a linear chain. The torch packages
+compute them from the log-likelihood and its gradient in 32 bits, ours in 64 bits. Sentences are
+sorted by length and cut into batches of several sizes for torch; padding is not timed, and the
+fastest size counts. Records the numbers and writes docs/sequence-speed.md. Exits with 1 if another
+tool is faster or the marginals differ.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,9 +19,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.table import count, markdown_table, number, ratio
+from benchmarks.benchmark import CHAINS, TAGGING, Row, command_given, parser
+from benchmarks.numbers import count
+from benchmarks.sequence_page import PAGE, make_page
 from manyhands.core.kernels import thread_count
 from manyhands.core.seeds import generator
+from manyhands.experiments import write_page
 from manyhands.methods.crf import Links, expect
 
 Array = NDArray[Any]
@@ -28,7 +34,7 @@ BATCHES = (32, 256, 2048)
 
 @dataclass(frozen=True)
 class Chains:
-    """Scores of the tokens of sentences, shortest sentence first, and links."""
+    """Scores of the tokens of sentences, shortest sentence first, and transition scores."""
 
     score_tk: Array
     offsets: Array
@@ -37,7 +43,7 @@ class Chains:
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded sentences: scores, any tags, and which tokens are there."""
+    """Padded sentences: scores, arbitrary tags, and which tokens are not padding."""
 
     score: torch.Tensor
     tags: torch.Tensor
@@ -46,7 +52,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of the fastest pass, and the marginals found."""
+    """Seconds of the fastest pass, and the marginals."""
 
     tool: str
     seconds: float
@@ -54,7 +60,7 @@ class Timing:
 
 
 def random_chains(n_tokens: int, n_tags: int) -> Chains:
-    """Sentences of 1 to 30 tokens, the last cut to fit."""
+    """Sentences of 1 to 30 tokens; the last is cut to the total number of tokens."""
     rng = generator(0, "chains")
     size_s = rng.integers(1, 31, n_tokens)
     size_s = np.sort(np.diff(np.minimum(np.concatenate(([0], np.cumsum(size_s))), n_tokens)))
@@ -74,7 +80,7 @@ def batches(chains: Chains, size: int) -> Iterator[Batch]:
 
 
 def modules(links: Links) -> dict[str, Callable[[Batch], torch.Tensor]]:
-    """The log-likelihood of a batch by either package, under these links."""
+    """The log-likelihood of a batch by each package, with these transition scores."""
     theirs = import_module("torchcrf").CRF(links.n_tags, batch_first=True)
     other = import_module("TorchCRF").CRF(links.n_tags, use_gpu=False)
     places = (
@@ -92,13 +98,13 @@ def modules(links: Links) -> dict[str, Callable[[Batch], torch.Tensor]]:
 
 
 def fastest(work: Callable[[], Array], repeats: int) -> tuple[float, Array]:
-    """Seconds of the fastest of several runs after a first one, and what was found."""
-    found, seconds = work(), []
+    """Seconds of the fastest of several runs after a first one, and the result."""
+    result, seconds = work(), []
     for _ in range(repeats):
         begin = time.perf_counter()
-        found = work()
+        result = work()
         seconds.append(time.perf_counter() - begin)
-    return min(seconds), found
+    return min(seconds), result
 
 
 def time_ours(chains: Chains, repeats: int) -> Timing:
@@ -112,19 +118,19 @@ def time_torch(chains: Chains, repeats: int) -> Iterator[Timing]:
     torch.set_num_threads(thread_count())
     for name, log_likelihood in modules(chains.links).items():
         for size in BATCHES:
-            made = list(batches(chains, size))
+            prepared = list(batches(chains, size))
 
             def work(
-                made: list[Batch] = made,
+                prepared: list[Batch] = prepared,
                 log_likelihood: Callable[[Batch], torch.Tensor] = log_likelihood,
             ) -> Array:
-                slopes = []
-                for batch in made:
+                gradients = []
+                for batch in prepared:
                     batch.score.requires_grad_(True)
-                    (slope,) = torch.autograd.grad(log_likelihood(batch), batch.score)
-                    slopes.append(slope[batch.mask])
-                marginal_tk = -torch.cat(slopes).numpy()
-                marginal_tk[:, 0] += 1.0  # every tag given was the first
+                    (gradient,) = torch.autograd.grad(log_likelihood(batch), batch.score)
+                    gradients.append(gradient[batch.mask])
+                marginal_tk = -torch.cat(gradients).numpy()
+                marginal_tk[:, 0] += 1.0  # the given tag was always the first
                 return marginal_tk
 
             yield Timing(f"{name}, {count(size)} sentences a batch", *fastest(work, repeats))
@@ -137,28 +143,33 @@ def best_of_each(timings: list[Timing]) -> list[Timing]:
     return list(best.values())
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Print the table; 1 when another tool is faster, or the marginals differ."""
-    parser = argparse.ArgumentParser(description="Linear chains beside torch packages.")
-    parser.add_argument("--tokens", type=int, default=100_000)
-    parser.add_argument("--tags", type=int, default=9)
-    parser.add_argument("--repeats", type=int, default=5)
-    options = parser.parse_args(arguments)
-    chains = random_chains(options.tokens, options.tags)
-    ours = time_ours(chains, options.repeats)
-    theirs = best_of_each(list(time_torch(chains, options.repeats)))
-    rows = [[ours.tool, number(1e3 * ours.seconds), "1", "-"]]
-    apart = 0.0
-    for each in theirs:
+def measure_all(n_tokens: int, n_tags: int, repeats: int, command: str) -> Iterator[Row]:
+    """The rows of one run."""
+    chains = random_chains(n_tokens, n_tags)
+    sizes = {"n_tokens": n_tokens, "n_tags": n_tags, "n_sentences": len(chains.offsets) - 1}
+    yield {"kind": "run", "command": command, **sizes, "threads": thread_count()}
+    ours = time_ours(chains, repeats)
+    yield {"kind": "time", "tool": ours.tool, "seconds": ours.seconds, "ratio": 1.0}
+    for each in best_of_each(list(time_torch(chains, repeats))):
         gap = float(np.abs(each.marginal_tk - ours.marginal_tk).max())
-        apart = max(apart, gap)
-        times = ratio(each.seconds, ours.seconds)
-        rows.append([each.tool, number(1e3 * each.seconds), times, f"{gap:.0e}"])
-    print(f"Forward-backward of {count(options.tokens)} tokens, {options.tags} tags, "
-          f"{count(len(chains.offsets) - 1)} sentences, {thread_count()} threads\n")  # fmt: skip
-    head = ["tool", "ms", "times ours", "largest difference of a marginal"]
-    print(markdown_table(head, rows, left=1))
-    return int(min(each.seconds for each in theirs) < ours.seconds or apart > 1e-3)
+        yield {"kind": "time", "tool": each.tool, "seconds": each.seconds,
+               "ratio": each.seconds / ours.seconds, "difference": gap}  # fmt: skip
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, and write the records and the page; 1 if a peer is faster or marginals differ."""
+    made = parser("chains", __doc__)
+    made.add_argument("--tokens", type=int, default=100_000)
+    made.add_argument("--tags", type=int, default=9)
+    made.add_argument("--repeats", type=int, default=5)
+    options = made.parse_args(arguments)
+    command = command_given("chains", arguments)
+    rows = CHAINS.keep(
+        measure_all(options.tokens, options.tags, options.repeats, command), options.docs
+    )
+    write_page(options.docs / PAGE, make_page(rows, TAGGING.read(options.docs)))
+    peers = [row for row in rows if "difference" in row]
+    return int(any(row["ratio"] < 1 or row["difference"] > 1e-3 for row in peers))
 
 
 if __name__ == "__main__":

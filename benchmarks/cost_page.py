@@ -1,19 +1,15 @@
-"""The page on the cost of methods: records of several commands, and the tables made from them."""
-
-import json
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
+"""The page on the cost of methods, made from the recorded rows of two benchmarks."""
 
 import numpy as np
 
-from benchmarks.table import NOTHING, markdown_table, number
+from benchmarks.benchmark import Row, commands_of
+from benchmarks.numbers import NOTHING, number
+from manyhands.experiments import code_block, markdown_table
 
-Row = dict[str, Any]
-
-MOST = 2.0  # plain epochs that an epoch may take besides what grows with the labels
-STRAIGHT = 0.15  # of an epoch that it may lie off the line
-LEAST_GAIN = 20.0  # times as quick as the peer
+PAGE = "method-costs.md"
+MOST = 2.0  # plain epochs, the limit of the fixed part of an epoch
+STRAIGHT = 0.15  # largest relative distance of an epoch from the line
+LEAST_GAIN = 20.0  # times as fast as the peer
 BROKEN = "**does not hold**"
 EXCEPTIONS = {
     "max-mig": "pairs the items of a batch",
@@ -21,40 +17,24 @@ EXCEPTIONS = {
 }
 
 
-def read_records(path: Path) -> list[Row]:
-    """All rows; none where there is no file."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def put_records(path: Path, part: str, rows: Iterable[Row]) -> None:
-    """Put these rows in the place of those of the same part."""
-    kept = [row for row in read_records(path) if row["part"] != part]
-    made = sorted([*kept, *rows], key=lambda row: str(row["part"]))
-    path.write_text("".join(json.dumps(row) + "\n" for row in made))
-
-
-def make_page(rows: list[Row]) -> str:
-    """Markdown made from the records."""
-    parts = [_INTRODUCTION]
-    made = {"epochs": _epochs, "raykar": _raykar}
-    for part, write in made.items():
-        own = [row for row in rows if row["part"] == part]
-        if own:
-            parts.append(write(own))
+def make_page(epochs: list[Row], raykar: list[Row]) -> str:
+    """The page as Markdown, from the rows of `epoch_costs` and of `raykar`."""
+    parts = [_INTRODUCTION, *([_epochs(epochs)] if epochs else []),
+             *([_raykar(raykar)] if raykar else [])]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
 
 _INTRODUCTION = """# What methods cost
 
-The numbers behind this page are in the `.jsonl` file next to it. Times depend on the machine,
-ratios much less."""
+The numbers are recorded in `docs/results/records`. Times depend on the machine, ratios much
+less."""
 
 
 def line(row: Row) -> tuple[float, float, float]:
-    """An epoch as a line in the number of labels, by least squares.
+    """The time of an epoch as a line in the number of labels, by least squares.
 
-    The fixed part in plain epochs, the slope in microseconds per label, and the largest distance
-    of a measurement from the line, by the measurement.
+    Returns the fixed part in plain epochs, the slope in microseconds per label, and the largest
+    relative distance of a measurement from the line.
     """
     labels, ratios = np.array(row["labels"], dtype=float), np.array(row["ratios"])
     slope, fixed = np.polyfit(labels, ratios, 1)
@@ -63,7 +43,7 @@ def line(row: Row) -> tuple[float, float, float]:
 
 
 def verdict(row: Row) -> str:
-    """Whether an epoch takes at most twice a plain one and a part linear in the labels."""
+    """Whether an epoch takes at most two plain epochs and a part that is linear in the labels."""
     fixed, _, off = line(row)
     if fixed <= MOST and off <= STRAIGHT:
         return "holds"
@@ -79,32 +59,31 @@ def _epochs(rows: list[Row]) -> str:
     plain = float(np.median([row["plain_s"] for row in epochs]))
     return f"""## An epoch of every method
 
-```
-{run["command"]}
-```
+{code_block(commands_of(rows))}
 
 {run["n_items"]:,} items with {run["n_features"]} features, {run["n_classes"]} classes,
-{run["n_annotators"]} simulated annotators, {each} labels per item in turn; the default network (a
-hidden layer of 128), batches of 64, one thread, no labels kept aside, no warm-up. A **plain
-epoch** is cross-entropy on one class per item (`truth`): {number(plain * 1e3)} ms here, whatever
-the number of labels. The fits of a method stand between two plain ones; of the {run["epochs"]}
-epochs of a fit the quickest but the first counts; medians of {run["rounds"]} rounds. Times are the
-processor's, which others on the machine disturb less; *wall* is the ratio of times by the clock.
+{run["n_annotators"]} simulated annotators, and {each} labels per item in turn. The network is the
+default (one hidden layer of 128 units), with batches of 64, one thread, no validation labels and
+no warm-up. A **plain epoch** is cross-entropy on one class per item (`truth`):
+{number(plain * 1e3)} ms here for any number of labels. The fits of a method are between two plain
+fits. Of the {run["epochs"]} epochs of a fit, the fastest except the first counts; the table shows
+medians of {run["rounds"]} rounds. Times are processor times, which depend less on other programs;
+*wall* is the ratio of wall times.
 
-*Fixed* and *per label* are the least-squares line through the four epochs: **an epoch should take
-at most twice a plain one, and a part that is linear in the labels** (fixed part at most {MOST:g},
-no epoch more than {STRAIGHT:.0%} off the line). *Off* is the largest distance from the line,
-*spread* the widest range of a ratio over the rounds; *the run before* is the fixed part when the
-command was last run, which tells how far it can be trusted. What a fixed part has beyond a plain
-epoch is mostly the starting of small operations, {-(-run["n_items"] // 64)} times an epoch.
+*Fixed* and *per label* describe the least-squares line through the four epochs. The rule: **an
+epoch takes at most two plain epochs and a part that is linear in the labels** (fixed part at most
+{MOST:g}, no epoch more than {STRAIGHT:.0%} off the line). *Off* is the largest distance from the
+line, *spread* the widest range of a ratio over the rounds. *The run before* is the fixed part of
+the previous run of the command and shows how reliable the number is. Most of a fixed part beyond a
+plain epoch is the launch of small operations, {-(-run["n_items"] // 64)} times per epoch.
 
 {_epoch_table(epochs, {row["method"]: row for row in rows if row["kind"] == "before"})}
 {_wide(run, rows)}
 ## Methods without epochs
 
-They are solved by steps until they converge. {run["steps"]} steps at most here; processor time of
-the whole fit by its steps (start and portraits with it). Linear models see the
-{run["n_features"]} features, topic models as many words.
+These methods iterate until they converge, here for at most {run["steps"]} steps. The table shows
+the processor time of the whole fit, including initialisation and confusions, divided by its steps.
+Linear models use the {run["n_features"]} features, topic models as many words.
 
 {_solved_table(solved)}
 
@@ -112,7 +91,7 @@ the whole fit by its steps (start and portraits with it). Linear models see the
 
 
 def _wide(run: Row, rows: list[Row]) -> str:
-    """What broke the rule, seen again with a larger network; nothing where nothing did."""
+    """Methods that do not keep the rule, measured again with a larger network."""
     again = [row for row in rows if row["kind"] == "wide"]
     if not again:
         return ""
@@ -123,8 +102,8 @@ def _wide(run: Row, rows: list[Row]) -> str:
         cells = [number(row["plain_s"] * 1e3), f"{fixed:.2f}", f"{slope:.2f}", verdict(row)]
         body.append([f"`{row['method']}`", *cells])
     return f"""
-Where the rule does not hold, the same with a hidden layer of {run["wide"]:,}: what a noise model
-adds to a step does not grow with the network, a plain epoch does.
+Methods for which the rule does not hold, with a hidden layer of {run["wide"]:,} units: the cost
+that a noise model adds to a step does not grow with the network, but a plain epoch does.
 
 {markdown_table(head, body, left=1)}
 """
@@ -164,32 +143,32 @@ def _raykar(rows: list[Row]) -> str:
     body = [cells for row in cases for cells in _raykar_cells(row)]
     first = cases[0]
     gain = first["peer"]["seconds"] / first["equal"]["seconds"] if first["reached"] else 0.0
-    told = f"{gain:.0f} times, {'holds' if gain >= LEAST_GAIN else BROKEN}"
+    outcome = f"{gain:.0f} times, {'holds' if gain >= LEAST_GAIN else BROKEN}"
     return f"""## Raykar's model beside scikit-activeml
 
-```
-{run["command"]}
-```
+{code_block(commands_of(rows))}
 
-Logistic regression and everybody's confusions by maximum likelihood, {run["n_features"]} features,
-{run["n_classes"]} classes: our `fit_raykar` beside `AnnotatorLogisticRegression` of
-scikit-activeml {run["peer_version"]}, as it comes (a penalty of 1/2 |W|² on all weights but the
-intercept, no prior of the confusions, at most 100 steps of EM). Both maximise the same and start
-from the label shares. One function, of neither, evaluates the objective of both solutions:
+Logistic regression and the confusions of all annotators by maximum likelihood, with
+{run["n_features"]} features and {run["n_classes"]} classes: our `fit_raykar` and
+`AnnotatorLogisticRegression` of scikit-activeml {run["peer_version"]} with its defaults (a penalty
+of 1/2 |W|² on all weights except the intercept, no prior of the confusions, at most 100 EM steps).
+Both maximise the same objective and start from the shares of the labels. An independent function
+evaluates the objective of both solutions:
 
     sum_i log sum_k f_k(x_i) prod_n C[a_n, k, y_n] - 1/2 |W|²
 
-Ours is run as it comes, and with its tolerance lowered tenfold until its objective is not below the
-peer's (*no lower*): by that line it is judged. The objective has several maxima, and the two may
-end in different ones: where ours is then the lower, nothing can be compared at an equal objective.
-Processor seconds on one thread and their ratio, and the ratio of times by the clock; in turns,
-medians of {run["repeats"]} runs (one of the peer where it takes longer than {run["once_s"]:g} s).
+Ours is run with its defaults, and with its tolerance lowered tenfold until its objective is not
+below the peer's (*no lower*); the latter row decides. The objective has several maxima, and the
+two may end in different ones. If ours is then the lower, there is no comparison at an equal
+objective. The table shows processor seconds on one thread, their ratio, and the ratio of wall
+times; medians of {run["repeats"]} runs in turn (one run of the peer if it takes longer than
+{run["once_s"]:g} s).
 
-{markdown_table(head, body)}
+{markdown_table(head, body, left=0)}
 
-**At least {LEAST_GAIN:g} times as quick at the same objective**, {first["n_items"]:,} items and
-{first["n_labels"]:,} labels: {told}. Where everybody labels everything EM needs few steps and the
-peer's matrix is full: there is less to gain.
+**At least {LEAST_GAIN:g} times as fast at the same objective**, {first["n_items"]:,} items and
+{first["n_labels"]:,} labels: {outcome}. If every annotator labels every item, EM needs few steps
+and the peer's matrix is full, so there is less to gain.
 
 {_machine(run)}"""
 
@@ -202,15 +181,15 @@ def _raykar_cells(row: Row) -> list[list[str]]:
         "equal": "`fit_raykar`, no lower",
         "peer": "scikit-activeml",
     }
-    made = []
+    cells_of_tools = []
     for key, name in named.items():
         if key not in row:
             continue
         one, peer = row[key], row["peer"]
         cells = [f"{one['tol']:g}", number(one["seconds"]), f"{one['objective']:,.4f}"]
         gains = [number(peer[each] / one[each]) for each in ("seconds", "wall_s")]
-        made.append([*sizes, name, *cells, *(["-", "-"] if key == "peer" else gains)])
-    return made
+        cells_of_tools.append([*sizes, name, *cells, *(["-", "-"] if key == "peer" else gains)])
+    return cells_of_tools
 
 
 def _machine(run: Row) -> str:

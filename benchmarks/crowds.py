@@ -1,4 +1,4 @@
-"""Simulated crowds: label arrays of any size, made in blocks so that making them stays small."""
+"""Simulated crowds: label arrays of any size, drawn in blocks to save memory."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ _BLOCK_ITEMS = 20_000
 
 @dataclass(frozen=True)
 class CrowdSize:
-    """How many labels, classes and annotators; every item gets ten labels."""
+    """Numbers of labels, classes and annotators; every item has ten labels."""
 
     n_labels: int
     n_classes: int
@@ -26,13 +26,13 @@ class CrowdSize:
 
     @property
     def n_items(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return self.n_labels // LABELS_PER_ITEM
 
 
 @dataclass(frozen=True)
 class CrowdData:
-    """Parallel columns sorted by item, and the class every item was drawn from."""
+    """Parallel columns sorted by item, and the true class of every item."""
 
     item: NDArray[np.int32]
     annotator: NDArray[np.int32]
@@ -41,12 +41,12 @@ class CrowdData:
 
 
 def simulate(size: CrowdSize, seed: int = 0) -> CrowdData:
-    """Draw truths, who labels what, and what they say.
+    """Draw truths, annotators and labels.
 
-    Classes are equally probable. An annotator is right with a probability of their own, uniform
-    in 0.5 to 0.9; a wrong label is any other class alike. Annotators fall into ten equal parts and
-    an item is labelled by one annotator of each part, so nobody labels an item twice; work is
-    spread evenly within a part.
+    Classes are equally probable. Each annotator has an accuracy drawn uniformly from 0.5 to 0.9; a
+    wrong label is uniform over the other classes. Annotators are divided into ten equal parts, and
+    each item is labelled by one annotator of each part, so no annotator labels an item twice. Work
+    is spread evenly within a part.
     """
     rng = np.random.default_rng(seed)
     right_a = rng.uniform(LEAST_RIGHT, MOST_RIGHT, size.n_annotators).astype(np.float32)
@@ -69,7 +69,7 @@ def _fill(
     right_a: NDArray[np.float32],
     rng: np.random.Generator,
 ) -> None:
-    """Draw the labels of one run of items."""
+    """Draw the labels of one block of items."""
     n_items = last - first
     rows = slice(first * LABELS_PER_ITEM, last * LABELS_PER_ITEM)
     per_part = size.n_annotators // LABELS_PER_ITEM

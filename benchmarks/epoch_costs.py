@@ -1,4 +1,9 @@
-"""Measure what an epoch of every method costs: `python -m benchmarks.epoch_costs`."""
+"""Time of an epoch of every classification method, relative to ordinary training.
+
+    python -m benchmarks.epoch_costs [--quick]
+
+Records the numbers and writes docs/method-costs.md.
+"""
 
 import argparse
 import sys
@@ -7,30 +12,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import manyhands as mh
-from benchmarks.command import shown_command, tell
-from benchmarks.cost_page import BROKEN, make_page, put_records, read_records, verdict
+from benchmarks.benchmark import EPOCH_COSTS, RAYKAR, Row, command_given, log, parser
+from benchmarks.cost_page import BROKEN, PAGE, make_page, verdict
 from benchmarks.machine import machine_facts
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Codes, Floats
 from manyhands.core.seeds import generator
+from manyhands.experiments import write_page
+from manyhands.experiments.runs import classification_methods
 from manyhands.methods import FullBatchMethod
 from manyhands.networks import MLP
 from manyhands.simulation import simulate_crowd
 from manyhands.simulation.behaviours import honest
 
-Row = dict[str, Any]
-
-PART = "epochs"
 PLAIN = "truth"  # cross-entropy on one class per item
 ACCURACIES = (0.4, 0.9)
-_SHIFT = 0.3  # between the classes' mean features, in deviations
-_WORDS = 0.2  # of a kind in a text
+_SHIFT = 0.3  # between the mean features of classes, in standard deviations
+_WORDS = 0.2  # mean count of a word in a text
 
 
 @dataclass(frozen=True)
@@ -42,17 +45,17 @@ class Plan:
     n_classes: int = 8
     n_annotators: int = 100
     labels_each: tuple[int, ...] = (3, 6, 12, 24)
-    epochs: int = 4  # of one fit: the first warms up, the quickest of the others counts
+    epochs: int = 4  # of one fit: the first warms up, the fastest of the others counts
     rounds: int = 3
     steps: int = 5  # at most, of methods without epochs
     solved_rounds: int = 1
-    wide: int = 1024  # hidden units of the network with which a rule that was broken is seen again
+    wide: int = 1024  # hidden units for measuring again what does not keep the rule
     methods: tuple[str, ...] = ()  # all of them
 
     @property
     def names(self) -> list[str]:
-        """The methods for classes, or those asked for."""
-        known = [name for name, method in mh.METHODS.items() if "classes" in method.kinds]
+        """The classification methods, or those asked for."""
+        known = classification_methods()
         return [name for name in known if not self.methods or name in self.methods]
 
 
@@ -60,8 +63,8 @@ QUICK = Plan(n_items=128, n_features=8, n_annotators=24, epochs=3, rounds=1, ste
 
 
 @dataclass(frozen=True)
-class Scene:
-    """Items with features, their truth, and what people said of them."""
+class Workload:
+    """Items with features, their truth, and their labels."""
 
     features: AnyArray
     truth: Codes
@@ -69,27 +72,27 @@ class Scene:
 
 
 @cache
-def scene(plan: Plan, labels_each: int, counts: bool = False) -> Scene:
-    """A simulated crowd; features may be counts, as words have them."""
+def workload(plan: Plan, labels_each: int, counts: bool = False) -> Workload:
+    """A simulated crowd; features may be counts, like those of words."""
     rng = generator(0, "items")
     truth: Codes = rng.integers(0, plan.n_classes, plan.n_items, np.int32)
     shift_kj = _SHIFT * rng.standard_normal((plan.n_classes, plan.n_features))
     features: AnyArray = shift_kj[truth] + rng.standard_normal((plan.n_items, plan.n_features))
     if counts:
         features = rng.poisson(_WORDS * np.exp(shift_kj)[truth])
-    people = honest(rng.uniform(*ACCURACIES, plan.n_annotators), plan.n_classes)
-    crowd = simulate_crowd(truth, people, labels_per_item=labels_each, seed=0)
-    return Scene(features.astype(np.float32), truth, crowd.annotations)
+    annotators = honest(rng.uniform(*ACCURACIES, plan.n_annotators), plan.n_classes)
+    crowd = simulate_crowd(truth, annotators, labels_per_item=labels_each, seed=0)
+    return Workload(features.astype(np.float32), truth, crowd.annotations)
 
 
 def epoch_seconds(
     plan: Plan, name: str, labels_each: int, hidden: int | None = None
 ) -> tuple[float, float]:
-    """The least processor time of the epochs but the first of one fit, and the least wall time.
+    """The least processor time and the least wall time of an epoch of one fit, except the first.
 
-    `hidden` units are those of the network; by default it is the default network.
+    `hidden` is the number of hidden units; None uses the default network.
     """
-    seen = scene(plan, labels_each)
+    data = workload(plan, labels_each)
     ends: list[float] = []
 
     def callback(_: Any) -> dict[str, float]:
@@ -99,8 +102,8 @@ def epoch_seconds(
     network = None if hidden is None else MLP(plan.n_features, plan.n_classes, hidden=(hidden,))
     settings = {**_ALIKE, "epochs": plan.epochs, "warm_up": 0, "validation_fraction": 0.0}
     model = mh.CrowdClassifier(network, name, **settings)
-    truth = seen.truth if mh.METHODS[name].needs_truth else None
-    model.fit(seen.features, seen.annotations, truth=truth, callback=callback)
+    truth = data.truth if mh.METHODS[name].needs_truth else None
+    model.fit(data.features, data.annotations, truth=truth, callback=callback)
     wall = min(entry["seconds"] for entry in model.history_[1:])
     return min(after - before for before, after in pairwise(ends)), float(wall)
 
@@ -109,18 +112,18 @@ _ALIKE: dict[str, Any] = {"threads": 1, "device": "cpu", "progress": False}
 
 
 def step_seconds(plan: Plan, name: str, labels_each: int) -> tuple[float, int]:
-    """What a whole fit of a method without epochs takes, and in how many steps."""
-    seen = scene(plan, labels_each, mh.METHODS[name].takes_counts)
+    """Processor seconds of a complete fit of a method without epochs, and its number of steps."""
+    data = workload(plan, labels_each, mh.METHODS[name].needs_counts)
     model = mh.CrowdClassifier(method=name, epochs=plan.steps, **_ALIKE)
     began = time.process_time()
-    model.fit(seen.features, seen.annotations)
+    model.fit(data.features, data.annotations)
     return time.process_time() - began, len(model.history_)
 
 
 def measure_all(plan: Plan, command: str) -> Iterator[Row]:
-    """The rows of one run, as they come."""
+    """The rows of one run, as they are measured."""
     sizes = {key: value for key, value in vars(plan).items() if key != "methods"}
-    yield {"part": PART, "kind": "run", "command": command, **sizes, **machine_facts()}
+    yield {"kind": "run", "command": command, **sizes, **machine_facts()}
     solved = [name for name in plan.names if isinstance(mh.METHODS[name], FullBatchMethod)]
     trained = [name for name in plan.names if name not in solved]
     times: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in trained}
@@ -128,23 +131,23 @@ def measure_all(plan: Plan, command: str) -> Iterator[Row]:
         began = time.perf_counter()
         for name in trained:
             times[name].append(_round(plan, name))
-        tell(f"round {number + 1} of {plan.rounds} in {time.perf_counter() - began:.1f} s")
+        log(f"round {number + 1} of {plan.rounds} in {time.perf_counter() - began:.1f} s")
     for name in trained:
-        row = {"part": PART, "kind": "epoch", "method": name, "cost": _cost(name)}
-        yield (row := row | _together(plan, times[name]))
+        row = {"kind": "epoch", "method": name, "cost": _cost(name)}
+        yield (row := row | _summary(plan, times[name]))
         if verdict(row) == BROKEN:
             again = [_round(plan, name, plan.wide) for _ in range(plan.rounds)]
-            yield row | {"kind": "wide"} | _together(plan, again)
-            tell(f"{name} with {plan.wide} hidden units")
+            yield row | {"kind": "wide"} | _summary(plan, again)
+            log(f"{name} with {plan.wide} hidden units")
     for name in solved:
         yield _solved_row(plan, name)
-        tell(name)
+        log(name)
 
 
 def _round(plan: Plan, name: str, hidden: int | None = None) -> tuple[Floats, Floats]:
-    """A plain epoch, and those of a method at every number of labels, by processor and wall.
+    """Processor and wall time of a plain epoch, and of a method at every number of labels.
 
-    The method's fits stand between two plain ones.
+    The fits of the method are between two plain fits.
     """
     few = plan.labels_each[0]
     before = epoch_seconds(plan, PLAIN, few, hidden)
@@ -153,8 +156,8 @@ def _round(plan: Plan, name: str, hidden: int | None = None) -> tuple[Floats, Fl
     return np.add(before, after) / 2, np.array(taken)
 
 
-def _together(plan: Plan, rounds: list[tuple[Floats, Floats]]) -> Row:
-    """Medians over the rounds: the plain epoch, and epochs as ratios to that of their round."""
+def _summary(plan: Plan, rounds: list[tuple[Floats, Floats]]) -> Row:
+    """Medians over the rounds: of plain epochs, and of ratios to the plain epoch of the round."""
     ratios = np.array([taken / plain for plain, taken in rounds])
     processor, wall = np.moveaxis(ratios, 2, 0)
     return {
@@ -168,15 +171,14 @@ def _together(plan: Plan, rounds: list[tuple[Floats, Floats]]) -> Row:
 
 def _solved_row(plan: Plan, name: str) -> Row:
     few_many = (plan.labels_each[0], plan.labels_each[-1])
-    made = [[step_seconds(plan, name, n) for n in few_many] for _ in range(plan.solved_rounds)]
+    fits = [[step_seconds(plan, name, n) for n in few_many] for _ in range(plan.solved_rounds)]
     return {
-        "part": PART,
         "kind": "solved",
         "method": name,
         "cost": _cost(name),
         "labels": [each * plan.n_items for each in few_many],
-        "steps": [steps for _, steps in made[0]],
-        "seconds": np.median([[took for took, _ in each] for each in made], axis=0).tolist(),
+        "steps": [steps for _, steps in fits[0]],
+        "seconds": np.median([[took for took, _ in each] for each in fits], axis=0).tolist(),
     }
 
 
@@ -185,26 +187,21 @@ def _cost(name: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and write the page and its numbers."""
+    """Measure, and write the records and the page."""
     options = _parser().parse_args(arguments)
-    out: Path = options.out
-    record = out.with_suffix(".jsonl")
-    if not options.remake:
-        plan = QUICK if options.quick else Plan()
-        command = shown_command("benchmarks.epoch_costs", out, arguments)
-        before = [row for row in read_records(record) if row["kind"] == "epoch"]
-        rows = [*measure_all(plan, command), *(row | {"kind": "before"} for row in before)]
-        put_records(record, PART, rows)
-    out.write_text(make_page(read_records(record)))
+    plan = QUICK if options.quick else Plan()
+    command = command_given("epoch_costs", arguments)
+    earlier = [row for row in EPOCH_COSTS.read(options.docs) if row["kind"] == "epoch"]
+    before = [row | {"kind": "before"} for row in earlier]
+    rows = EPOCH_COSTS.keep([*measure_all(plan, command), *before], options.docs)
+    write_page(options.docs / PAGE, make_page(rows, RAYKAR.read(options.docs)))
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.epoch_costs", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/method-costs.md"), help="page")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
-    parser.add_argument("--remake", action="store_true", help="only write the page again")
-    return parser
+    made = parser("epoch_costs", __doc__)
+    made.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
+    return made
 
 
 if __name__ == "__main__":

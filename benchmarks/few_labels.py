@@ -1,19 +1,22 @@
-"""Few labels per annotator: the page docs/few-labels.md.
+"""Accuracy of Dawid-Skene when annotators give few labels each, on simulated crowds.
 
-python -m benchmarks.few_labels --out docs/few-labels.md
+    python -m benchmarks.few_labels [--runs N]
+
+Records the numbers and writes docs/few-labels.md.
 """
 
-import argparse
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
 
 import manyhands as mh
-from benchmarks.table import markdown_table
+from benchmarks.benchmark import FEW_LABELS, Row, command_given, commands_of, parser
 from manyhands.aggregation import DawidSkene, Majority
 from manyhands.evaluation import accuracy
+from manyhands.experiments import code_block, markdown_table, write_page
 from manyhands.simulation import CrowdSettings
 
+PAGE = "few-labels.md"
 PER_ANNOTATOR = [2, 5, 10, 20, 50, 100, 500, 2_000, 10_000]
 METHODS = {
     "majority": Majority(),
@@ -21,24 +24,28 @@ METHODS = {
     "plain (strength 0)": DawidSkene(prior_strength=0.0),
     "add-one": DawidSkene(prior="flat", prior_strength=10.0),
 }
-
-INTRO = """# Few labels per annotator
-
-Plain Dawid-Skene fits a whole matrix to every annotator. When most of them gave a handful of
-labels it fits noise, and the consensus falls far below a simple majority. The default draws every
-annotator towards the crowd's average with the weight of ten labels per class
-(`prior="pooled", prior_strength=10`).
-
-Simulated crowds, {runs} runs each: 20,000 labels (more where ten annotators give more), 5 per item;
-a wrong label is any other class alike. "add-one" is one pseudo-label per cell at K 10. Made by
-
-```
-python -m benchmarks.few_labels --out docs/few-labels.md
-```
-"""
+CROWDS = {"Decent crowds": (0.5, 0.9), "Crowds with bad members": (0.3, 0.95)}
 
 
-def run(n_classes: int, per_annotator: int, low: float, high: float, runs: int) -> list[float]:
+def measure_all(runs: int, command: str) -> Iterator[Row]:
+    """The rows of all crowds."""
+    yield {"kind": "run", "command": command, "n_runs": runs}
+    for lowest, highest in CROWDS.values():
+        for n_classes in (2, 10):
+            for per_annotator in PER_ANNOTATOR:
+                yield {
+                    "kind": "crowd",
+                    "lowest": lowest,
+                    "highest": highest,
+                    "n_classes": n_classes,
+                    "labels_per_annotator": per_annotator,
+                    "accuracy": accuracies(n_classes, per_annotator, lowest, highest, runs),
+                }
+
+
+def accuracies(
+    n_classes: int, per_annotator: int, lowest: float, highest: float, runs: int
+) -> dict[str, float]:
     """Mean accuracy of every method."""
     scores = []
     for seed in range(runs):
@@ -47,46 +54,75 @@ def run(n_classes: int, per_annotator: int, low: float, high: float, runs: int) 
             n_annotators=max(20_000 // per_annotator, 10),
             n_classes=n_classes,
             labels_per_item=5,
-            lowest=low,
-            highest=high,
+            lowest=lowest,
+            highest=highest,
             seed=seed,
         )
         crowd = mh.SCENARIOS["symmetric"](settings)
         scores.append(
             [accuracy(crowd.truth, m.fit(crowd.annotations).labels) for m in METHODS.values()]
         )
-    return [float(mean) for mean in np.mean(scores, axis=0)]
+    return dict(zip(METHODS, np.mean(scores, axis=0).tolist(), strict=True))
 
 
-def table(low: float, high: float, runs: int) -> tuple[str, float]:
-    """The table, and the worst gap between the default and the majority."""
-    rows, worst = [], 1.0
-    for n_classes in (2, 10):
-        for per_annotator in PER_ANNOTATOR:
-            scores = run(n_classes, per_annotator, low, high, runs)
-            gap = scores[1] - scores[0]
-            worst = min(worst, gap)
-            cells = [f"{score:.3f}" for score in scores]
-            rows.append([str(n_classes), f"{per_annotator:,}", *cells, f"{100 * gap:+.2f}"])
+def make_page(rows: list[Row]) -> str:
+    """The page as Markdown."""
+    run = next(row for row in rows if row["kind"] == "run")
+    parts = [_INTRODUCTION.format(runs=run["n_runs"], command=code_block(commands_of(rows)))]
     head = ["K", "labels per annotator", *METHODS, "default - majority, points"]
-    return markdown_table(head, rows), worst
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True, help="Markdown page to write")
-    parser.add_argument("--runs", type=int, default=5, help="crowds per row")
-    arguments = parser.parse_args()
-    parts = [INTRO.format(runs=arguments.runs)]
-    for title, low, high in (("Decent crowds", 0.5, 0.9), ("Crowds with bad members", 0.3, 0.95)):
-        made, worst = table(low, high, arguments.runs)
-        parts += [
-            f"## {title}: accuracies {low} to {high}\n",
-            made,
-            f"\nWorst difference of the default from the majority: {100 * worst:+.2f} points.\n",
+    for title, (lowest, highest) in CROWDS.items():
+        crowds = [
+            row for row in rows if (row.get("lowest"), row.get("highest")) == (lowest, highest)
         ]
-    arguments.out.write_text("\n".join(parts))
+        body = [
+            [
+                str(row["n_classes"]),
+                f"{row['labels_per_annotator']:,}",
+                *(f"{row['accuracy'][name]:.3f}" for name in METHODS),
+                f"{_gain(row):+.2f}",
+            ]
+            for row in crowds
+        ]
+        worst = min(_gain(row) for row in crowds)
+        parts += [
+            f"## {title}: accuracies {lowest} to {highest}",
+            markdown_table(head, body, left=0),
+            f"Worst difference between the default and majority voting: {worst:+.2f} points.",
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _gain(row: Row) -> float:
+    return 100 * float(row["accuracy"]["dawid-skene"] - row["accuracy"]["majority"])
+
+
+_INTRODUCTION = """# Few labels per annotator
+
+Plain Dawid-Skene fits a whole confusion matrix to every annotator. If most annotators gave only a
+few labels, it fits noise, and the consensus is far worse than majority voting. The default shrinks
+every annotator towards the average of the crowd with the weight of ten labels per class
+(`prior="pooled", prior_strength=10`).
+
+The crowds are simulated, {runs} runs each: 20,000 labels (more if ten annotators give more), 5 per
+item; a wrong label is uniform over the other classes. "add-one" is one pseudo-label per cell at
+K = 10. The numbers come from the command
+
+{command}
+
+and are recorded in `docs/results/records`."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, and write the records and the page."""
+    made = parser("few_labels", __doc__)
+    made.add_argument("--runs", type=int, default=5, help="crowds per row")
+    options = made.parse_args(arguments)
+    rows = FEW_LABELS.keep(
+        measure_all(options.runs, command_given("few_labels", arguments)), options.docs
+    )
+    write_page(options.docs / PAGE, make_page(rows))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

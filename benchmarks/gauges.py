@@ -1,7 +1,6 @@
-"""Reading the clock and the memory of this process."""
+"""Time and memory of this process."""
 
 import gc
-import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -9,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-# Short and long fits whose difference is taken; the first pair that is affordable and can be
-# run to its end is used.
+# Iterations of short and long fits whose times are subtracted. The first pair that fits the time
+# budget and runs to its end is used.
 PLANS = ((5, 25), (2, 7), (1, 4))
 
 _LEAST_REPEATS, _MOST_REPEATS = 3, 15
@@ -22,7 +21,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Marginal:
-    """What one more EM iteration costs: a long fit minus a short one, each the least of repeats."""
+    """The time of one EM iteration: a long fit minus a short one, each the least of repeats."""
 
     seconds: float
     short: int
@@ -31,21 +30,21 @@ class Marginal:
 
 
 def stopwatch(work: Callable[P, R], *args: P.args, **settings: P.kwargs) -> tuple[float, R]:
-    """Seconds a call takes, and what it gives; rubbish is cleared away before."""
+    """Seconds of a call and its result, after garbage collection."""
     gc.collect()
     begin = time.perf_counter()
-    given = work(*args, **settings)
-    return time.perf_counter() - begin, given
+    result = work(*args, **settings)
+    return time.perf_counter() - begin, result
 
 
 def least_seconds(
     work: Callable[[], object], budget_s: float, known: Sequence[float] = ()
 ) -> tuple[float, int]:
-    """The least time of several calls, and their number; `known` are times of calls made before."""
+    """The least time of several calls, and their number; `known` are times of earlier calls."""
     times = list(known)
     while not _enough(times, budget_s):
-        seconds, given = stopwatch(work)
-        del given
+        seconds, result = stopwatch(work)
+        del result
         times.append(seconds)
     return min(times), len(times)
 
@@ -53,8 +52,8 @@ def least_seconds(
 def marginal(fit: Callable[[int], int], *, first_s: float, budget_s: float) -> Marginal | None:
     """The cost of one more iteration.
 
-    `fit(n)` makes up to n iterations and returns how many it made; `first_s` is what a fit of one
-    iteration took. None when not even the shortest plan could be run to its end.
+    `fit(n)` makes up to n iterations and returns how many it made; `first_s` is the time of a fit
+    of one iteration. None if even the shortest plan did not run to its end.
     """
     for short, long in PLANS:
         affordable = first_s * (short + long) <= budget_s / _LEAST_REPEATS
@@ -68,7 +67,7 @@ def marginal(fit: Callable[[int], int], *, first_s: float, budget_s: float) -> M
 def _difference(
     fit: Callable[[int], int], short: int, long: int, first_s: float, budget_s: float
 ) -> Marginal | None:
-    """Alternate short and long fits; None when the long one ends before its last iteration."""
+    """Alternate short and long fits; None if the long fit stops before its last iteration."""
     shorts = [first_s] if short == 1 else []
     longs: list[float] = []
     rounds: list[float] = []
@@ -94,25 +93,32 @@ def _enough(times: list[float], budget_s: float) -> bool:
 
 
 def resident_bytes() -> int:
-    """Memory this process holds now; the peak where the system does not say."""
+    """Memory of this process now; its peak if the system does not report it."""
     return _status_bytes("VmRSS") or peak_bytes()
 
 
 def peak_bytes() -> int:
-    """The most memory this process ever held.
+    """The peak memory of this process; 0 if the system does not report it.
 
-    VmHWM is ru_maxrss of this program alone: ru_maxrss itself also remembers the process that
-    started it.
+    On Linux it is VmHWM, because ru_maxrss includes the memory of the parent process.
     """
+    linux = _status_bytes("VmHWM")
+    if linux:
+        return linux
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
     unit = 1 if sys.platform == "darwin" else 1024
-    whole = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    return _status_bytes("VmHWM") or whole
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
 
 
 def cap_memory(share: float) -> None:
-    """Let this process fail alone when it asks for more than a share of the free memory."""
+    """Limit this process to a share of the free memory, where the system reports it."""
     free = _entry_bytes(Path("/proc/meminfo"), "MemAvailable")
     if free:
+        import resource
+
         resource.setrlimit(resource.RLIMIT_AS, (int(share * free), resource.RLIM_INFINITY))
 
 
@@ -121,7 +127,7 @@ def _status_bytes(name: str) -> int:
 
 
 def _entry_bytes(path: Path, name: str) -> int:
-    """A size in kB listed under a name, as bytes; 0 where the system has no such list."""
+    """A size in kB listed under a name, as bytes; 0 if the system has no such list."""
     if not path.exists():
         return 0
     for line in path.read_text().splitlines():

@@ -1,8 +1,11 @@
-"""What a fresh process measures; every job gives its numbers as they come.
+"""What a fresh process measures: `python -m benchmarks.jobs '{"job": ..., ...}'`.
 
-A job that is stopped halfway has still told what it knew.
+A job prints its numbers as JSON lines while it measures, so that a job that is stopped has printed
+what it measured until then.
 """
 
+import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -11,18 +14,26 @@ from typing import Any
 import numpy as np
 
 from benchmarks.crowds import CrowdData, CrowdSize, simulate
-from benchmarks.gauges import least_seconds, marginal, peak_bytes, resident_bytes, stopwatch
+from benchmarks.gauges import (
+    cap_memory,
+    least_seconds,
+    marginal,
+    peak_bytes,
+    resident_bytes,
+    stopwatch,
+)
 from benchmarks.tools import METHODS, TOOLS, Tool
 
 Row = dict[str, Any]
 
 _WARM_LABELS, _WARM_ANNOTATORS = 1000, 20
+_MEMORY_SHARE = 0.9  # of the free memory, which a job may use
 
 
 def measure_case(tool: str, method: str, size: Row, budget_s: float) -> Iterator[Row]:
-    """Memory of one fit, then the time of one EM iteration, or of a fit that has none.
+    """Memory of one fit, then the time of one EM iteration, or of a fit without iterations.
 
-    Memory is counted from the three arrays on: the tool's own table belongs to what it adds.
+    Memory is counted after the three arrays exist: the tool's own table is part of what it adds.
     """
     one, crowd = _ready(TOOLS[tool], method, CrowdSize(**size))
     baseline = resident_bytes()
@@ -57,7 +68,7 @@ def measure_whole(tool: str, method: str, size: Row, budget_s: float) -> Iterato
 
 
 def measure_large(method: str, size: Row) -> Iterator[Row]:
-    """One fit to convergence on a crowd near the size of the machine; manyhands only."""
+    """One fit to convergence on a very large crowd; manyhands only."""
     one, crowd = _ready(TOOLS["manyhands"], method, CrowdSize(**size))
     yield {"baseline_bytes": resident_bytes()}
     take_s, table = stopwatch(one.take, crowd)
@@ -73,7 +84,7 @@ def measure_large(method: str, size: Row) -> Iterator[Row]:
 
 
 def measure_first_calls() -> Iterator[Row]:
-    """Seconds of the very first fit of every method on a tiny crowd: compiling, or loading it."""
+    """Seconds of the first fit of every method on a tiny crowd, with compilation or loading."""
     one = TOOLS["manyhands"]
     crowd = simulate(CrowdSize(_WARM_LABELS, 2, _WARM_ANNOTATORS))
     total = 0.0
@@ -85,7 +96,7 @@ def measure_first_calls() -> Iterator[Row]:
 
 
 def measure_reading(folder: str, n_rows: int, ids: str, repeats: int) -> Iterator[Row]:
-    """The time to read one label table, beside reading its bare columns."""
+    """The time to read a label table, and to read its columns only."""
     from benchmarks.reading import compare_reading
 
     yield compare_reading(Path(folder), n_rows, ids, repeats)
@@ -101,7 +112,7 @@ JOBS: dict[str, Callable[..., Iterator[Row]]] = {
 
 
 def _ready(tool: Tool, method: str, size: CrowdSize) -> tuple[Tool, CrowdData]:
-    """The tool after a small fit, so that imports and compilation are over, and its crowd."""
+    """The tool after a small fit, so that imports and compilation are done, and its crowd."""
     small = simulate(CrowdSize(_WARM_LABELS, size.n_classes, _WARM_ANNOTATORS))
     tool.fit(tool.take(small), method, 1)
     return tool, simulate(size)
@@ -109,3 +120,18 @@ def _ready(tool: Tool, method: str, size: CrowdSize) -> tuple[Tool, CrowdData]:
 
 def _accuracy(tool: Tool, fitted: Any, crowd: CrowdData) -> float:
     return float(np.mean(tool.labels(fitted) == crowd.truth))
+
+
+def main() -> None:
+    """Run one job; running out of memory is a result too."""
+    request: dict[str, Any] = json.loads(sys.argv[1])
+    cap_memory(_MEMORY_SHARE)
+    try:
+        for part in JOBS[request.pop("job")](**request):
+            print(json.dumps(part), flush=True)
+    except MemoryError:
+        print(json.dumps({"status": "out of memory"}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""What the numbers were measured on: processor, memory, versions."""
+"""The machine of a measurement: processor, memory, versions."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ PACKAGES = ("manyhands", "crowd-kit", "numpy", "numba", "pandas", "pyarrow")
 
 
 def machine_facts() -> dict[str, Any]:
-    """Facts that matter for speed; nothing that names the machine."""
+    """Facts that matter for speed; nothing identifies the machine."""
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0))

@@ -1,4 +1,10 @@
-"""Raykar's model beside scikit-activeml's: `python -m benchmarks.raykar`."""
+"""Time of Raykar's model, beside the implementation of scikit-activeml.
+
+    python -m benchmarks.raykar [--quick] [--cases N]
+
+Records the numbers and writes docs/method-costs.md. It needs scikit-activeml and says how to
+install it.
+"""
 
 import argparse
 import sys
@@ -7,25 +13,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
-from benchmarks.command import shown_command, tell
-from benchmarks.cost_page import make_page, put_records, read_records
+from benchmarks.benchmark import EPOCH_COSTS, RAYKAR, Row, command_given, log, parser
+from benchmarks.cost_page import PAGE, make_page
 from benchmarks.machine import machine_facts
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.seeds import generator
+from manyhands.experiments import write_page
 from manyhands.methods.linear import LinearWeights, fit_raykar
 from manyhands.simulation import simulate_crowd
 
-Row = dict[str, Any]
-
-PART, PEER = "raykar", "scikit-activeml"
-HOW = """scikit-activeml is not installed. It is only for this comparison, and best kept apart:
+PEER = "scikit-activeml"
+HOW_TO_INSTALL = """scikit-activeml is not installed. Only this comparison needs it:
     pip install --target peers --no-deps scikit-activeml==1.0.1 makefun iteration-utilities
     PYTHONPATH=peers python -m benchmarks.raykar"""
 
@@ -35,7 +39,7 @@ _PEER_TOL = 1e-4  # of the whole objective, its default
 
 @dataclass(frozen=True)
 class Case:
-    """How large a problem is; everybody labels everything where `labels_each` is None."""
+    """The size of a problem; every annotator labels every item if `labels_each` is None."""
 
     n_items: int
     n_annotators: int
@@ -63,27 +67,29 @@ QUICK = Plan(cases=(Case(60, 8, 3, 4, 3),), repeats=1)
 
 @dataclass(frozen=True)
 class Solution:
-    """A classifier and everybody's confusion, (a, k, l), from either side."""
+    """A classifier and the confusions of all annotators, shape (a, k, l)."""
 
     weights: LinearWeights
     confusion_akl: Floats
 
 
 def draw(case: Case) -> tuple[Floats, Annotations]:
-    """Features, and labels of people who are right more or less often and err each in their way."""
+    """Features, and labels of annotators with accuracies and mistakes of their own."""
     rng = generator(0, "raykar benchmark")
     features_ij = rng.standard_normal((case.n_items, case.n_features))
     score_ik = 0.5 * features_ij @ rng.standard_normal((case.n_features, case.n_classes))
     truth = (score_ik + rng.gumbel(size=score_ik.shape)).argmax(axis=1)
     right_a = rng.uniform(0.35, 0.8, case.n_annotators)[:, None, None]
     wrong_akl = rng.dirichlet(np.ones(case.n_classes), (case.n_annotators, case.n_classes))
-    people_akl = right_a * np.eye(case.n_classes) + (1 - right_a) * wrong_akl
+    annotator_akl = right_a * np.eye(case.n_classes) + (1 - right_a) * wrong_akl
     each = case.labels_each or case.n_annotators
-    return features_ij, simulate_crowd(truth, people_akl, labels_per_item=each, seed=0).annotations
+    return features_ij, simulate_crowd(
+        truth, annotator_akl, labels_per_item=each, seed=0
+    ).annotations
 
 
 def objective(solution: Solution, features_ij: Floats, annotations: Annotations) -> float:
-    """What both sides maximise, written by its definition.
+    """The objective that both sides maximise, by its definition.
 
     ::
 
@@ -93,19 +99,19 @@ def objective(solution: Solution, features_ij: Floats, annotations: Annotations)
     joint_ik = log_softmax(features_ij @ weights.coefficient_jk + weights.intercept_k, axis=1)
     log_akl = np.log(np.maximum(solution.confusion_akl, _TINY))
     np.add.at(joint_ik, ann.item, log_akl[ann.annotator, :, ann.label])
-    # Weights that differ by the same for all classes are the same classifier: the least count.
+    # Adding the same to the weights of all classes gives the same classifier: the smallest count.
     centred_jk = weights.coefficient_jk - weights.coefficient_jk.mean(axis=1, keepdims=True)
     return float(logsumexp(joint_ik, axis=1).sum() - 0.5 * np.square(centred_jk).sum())
 
 
 def ours(features_ij: Floats, annotations: Annotations, tol: float) -> Solution:
-    """`fit_raykar`, which penalises as the peer does by default."""
-    found = fit_raykar(features_ij, annotations, tol=tol)
-    return Solution(found.weights, found.confusion_akl)
+    """`fit_raykar`, with the penalty that is the peer's default."""
+    fitted = fit_raykar(features_ij, annotations, tol=tol)
+    return Solution(fitted.weights, fitted.confusion_akl)
 
 
 def theirs(features_ij: Floats, labels_ia: Any, n_classes: int) -> Solution:
-    """The peer with its defaults, which takes a matrix of labels, -1 where nothing was said."""
+    """The peer with its defaults, which takes a matrix of labels with -1 for missing ones."""
     peer = import_module("skactiveml.classifier.multiannotator")
     model = peer.AnnotatorLogisticRegression(classes=list(range(n_classes)), missing_label=-1)
     model.fit(features_ij, labels_ia)
@@ -117,20 +123,20 @@ def measure_all(plan: Plan, command: str) -> Iterator[Row]:
     first = plan.cases[0]
     sizes = {"n_features": first.n_features, "n_classes": first.n_classes}
     about = {"repeats": plan.repeats, "once_s": plan.once_s, "peer_version": version(PEER)}
-    yield {"part": PART, "kind": "run", "command": command, **sizes, **about, **machine_facts()}
-    fit_raykar(*draw(QUICK.cases[0]))  # kernels are made on first use
+    yield {"kind": "run", "command": command, **sizes, **about, **machine_facts()}
+    fit_raykar(*draw(QUICK.cases[0]))  # compiles the kernels
     for case in plan.cases:
-        row = {"part": PART, "kind": "case", **race(case, plan)}
+        row = {"kind": "case", **race(case, plan)}
         best = row["equal" if row["reached"] else "ours"]
-        tell(f"{case}: {row['peer']['seconds'] / best['seconds']:.1f} times")
+        log(f"{case}: {row['peer']['seconds'] / best['seconds']:.1f} times")
         yield row
 
 
 def race(case: Case, plan: Plan) -> Row:
-    """Both sides on one problem: ours as it comes, ours at the peer's objective, and the peer.
+    """Both sides on one problem: ours with its defaults, ours at the peer's objective, the peer.
 
-    EM may end in different maxima. Where ours is below the peer's at any tolerance, `reached` is
-    false, and there is nothing to be compared at an equal objective.
+    EM may end in different maxima. If ours is below the peer's at every tolerance, `reached` is
+    false and there is no comparison at an equal objective.
     """
     features_ij, ann = draw(case)
     labels_ia = ann.to_dense(missing=-1)
@@ -142,8 +148,8 @@ def race(case: Case, plan: Plan) -> Row:
         return theirs(features_ij, labels_ia, case.n_classes)
 
     usual = plan.tolerances[0]
-    first, found = timed(peer)
-    target = value(found)
+    first, solution = timed(peer)
+    target = value(solution)
     enough = [tol for tol in plan.tolerances if value(ours(features_ij, ann, tol)) >= target]
     contestants: dict[str, tuple[float, Callable[[], Solution]]] = {
         "ours": (usual, lambda: ours(features_ij, ann, usual)),
@@ -156,50 +162,47 @@ def race(case: Case, plan: Plan) -> Row:
     for _ in range(plan.repeats):
         for name, (_, fit) in contestants.items():
             if name != "peer" or first[1] <= plan.once_s:
-                took, made = timed(fit)
+                took, solution = timed(fit)
                 times[name].append(took)
-                values[name] = value(made)
+                values[name] = value(solution)
     row: Row = {"n_items": ann.n_items, "n_annotators": ann.n_annotators}
     row |= {"n_labels": ann.n_annotations, "reached": bool(enough)}
     for name, (tol, _) in contestants.items():
         processor, wall = np.median(times[name], axis=0).tolist()
-        told = {"seconds": processor, "wall_s": wall, "objective": values[name]}
-        row[name] = {"tol": tol, **told, "runs": len(times[name])}
+        measured = {"seconds": processor, "wall_s": wall, "objective": values[name]}
+        row[name] = {"tol": tol, **measured, "runs": len(times[name])}
     return row
 
 
 def timed(fit: Callable[[], Solution]) -> tuple[Floats, Solution]:
-    """Processor and wall seconds, and what was found."""
+    """Processor and wall seconds of a fit, and its solution."""
     began = np.array([time.process_time(), time.perf_counter()])
-    found = fit()
-    return np.array([time.process_time(), time.perf_counter()]) - began, found
+    solution = fit()
+    return np.array([time.process_time(), time.perf_counter()]) - began, solution
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and write the page and its numbers; 1 without the peer."""
+    """Measure, and write the records and the page; 1 if the peer is not installed."""
     options = _parser().parse_args(arguments)
-    out: Path = options.out
     try:
         version(PEER)
     except PackageNotFoundError:
-        tell(HOW)
+        log(HOW_TO_INSTALL)
         return 1
     plan = QUICK if options.quick else Plan()
     if options.cases:
         plan = replace(plan, cases=plan.cases[: options.cases])
-    command = shown_command("benchmarks.raykar", out, arguments)
-    record = out.with_suffix(".jsonl")
-    put_records(record, PART, list(measure_all(plan, command)))
-    out.write_text(make_page(read_records(record)))
+    command = command_given("raykar", arguments)
+    rows = RAYKAR.keep(measure_all(plan, command), options.docs)
+    write_page(options.docs / PAGE, make_page(EPOCH_COSTS.read(options.docs), rows))
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.raykar", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/method-costs.md"), help="page")
-    parser.add_argument("--quick", action="store_true", help="a tiny problem, to see that it runs")
-    parser.add_argument("--cases", type=int, default=0, help="only the first so many problems")
-    return parser
+    made = parser("raykar", __doc__)
+    made.add_argument("--quick", action="store_true", help="a tiny problem, to see that it runs")
+    made.add_argument("--cases", type=int, default=0, help="only the first so many problems")
+    return made
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
-"""Reading a label table from CSV, beside reading its bare columns with pyarrow."""
+"""Time of reading a label table from CSV, and of reading its columns with pyarrow."""
 
-import importlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+import manyhands
 from benchmarks.crowds import CrowdData, CrowdSize, simulate
 from benchmarks.gauges import stopwatch
 
@@ -21,7 +20,6 @@ _WARM_ROWS = 10_000
 
 def compare_reading(folder: Path, n_rows: int, ids: str, repeats: int) -> dict[str, Any]:
     """Least seconds of pyarrow's reader and of ours on one file, alternated in one process."""
-    read_ours = _our_reader()
     small = write_table(folder / "small.csv", _WARM_ROWS, ids)
     path = write_table(folder / "labels.csv", n_rows, ids)
     bare: list[float] = []
@@ -31,17 +29,16 @@ def compare_reading(folder: Path, n_rows: int, ids: str, repeats: int) -> dict[s
         ours.clear()
         for _ in range(repeat):
             bare.append(stopwatch(csv.read_csv, source)[0])
-            if read_ours is not None:
-                seconds, annotations = stopwatch(read_ours, source)
-                ours.append(seconds)
-                n_read = annotations.n_annotations
-                del annotations
-    if ours and n_read != n_rows:
+            seconds, annotations = stopwatch(manyhands.read_annotations, source)
+            ours.append(seconds)
+            n_read = annotations.n_annotations
+            del annotations
+    if n_read != n_rows:
         raise ValueError(f"{n_rows} rows were written and {n_read} read")
     return {
         "file_bytes": path.stat().st_size,
         "pyarrow_s": min(bare),
-        "manyhands_s": min(ours) if ours else None,
+        "manyhands_s": min(ours),
         "repeats": repeats,
     }
 
@@ -73,8 +70,3 @@ def _block(crowd: CrowdData, rows: slice, ids: str) -> pa.Table:
 def _named(noun: str, numbers: pa.Array) -> pa.Array:
     """Names such as item_123."""
     return pc.binary_join_element_wise(noun, numbers.cast(pa.string()), "_")
-
-
-def _our_reader() -> Callable[[Path], Any] | None:
-    """`manyhands.read_annotations`, or None where this installation has none."""
-    return getattr(importlib.import_module("manyhands"), "read_annotations", None)

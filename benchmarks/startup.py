@@ -1,4 +1,4 @@
-"""How long a person waits before anything begins: start-up, imports, the first compilation."""
+"""Time of starting, of imports, and of the first compilation."""
 
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import run_job
+from benchmarks.processes import run_job
 
 REPEATS = 5
 
@@ -16,7 +16,7 @@ _LIMIT_S = 300.0
 
 
 def measure_startup() -> list[dict[str, Any]]:
-    """Least wall time of a few commands after a warm-up; None for one that does not run."""
+    """Least wall time of a few commands after a warm-up; None for a command that does not run."""
     script = shutil.which("manyhands", path=str(Path(sys.executable).parent)) or "manyhands"
     commands = {
         'python -c "pass"': [sys.executable, "-c", "pass"],
@@ -32,7 +32,7 @@ def measure_startup() -> list[dict[str, Any]]:
 
 
 def measure_compilation() -> dict[str, Any]:
-    """First fits with an empty compilation cache, and again in a process that finds it filled."""
+    """First fits with an empty compilation cache, and again with a filled one."""
     with tempfile.TemporaryDirectory() as cache:
         compiled, loaded = (
             run_job(

@@ -1,38 +1,46 @@
-"""What a crowd costs a tagger: `python -m benchmarks.tagging`.
+"""Time of training a tagger from crowd labels, relative to training on one tag per token.
 
-Seconds of an epoch of the same network on the same sentences: trained on one tag per token, and
-through the labels of a crowd. The fastest epoch of every fit counts, fits take turns.
+    python -m benchmarks.tagging [--sentences N] [--epochs N] [--rounds N]
+
+The fits take turns, and the fastest epoch of all fits of a method counts. Records the numbers and
+writes docs/sequence-speed.md. Exits with 1 if a method takes more than 1.3 times as long as single
+tags.
 """
 
-import argparse
+from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.table import count, markdown_table, number
+from benchmarks.benchmark import CHAINS, TAGGING, Row, command_given, parser
+from benchmarks.sequence_page import PAGE, make_page
 from manyhands.annotations import Sentences, TokenLabels
 from manyhands.core.seeds import generator
 from manyhands.estimators import CrowdTagger
+from manyhands.experiments import write_page
 
 PLAIN = "truth"
 METHODS = ("two-stage-majority", "crowd-layer-mw", "speelfc", "conal", "em", "doctor-net")
 TAGS = ["O", *(f"{mark}-{kind}" for kind in ("LOC", "MISC", "ORG", "PER") for mark in "BI")]
-N_WORDS, N_PEOPLE, PER_SENTENCE = 5000, 47, 5
+N_WORDS, N_ANNOTATORS, PER_SENTENCE = 5000, 47, 5
+MOST = 1.3  # times as long as with single tags
 
 
 def random_crowd(n_sentences: int) -> tuple[TokenLabels, list[str]]:
-    """Sentences of any words, any tags, and people who are right in four of five cases."""
+    """Sentences of random words and tags, and annotators with an accuracy of 0.8."""
     rng = generator(0, "tagged sentences")
     lengths = rng.integers(3, 30, n_sentences)
     words = [f"w{code}" for code in rng.integers(N_WORDS, size=lengths.sum())]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     sentences = Sentences.from_tokens(words, offsets)
     truth_t = rng.integers(len(TAGS), size=len(words))
-    who_sa = rng.permuted(np.tile(np.arange(N_PEOPLE), (n_sentences, 1)), axis=1)[:, :PER_SENTENCE]
+    annotator_sa = rng.permuted(np.tile(np.arange(N_ANNOTATORS), (n_sentences, 1)), axis=1)[
+        :, :PER_SENTENCE
+    ]
     token = np.repeat(np.arange(len(words)), PER_SENTENCE)
-    who = who_sa[sentences.sentence_of_token].ravel()
+    annotator = annotator_sa[sentences.sentence_of_token].ravel()
     wrong = rng.uniform(size=len(token)) < 0.2
-    said = np.where(wrong, rng.integers(len(TAGS), size=len(token)), truth_t[token])
-    labels = TokenLabels.from_codes(sentences, token, who, said, range(N_PEOPLE), TAGS)
+    label = np.where(wrong, rng.integers(len(TAGS), size=len(token)), truth_t[token])
+    labels = TokenLabels.from_codes(sentences, token, annotator, label, range(N_ANNOTATORS), TAGS)
     return labels, [TAGS[code] for code in truth_t]
 
 
@@ -44,32 +52,35 @@ def epoch_seconds(method: str, labels: TokenLabels, truth: list[str], epochs: in
     return min(entry["seconds"] for entry in model.history_)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Print the table; 1 when a method takes more than 1.3 times as long as single labels."""
-    parser = argparse.ArgumentParser(description="Taggers from crowds beside single labels.")
-    parser.add_argument("--sentences", type=int, default=600)
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args(arguments)
-    labels, truth = random_crowd(options.sentences)
+def measure_all(n_sentences: int, epochs: int, rounds: int, command: str) -> Iterator[Row]:
+    """The rows of one run."""
+    labels, truth = random_crowd(n_sentences)
+    n_tokens = labels.sentences.n_tokens
+    yield {"kind": "run", "command": command, "n_tokens": n_tokens, "n_tags": len(TAGS),
+           "per_sentence": PER_SENTENCE, "n_annotators": N_ANNOTATORS}  # fmt: skip
     names = [PLAIN, *METHODS]
     best = dict.fromkeys(names, np.inf)
-    for _ in range(options.rounds):
+    for _ in range(rounds):
         for name in names:
-            best[name] = min(best[name], epoch_seconds(name, labels, truth, options.epochs))
-    n_tokens = labels.sentences.n_tokens
-    print(
-        f"{count(n_tokens)} tokens, {len(TAGS)} tags, {PER_SENTENCE} of {N_PEOPLE} people each, "
-        "one thread\n"
-    )
-    rows = [
-        [name, number(seconds), count(round(n_tokens / seconds)), f"{seconds / best[PLAIN]:.2f}"]
-        for name, seconds in best.items()
-    ]
-    print(
-        markdown_table(["method", "s per epoch", "tokens per s", "to single labels"], rows, left=1)
-    )
-    return int(max(best.values()) > 1.3 * best[PLAIN])
+            best[name] = min(best[name], epoch_seconds(name, labels, truth, epochs))
+    for name, seconds in best.items():
+        yield {"kind": "epoch", "method": name, "seconds": seconds,
+               "tokens_per_second": round(n_tokens / seconds),
+               "ratio": seconds / best[PLAIN]}  # fmt: skip
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, and write the records and the page; 1 if a method is too slow."""
+    made = parser("tagging", __doc__)
+    made.add_argument("--sentences", type=int, default=600)
+    made.add_argument("--epochs", type=int, default=3)
+    made.add_argument("--rounds", type=int, default=3)
+    options = made.parse_args(arguments)
+    command = command_given("tagging", arguments)
+    measured = measure_all(options.sentences, options.epochs, options.rounds, command)
+    rows = TAGGING.keep(measured, options.docs)
+    write_page(options.docs / PAGE, make_page(CHAINS.read(options.docs), rows))
+    return int(any(row.get("ratio", 0.0) > MOST for row in rows))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The two tools behind one signature, each imported only by the process that measures it."""
+"""manyhands and crowd-kit behind one interface; each is imported only when it is measured."""
 
 import math
 from typing import Any, Protocol
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from benchmarks.crowds import CrowdData
 
-# method: what crowd-kit calls it, what manyhands calls it
+# method: its class in crowd-kit, its class in manyhands
 METHODS = {
     "majority": ("MajorityVote", "Majority"),
     "dawid-skene": ("DawidSkene", "DawidSkene"),
@@ -18,21 +18,21 @@ METHODS = {
 
 
 class Tool(Protocol):
-    """A table from three arrays, a fit from the table, and what the fit says."""
+    """A table from three arrays, a fit of the table, and the result of the fit."""
 
     name: str
 
     def take(self, crowd: CrowdData) -> Any:
-        """The crowd as this tool wants it."""
+        """The crowd in the format of this tool."""
 
     def fit(self, table: Any, method: str, n_iterations: int | None = None) -> Any:
-        """Fit up to the labels of all items; None: stop as the tool does by default."""
+        """Fit until all items have labels; None: stop by the tool's default rule."""
 
     def labels(self, fitted: Any) -> NDArray[Any]:
         """The consensus class of every item, in item order."""
 
     def n_iterations(self, fitted: Any) -> int:
-        """How many EM iterations were made."""
+        """The number of EM iterations made."""
 
 
 class CrowdKit:
@@ -47,7 +47,7 @@ class CrowdKit:
         return pd.DataFrame({"task": crowd.item, "worker": crowd.annotator, "label": crowd.label})
 
     def fit(self, table: Any, method: str, n_iterations: int | None = None) -> Any:
-        """Fit with the tool's defaults; no gain is below minus infinity, so it runs to the end."""
+        """Fit with the tool's defaults; a tolerance of minus infinity never stops early."""
         from crowdkit import aggregation
 
         make = getattr(aggregation, METHODS[method][0])
@@ -76,7 +76,7 @@ class Manyhands:
         return Annotations.from_arrays(crowd.item, crowd.annotator, crowd.label)
 
     def fit(self, table: Any, method: str, n_iterations: int | None = None) -> Any:
-        """Fit with the tool's defaults; with tol=0 only an objective that falls ends the loop."""
+        """Fit with the tool's defaults; with tol=0 only a falling objective stops early."""
         from manyhands import aggregation
 
         make = getattr(aggregation, METHODS[method][1])
@@ -85,11 +85,11 @@ class Manyhands:
         else:
             model = make(max_iter=n_iterations, tol=0.0)
         consensus = model.fit(table)
-        _ = consensus.labels  # made on first use; crowd-kit makes them within fit
+        _ = consensus.labels  # computed on first use; crowd-kit computes them in fit
         return consensus
 
     def labels(self, fitted: Any) -> NDArray[Any]:
-        """Labels stand in item order already."""
+        """Labels are in item order already."""
         return np.asarray(fitted.labels)
 
     def n_iterations(self, fitted: Any) -> int:

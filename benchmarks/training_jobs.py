@@ -1,4 +1,4 @@
-"""What a fresh process measures of training; every job gives rows."""
+"""What a fresh process measures of training; every job returns rows."""
 
 import gc
 import os
@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.benchmark import Row
 from benchmarks.gauges import peak_bytes, resident_bytes
 from benchmarks.machine import machine_facts
 from benchmarks.training_steps import (
@@ -22,74 +23,72 @@ from benchmarks.training_steps import (
     OUR_DEFAULTS,
     OURS,
     LoopRace,
-    Scene,
     Step,
+    Workload,
     contestants,
     our_step,
 )
 from manyhands.engine.inputs import TensorInputs
-from manyhands.engine.loop import Job, train
+from manyhands.engine.loop import TrainingRun, train
 from manyhands.engine.optimisers import sparse_tables
 from manyhands.engine.settings import TrainingSettings
 
-Row = dict[str, Any]
-
 
 class Times(list[tuple[float, float]]):
-    """Seconds by the clock and of the processor, for every time something was done."""
+    """Wall and processor seconds of each repetition."""
 
     @property
     def walls(self) -> list[float]:
-        """Seconds by the clock."""
+        """Wall seconds."""
         return [wall for wall, _ in self]
 
     @property
     def least_cpu(self) -> float:
-        """The least seconds of the processor."""
+        """The least processor seconds."""
         return min(cpu for _, cpu in self)
 
 
-_BLOCK_S = 0.1  # about how long steps are timed at a stretch
-_MOST_STEPS = 64  # ... but not more of them than this
+_BLOCK_S = 0.1  # the usual length of a timed block of steps
+_MOST_STEPS = 64  # in a block
 _LEAST_ROUNDS = 3
-_MEMORY_STEPS = 3  # of another tool, after which its memory no longer grows
+_MEMORY_STEPS = 3  # of another tool; its memory does not grow after them
 
 
 def measure_growth(
-    scene: Row, method: str, settings: Row, sizes: Sequence[int], budget_s: float
+    workload: Row, method: str, settings: Row, sizes: Sequence[int], budget_s: float
 ) -> list[Row]:
-    """The time of our step for crowds of several sizes, in turns; ratios are to the first size."""
+    """The time of our step for crowds of several sizes in turn; ratios are to the first size."""
     torch.set_num_threads(1)
-    scenes = {n: Scene(**scene | {"n_annotators": n}) for n in sizes}
-    steps = {n: our_step(each, method, **settings) for n, each in scenes.items()}
+    workloads = {n: Workload(**workload | {"n_annotators": n}) for n in sizes}
+    steps = {n: our_step(each, method, **settings) for n, each in workloads.items()}
     times, others = in_turns(steps, budget_s)
-    about = {"method": method, "settings": settings, "n_classes": scene["n_classes"]}
+    about = {"method": method, "settings": settings, "n_classes": workload["n_classes"]}
     return [
-        {**about, "n_annotators": n, "sparse": _is_sparse(scenes[n], method, settings)}
+        {**about, "n_annotators": n, "sparse": _is_sparse(workloads[n], method, settings)}
         | _summary(times[n], times[sizes[0]], others)
         for n in sizes
     ]
 
 
-def measure_beside(scene: Row, layer: str, budget_s: float) -> list[Row]:
-    """The time of a step of every tool that has this layer, in turns; ratios are to ours."""
+def measure_peers(workload: Row, layer: str, budget_s: float) -> list[Row]:
+    """The time of a step of every tool with this layer, in turn; ratios are to ours."""
     torch.set_num_threads(1)
-    makers = contestants(Scene(**scene), layer)
+    makers = contestants(Workload(**workload), layer)
     times, others = in_turns({tool: make() for tool, make in makers.items()}, budget_s)
     return [
-        {"tool": tool, "layer": layer, **scene} | _summary(times[tool], times[OURS], others)
+        {"tool": tool, "layer": layer, **workload} | _summary(times[tool], times[OURS], others)
         for tool in makers
     ]
 
 
-def measure_memory(scene: Row, tool: str, method: str) -> list[Row]:
+def measure_memory(workload: Row, tool: str, method: str) -> list[Row]:
     """The peak of this process: ours trains an epoch, others make a few steps on the same data.
 
-    The classifier trains two epochs, and again two once it knows which is best.
+    The classifier trains two epochs to choose the best, and two more on all labels.
     """
     torch.set_num_threads(1)
-    size = Scene(**scene)
-    row: Row = {"tool": tool, "method": method, **scene}
+    size = Workload(**workload)
+    row: Row = {"tool": tool, "method": method, **workload}
     if tool in contestants(size, method) and tool not in {OURS, OUR_DEFAULTS}:
         step = contestants(size, method)[tool]()
         for number in range(_MEMORY_STEPS):
@@ -98,7 +97,7 @@ def measure_memory(scene: Row, tool: str, method: str) -> list[Row]:
     inputs, annotations = size.inputs(), size.annotations()
     row["baseline_bytes"] = resident_bytes()
     if tool == OUR_CLASSIFIER:
-        from manyhands.estimators import CrowdClassifier  # it takes memory of its own
+        from manyhands.estimators import CrowdClassifier  # the import needs memory of its own
 
         short: Row = {"epochs": 2, "warm_up": 1, "batch_size": size.batch_size, "progress": False}
         CrowdClassifier(method=method, **short).fit(inputs, annotations)
@@ -106,22 +105,22 @@ def measure_memory(scene: Row, tool: str, method: str) -> list[Row]:
         settings = TrainingSettings(epochs=1, batch_size=size.batch_size)
         module = size.make_module(method, annotations, settings, as_published=tool == OURS)
         row["made_bytes"] = peak_bytes()
-        train(Job(module, TensorInputs(inputs), annotations, settings, progress=False))
+        train(TrainingRun(module, TensorInputs(inputs), annotations, settings, progress=False))
     return [row | {"peak_bytes": peak_bytes()}]
 
 
 def measure_loop(
-    scene: Row, method: str, epochs: int, labels_each: float, repeats: int
+    workload: Row, method: str, epochs: int, labels_each: float, repeats: int
 ) -> list[Row]:
-    """Whole runs of `train` and of a bare loop in turns, after one of each to warm up."""
+    """Complete runs of `train` and of a bare loop in turn, after one of each to warm up."""
     torch.set_num_threads(1)
-    race = LoopRace(Scene(**scene), method, epochs, labels_each)
+    race = LoopRace(Workload(**workload), method, epochs, labels_each)
     parts = {"bare": Times(), "epochs": Times(), "whole": Times()}
     with _others() as others:
         for repeat in range(repeats + 1):
             bare, losses = _clocked(race.bare, race.make_module())
             whole, history = _clocked(race.ours, race.make_module())
-            assert abs(history[-1]["loss"] - losses[-1]) < 1e-4, "the two do the same"
+            assert abs(history[-1]["loss"] - losses[-1]) < 1e-4, "both loops compute the same"
             in_epochs = sum(entry["seconds"] for entry in history)
             if repeat:
                 parts["bare"].append(bare)
@@ -129,14 +128,14 @@ def measure_loop(
                 parts["whole"].append(whole)
     about = {"method": method, "epochs": epochs, "n_labels": race.annotations.n_annotations}
     return [
-        {**about, **scene, "part": part} | _summary(times, parts["bare"], others[0])
+        {**about, **workload, "part": part} | _summary(times, parts["bare"], others[0])
         for part, times in parts.items()
     ]
 
 
-def measure_threads(scene: Row, method: str, budget_s: float) -> list[Row]:
-    """Our step with one thread and with two, while the other cores are idle, and while not."""
-    size = Scene(**scene)
+def measure_threads(workload: Row, method: str, budget_s: float) -> list[Row]:
+    """Our step with one thread and with two, while other cores are idle and while they are busy."""
+    size = Workload(**workload)
     torch.set_num_threads(2)
     chosen = _chosen_threads(size, method)
     step = our_step(size, method)
@@ -148,7 +147,7 @@ def measure_threads(scene: Row, method: str, budget_s: float) -> list[Row]:
             torch.set_num_threads(case[1])
 
         times, _ = in_turns(dict.fromkeys(cases, step), budget_s, prepare)
-    about = {"method": method, "chosen": chosen, **scene}
+    about = {"method": method, "chosen": chosen, **workload}
     return [
         {**about, "busy": busy, "threads": threads}
         | _summary(times[busy, threads], times[busy, 1], None)
@@ -158,7 +157,7 @@ def measure_threads(scene: Row, method: str, budget_s: float) -> list[Row]:
 
 JOBS: dict[str, Callable[..., list[Row]]] = {
     "growth": measure_growth,
-    "beside": measure_beside,
+    "peers": measure_peers,
     "memory": measure_memory,
     "loop": measure_loop,
     "threads": measure_threads,
@@ -166,16 +165,16 @@ JOBS: dict[str, Callable[..., list[Row]]] = {
 
 
 def do_job(kind: str, request: Row) -> list[Row]:
-    """The rows of a job, each told what it is."""
+    """The rows of a job, each with its kind."""
     return [{"kind": kind, "status": "ok", **row} for row in JOBS[kind](**request)]
 
 
 def in_turns(
     steps: Mapping[Any, Step], budget_s: float, prepare: Callable[[Any], None] = lambda _: None
 ) -> tuple[dict[Any, Times], float | None]:
-    """Seconds per step of each, block after block, and how many cores others kept busy meanwhile.
+    """Seconds per step of each, block by block, and the number of cores that others kept busy.
 
-    The first step of a block is not timed: it finds what the others left in the caches.
+    The first step of a block is not timed, because the caches hold the data of the block before.
     """
     at = dict.fromkeys(steps, 0)
     times = {key: Times() for key in steps}
@@ -207,7 +206,7 @@ def in_turns(
 
 
 def _summary(times: Times, base: Times, others: float | None) -> Row:
-    """Least and median, alone and as ratios to what was timed in the same rounds."""
+    """Least and median times, and their ratios to those of `base` in the same rounds."""
     pairs = zip(times.walls, base.walls, strict=True)
     return {
         "least_s": min(times.walls),
@@ -222,27 +221,27 @@ def _summary(times: Times, base: Times, others: float | None) -> Row:
 
 
 def _clocked(work: Callable[[Any], Any], given: Any) -> tuple[tuple[float, float], Any]:
-    """Seconds by the clock and of the processor that a call takes, and what it gives."""
+    """Wall and processor seconds of a call, and its result."""
     gc.collect()
     begin = time.perf_counter(), time.process_time()
-    made = work(given)
-    return (time.perf_counter() - begin[0], time.process_time() - begin[1]), made
+    result = work(given)
+    return (time.perf_counter() - begin[0], time.process_time() - begin[1]), result
 
 
-def _chosen_threads(scene: Scene, method: str) -> int:
-    """How many threads `train` gives the network by default."""
-    small = replace(scene, n_items=scene.batch_size)
-    settings = TrainingSettings(epochs=1, batch_size=scene.batch_size)
+def _chosen_threads(workload: Workload, method: str) -> int:
+    """The number of threads that `train` uses by default."""
+    small = replace(workload, n_items=workload.batch_size)
+    settings = TrainingSettings(epochs=1, batch_size=workload.batch_size)
     annotations, seen = small.annotations(), []
     module = small.make_module(method, annotations, settings)
     module.network.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
-    train(Job(module, TensorInputs(small.inputs()), annotations, settings, progress=False))
+    train(TrainingRun(module, TensorInputs(small.inputs()), annotations, settings, progress=False))
     return int(seen[0])
 
 
-def _is_sparse(scene: Scene, method: str, settings: Row) -> bool:
-    """What is chosen for a crowd of this size; one item is enough to see it."""
-    small = replace(scene, n_items=1)
+def _is_sparse(workload: Workload, method: str, settings: Row) -> bool:
+    """Whether tables are sparse for a crowd of this size; one item is enough to find out."""
+    small = replace(workload, n_items=1)
     chosen = {name: value for name, value in settings.items() if name != "as_published"}
     module = small.make_module(method, small.annotations(), TrainingSettings(**chosen))
     return bool(sparse_tables(module))
@@ -250,18 +249,18 @@ def _is_sparse(scene: Scene, method: str, settings: Row) -> bool:
 
 @contextmanager
 def _others() -> Iterator[list[float | None]]:
-    """How many cores other programs kept busy meanwhile, once it is over; None where unknown."""
-    told: list[float | None] = [None]
+    """The number of cores that other programs kept busy, known at the end; None if unknown."""
+    cores: list[float | None] = [None]
     begin = time.perf_counter(), time.process_time(), _busy_s()
-    yield told
+    yield cores
     wall = time.perf_counter() - begin[0]
     busy = _busy_s()
     if busy is not None and begin[2] is not None:
-        told[0] = max(0.0, (busy - begin[2] - time.process_time() + begin[1]) / wall)
+        cores[0] = max(0.0, (busy - begin[2] - time.process_time() + begin[1]) / wall)
 
 
 def _busy_s() -> float | None:
-    """Seconds that all cores together have worked, here or for another guest of the same host."""
+    """Seconds that all cores have worked, also for other guests of the host."""
     path = Path("/proc/stat")
     if not path.exists():
         return None

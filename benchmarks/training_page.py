@@ -1,10 +1,10 @@
-"""The page on the speed of training: the claims, and the tables behind them."""
+"""The page on the speed of training, made from the recorded rows."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
-from benchmarks.measure import OK
-from benchmarks.table import NOTHING, count, markdown_table, number
+from benchmarks.benchmark import Row, commands_of
+from benchmarks.numbers import NOTHING, count, number
+from benchmarks.processes import OK
 from benchmarks.training_steps import (
     AS_DOCUMENTED,
     DENSE,
@@ -14,9 +14,9 @@ from benchmarks.training_steps import (
     OUR_DEFAULTS,
     OURS,
 )
+from manyhands.experiments import code_block, markdown_table
 
-Row = dict[str, Any]
-
+PAGE = "training-speed.md"
 MOST_GROWTH = 1.3
 MOST_GIB = 1.0
 LEAST_GAIN = 10.0
@@ -28,23 +28,23 @@ _TIMES = ["ms, least", "ms, median", *_RATIOS]
 
 
 def make_page(rows: list[Row]) -> str:
-    """Markdown made from the rows of one run."""
+    """The page as Markdown."""
     by_kind: dict[str, list[Row]] = {}
     for row in rows:
         by_kind.setdefault(row["kind"], []).append(row)
-    made: list[tuple[str, Callable[[list[Row]], str]]] = [
+    sections: list[tuple[str, Callable[[list[Row]], str]]] = [
         ("growth", _growth),
-        ("beside", _beside),
+        ("peers", _peers),
         ("memory", _memory),
         ("loop", _loop),
         ("threads", _threads),
     ]
-    parts = [_introduction(by_kind["run"][0], by_kind["machine"][0], rows), _claims(by_kind)]
-    parts += [table(by_kind[kind]) for kind, table in made if kind in by_kind]
+    parts = [_introduction(by_kind["machine"][0], rows), _claims(by_kind)]
+    parts += [table(by_kind[kind]) for kind, table in sections if kind in by_kind]
     return "\n\n".join(parts) + "\n"
 
 
-def _introduction(run: Row, machine: Row, rows: list[Row]) -> str:
+def _introduction(machine: Row, rows: list[Row]) -> str:
     facts = [["processor", machine["processor"]], ["cores", str(machine["cores"])]]
     facts.append(["memory", f"{machine['memory_bytes'] / 2**30:.1f} GiB"])
     versions = machine["versions"] | {"torch": machine["torch"]}
@@ -56,40 +56,37 @@ def _introduction(run: Row, machine: Row, rows: list[Row]) -> str:
         facts.append(["cores that other programs used", f"{mean:.2f}, at most {max(others):.2f}"])
     return f"""# Speed of training
 
-What a training step costs as the crowd grows, beside the designs of other programs, and what the
-loop adds to the steps. Made by
+The cost of a training step as the crowd grows, compared with the designs of other programs, and the
+overhead of the training loop. The numbers come from the command
 
-```
-{run["command"]}
-```
+{code_block(commands_of(rows))}
 
-from the repository root; the numbers behind this page are in the `.jsonl` file next to it.
+and are recorded in `docs/results/records`.
 
-**A step** is forward and backward pass and the optimiser's work on 64 items with {LABELS_EACH}
-labels each. The network has 512 features, one hidden layer of 128 and half of it dropped out; one
-thread. Features and labels mean nothing. Batches are made beforehand and come one after
-the other, so that annotators' rows are as cold in the caches as in an epoch.
+**A step** is the forward pass, the backward pass and the optimiser step on 64 items with
+{LABELS_EACH} labels each. The network has 512 features, one hidden layer of 128 units and dropout
+0.5, and runs on one thread. Features and labels are random. Batches are prepared beforehand and
+follow each other, so that the rows of annotators are as rarely in the caches as in a real epoch.
 
-**Noise.** Whatever is compared is timed in turns in one process, a block of up to 64 steps (about a
-tenth of a second) each. "least" is the quickest block, "median" the middle one; a median
-ratio is that of the ratios within the rounds. A processor ratio is that of least
-processor times, which others on the machine disturb less. Times of different tables should not
-be compared.
+**Noise.** Everything that is compared is timed in turn in one process, in blocks of up to 64 steps
+(about a tenth of a second). "least" is the fastest block, "median" the median block; a median ratio
+is the median of the ratios within the rounds. A processor ratio is that of the least processor
+times, which depend less on other programs. Times of different tables should not be compared.
 
 {markdown_table(["machine", ""], facts, left=2)}"""
 
 
 def _claims(by_kind: dict[str, list[Row]]) -> str:
-    found = [
+    claims = [
         *_growth_claims(_done(by_kind, "growth")),
         *_memory_claims(_done(by_kind, "memory")),
-        *_beside_claims(_done(by_kind, "beside")),
+        *_peer_claims(_done(by_kind, "peers")),
         *_loop_claims(_done(by_kind, "loop")),
     ]
-    body = [[claim, measured, "yes" if holds else "**no**"] for claim, measured, holds in found]
+    body = [[claim, measured, "yes" if holds else "**no**"] for claim, measured, holds in claims]
     return f"""## Claims
 
-Ratios are that of least times, by which a claim is judged; the median ratio; the processor ratio.
+The ratios are those of least times, medians and processor times; the first decides.
 
 {markdown_table(["claim", "measured", "holds"], body, left=3)}"""
 
@@ -104,9 +101,9 @@ Claim = tuple[str, str, bool]
 def _growth_claims(rows: list[Row]) -> Iterable[Claim]:
     for row in rows:
         if row["n_annotators"] == _largest(rows) and "sparse" not in row["settings"]:
-            what = f"{_named(row)}, K = {row['n_classes']}"
+            layer = f"{_named(row)}, K = {row['n_classes']}"
             yield (
-                f"{what}: a step with {count(row['n_annotators'])} annotators takes at most "
+                f"{layer}: a step with {count(row['n_annotators'])} annotators takes at most "
                 f"{MOST_GROWTH} times as long as with {_smallest(rows)}",
                 _ratios(row, "{:.2f}"),
                 row["least_ratio"] <= MOST_GROWTH,
@@ -125,14 +122,14 @@ def _memory_claims(rows: list[Row]) -> Iterable[Claim]:
             )
 
 
-def _beside_claims(rows: list[Row]) -> Iterable[Claim]:
+def _peer_claims(rows: list[Row]) -> Iterable[Claim]:
     sizes = sorted({row["n_annotators"] for row in rows})
     for row in rows:
         if row["tool"] in _BOTH_OURS or row["n_annotators"] == sizes[0]:
             continue
         huge = row["layer"] == "crowd-layer-mw" and row["n_annotators"] == sizes[-1]
         gain = LEAST_GAIN if huge else 1.0
-        claim = f"at least {gain:g} times as quick as" if huge else "quicker than"
+        claim = f"at least {gain:g} times as fast as" if huge else "faster than"
         yield (
             f"{row['layer']}, {count(row['n_annotators'])} annotators: {claim} {row['tool']}",
             _ratios(row, "{:.2f}"),
@@ -162,16 +159,16 @@ def _growth(rows: list[Row]) -> str:
         body.append([*start, f"{row['n_annotators']:,}", kind, *_times(row)])
     return f"""## Larger crowds
 
-Ours through `ClassificationModule`, `make_optimisers` and `Stepper`. Gradients of annotators' tables are dense
-or sparse as `CrowdClassifier` would have it, or as the settings say. Noise models have a prior
-around their start by default (`pull`); "as published" they have none. Ratios are to the
-smallest crowd. A batch has as many different annotators as labels in a large crowd, but not in
-a small one: what is computed once per annotator of the batch grows with that.
+Steps of manyhands. Gradients of the annotators' tables are dense or sparse as `CrowdClassifier`
+chooses, or as the settings say. By default noise models have a prior around their initial values
+(`prior_precision`); "as published" they have none. Ratios are to the smallest crowd. In a large
+crowd a batch has as many different annotators as labels, in a small crowd fewer: whatever is
+computed once per annotator of the batch grows with that number.
 
 {markdown_table(head, body, left=1)}"""
 
 
-def _beside(rows: list[Row]) -> str:
+def _peers(rows: list[Row]) -> str:
     head = ["layer", "annotators", "tool", *_TIMES]
     body = [
         [row["layer"], f"{row['n_annotators']:,}", row["tool"], *_times(row)]
@@ -183,17 +180,18 @@ def _beside(rows: list[Row]) -> str:
 
 K = {rows[0]["n_classes"]}. Ratios are to the first line of each crowd.
 
-- **{OURS}** is the same layer without what is added by default; **{OUR_DEFAULTS}** has it.
-- **{AS_DOCUMENTED}** is `crowdkit.learning` as its tutorial uses it: an entry per label, so that
-  the network sees an item as often as it has labels; `Adam` over everything. It looks
-  annotators up by number as ours does, but gradients and optimiser work on all of them.
-- **{ONCE_PER_ITEM}** is the same layer with the network run once per item and a fused
-  `Adam`: what somebody who minds speed would write around it.
-- **{DENSE}** gives what every annotator would say of every item, and masks what was not
-  said, as the public programs of Rodrigues and Pereira 2018 and of Chu, Ma and Wang 2021 do.
+- **{OURS}** is the same layer as published; **{OUR_DEFAULTS}** adds what is default here.
+- **{AS_DOCUMENTED}** is `crowdkit.learning` as in its tutorial: one example per label, so that the
+  network processes an item once per label, and one `Adam` over all parameters. Like ours, it looks
+  annotators up by number, but gradients and optimiser cover all annotators.
+- **{ONCE_PER_ITEM}** is the same layer with the network run once per item and a fused `Adam`, the
+  fastest code that one could write around it.
+- **{DENSE}** computes the label of every annotator for every item and masks the missing ones, as
+  the public codes of Rodrigues and Pereira 2018 and of Chu, Ma and Wang 2021 do.
 
-crowd-kit's CoNAL holds annotators as a one-hot matrix, which takes 40 GB for 100 thousand: it is
-measured up to 10 thousand. Its penalty is left to the user and not made; ours makes it.
+crowd-kit's CoNAL holds annotators as a one-hot matrix, which takes 40 GB for 100 thousand
+annotators; it is measured up to 10 thousand. crowd-kit leaves CoNAL's penalty to the user, and it
+is not computed here; ours computes it.
 
 {markdown_table(head, body, left=1)}"""
 
@@ -212,11 +210,11 @@ def _memory(rows: list[Row]) -> str:
     data = rows[0]["n_items"] * 512 * 4 / 2**20
     return f"""## Memory
 
-The most that a fresh process ever held, with python, torch and the data ({number(data)} MiB of
-features). {OUR_CLASSIFIER} makes two epochs, two more on all labels, and portraits.
-"{OUR_DEFAULTS}" is an epoch of `train` from a Dawid-Skene consensus; "{OURS}" without more is
-the noise model as published, with a start of its own. The others make a few steps, with batches
-made beforehand, which hold the features once more.
+The peak memory of a fresh process, including python, torch and the data ({number(data)} MiB of
+features). {OUR_CLASSIFIER} trains two epochs, two more on all labels, and estimates the
+confusions. "{OUR_DEFAULTS}" is an epoch of `train`, initialised from a Dawid-Skene consensus;
+"{OURS}" is the noise model as published, which initialises itself. The others make a few steps
+with batches prepared beforehand, which hold the features a second time.
 
 {markdown_table(head, body, left=1)}"""
 
@@ -235,11 +233,11 @@ def _loop(rows: list[Row]) -> str:
     one = rows[0]
     return f"""## The loop around the steps
 
-{one["n_items"]:,} items with {one.get("n_labels", 0):,} labels of {one["n_annotators"]} people in
-{one["n_classes"]} classes, as in LabelMe; {one["epochs"]} epochs. The bare loop is what one would
-write by hand: batches as lists of numbers made beforehand, the same network, noise model, loss and
-fused AdamW; it ends with the same weights. "all of `train`" has the start of Fabric and the look
-at all labels in the end as well. In turns, {one.get("rounds", 0)} runs of each.
+{one["n_items"]:,} items with {one.get("n_labels", 0):,} labels of {one["n_annotators"]} annotators
+in {one["n_classes"]} classes, as in LabelMe; {one["epochs"]} epochs. The bare loop is
+hand-written: batches prepared beforehand, the same network, noise model, loss and fused AdamW; it
+ends with the same weights. "all of `train`" includes starting Fabric and the evaluation of all
+labels at the end. {one.get("rounds", 0)} runs of each, in turn.
 
 {markdown_table(head, body, left=2)}"""
 
@@ -254,11 +252,11 @@ def _threads(rows: list[Row]) -> str:
             body.append([*start, str(row["threads"]), str(row["chosen"]), *_times(row)])
     return f"""## Threads
 
-The step of speelfc with one thread of torch and with two, while the other cores have nothing to do
-and while a program keeps each of them busy. `threads=None` is what the loop takes by default
-where torch has two. Ratios are to one thread.
+The step of speelfc with one torch thread and with two, while the other cores are idle and while a
+program keeps each of them busy. `threads=None` is the number of threads that the loop chooses by
+default if torch has two. Ratios are to one thread.
 
-{markdown_table(head, body)}"""
+{markdown_table(head, body, left=0)}"""
 
 
 def _times(row: Row) -> list[str]:
@@ -274,8 +272,8 @@ def _ratios(row: Row, shown: str) -> str:
 def _named(row: Row) -> str:
     settings = dict(row.get("settings", {}))
     how = ", as published" if settings.pop("as_published", False) else ""
-    told = "".join(f", {name}={value}" for name, value in settings.items())
-    return f"{row['method']}{how}{told}"
+    shown = "".join(f", {name}={value}" for name, value in settings.items())
+    return f"{row['method']}{how}{shown}"
 
 
 def _largest(rows: list[Row]) -> int:

@@ -1,7 +1,8 @@
 """Training steps to be timed on the same labels: ours, crowd-kit's, and the dense public design.
 
-A step is a function of its number: it takes the batch of that number, in turn, makes forward and
-backward pass, lets the optimiser work and gives the loss. Batches are made beforehand by all.
+A step is a function of its number. It takes the batch of that number, makes the forward and
+backward pass and the optimiser step, and returns the loss. All tools prepare their batches
+beforehand.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from manyhands.core.seeds import generator, seed_for
 from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.engine.crowd_module import ClassificationModule
 from manyhands.engine.inputs import TensorInputs
-from manyhands.engine.loop import Job, train
+from manyhands.engine.loop import TrainingRun, train
 from manyhands.engine.optimisers import Stepper, make_optimisers
 from manyhands.engine.settings import TrainingSettings
 from manyhands.methods import METHODS, EndToEnd, Problem
@@ -32,16 +33,16 @@ DENSE = "dense design"
 
 LABELS_EACH = 3
 LEARNING_RATE = 1e-3
-AS_PUBLISHED = {"prior_precision": 0.0}  # noise models without the prior around a consensus
+AS_PUBLISHED = {"prior_precision": 0.0}  # no prior around a consensus
 
 Step = Callable[[int], Tensor]
 
-_DENSE_BYTES = 200_000_000  # what dense batches of labels may take together
+_DENSE_BYTES = 200_000_000  # limit of all dense batches of labels together
 
 
 @dataclass(frozen=True)
-class Scene:
-    """How large a training problem is."""
+class Workload:
+    """The size of a training problem."""
 
     n_annotators: int
     n_classes: int
@@ -51,26 +52,31 @@ class Scene:
     batch_size: int = 64
 
     def network(self) -> MLP:
-        """The network that everybody trains, with the same weights at the start."""
+        """The network that every tool trains, with the same initial weights."""
         torch.manual_seed(0)
         return MLP(self.n_features, self.n_classes, hidden=(self.n_hidden,))
 
     def inputs(self) -> Tensor:
-        """Features without meaning."""
+        """Random features."""
         rng = generator(0, "features")
         return torch.from_numpy(rng.standard_normal((self.n_items, self.n_features), np.float32))
 
     def annotations(self, labels_each: float = LABELS_EACH) -> Annotations:
-        """As many labels per item on average; people take turns, and say what comes to mind."""
+        """Random labels, this many per item on average; annotators take turns."""
         n_labels = round(labels_each * self.n_items)
         counts = np.full(self.n_items, n_labels // self.n_items)
         counts[: n_labels - counts.sum()] += 1
         rng = generator(0, "labels")
-        who = np.resize(rng.permutation(self.n_annotators), n_labels)
-        said = rng.integers(self.n_classes, size=n_labels)
+        annotator = np.resize(rng.permutation(self.n_annotators), n_labels)
+        label = rng.integers(self.n_classes, size=n_labels)
         item = np.repeat(np.arange(self.n_items), rng.permutation(counts))
-        people, classes = range(self.n_annotators), range(self.n_classes)
-        return Annotations.from_arrays(item, who, said, annotators=people, classes=classes)
+        return Annotations.from_arrays(
+            item,
+            annotator,
+            label,
+            annotators=range(self.n_annotators),
+            classes=range(self.n_classes),
+        )
 
     def make_module(
         self,
@@ -80,16 +86,16 @@ class Scene:
         *,
         as_published: bool = False,
     ) -> ClassificationModule:
-        """What `CrowdClassifier` would train: it leaves the choice of sparse tables to the same.
+        """The module that `CrowdClassifier` would train, with the same choice of sparse tables.
 
-        A noise model as published starts by itself and is not drawn towards its start.
+        As published, a noise model initialises itself and has no prior.
         """
-        made = METHODS[method]
+        chosen = METHODS[method]
         if as_published:
-            assert isinstance(made, EndToEnd), "only noise models are published"
-            made = made.with_settings(AS_PUBLISHED, "own")
+            assert isinstance(chosen, EndToEnd), "only noise models are published"
+            chosen = chosen.with_settings(AS_PUBLISHED, "own")
         problem = Problem(annotations=annotations, shape=(self.n_features,))
-        return made.make_module(self.network(), problem, settings)
+        return chosen.make_module(self.network(), problem, settings)
 
     def batches(self) -> list[CrowdBatch]:
         """All items once, in random order."""
@@ -98,14 +104,16 @@ class Scene:
         return list(crowd.batches(order, self.batch_size))
 
 
-def our_step(scene: Scene, method: str, *, as_published: bool = False, **settings: Any) -> Step:
-    """A step as the loop of manyhands makes it."""
-    chosen = TrainingSettings(batch_size=scene.batch_size, **settings)
-    module = scene.make_module(
-        method, scene.annotations(), chosen, as_published=as_published
+def our_step(
+    workload: Workload, method: str, *, as_published: bool = False, **settings: Any
+) -> Step:
+    """A step of the training loop of manyhands."""
+    chosen = TrainingSettings(batch_size=workload.batch_size, **settings)
+    module = workload.make_module(
+        method, workload.annotations(), chosen, as_published=as_published
     ).train()
     make_step = Stepper(module, make_optimisers(module, chosen), chosen)
-    batches = scene.batches()
+    batches = workload.batches()
 
     def step(number: int) -> Tensor:
         def backward() -> Tensor:
@@ -118,19 +126,19 @@ def our_step(scene: Scene, method: str, *, as_published: bool = False, **setting
     return step
 
 
-def crowd_kit_step(scene: Scene, layer: str, *, at_its_best: bool = False) -> Step:
+def crowd_kit_step(workload: Workload, layer: str, *, at_its_best: bool = False) -> Step:
     """A step with a layer of crowd-kit and one Adam over all parameters.
 
-    As crowd-kit's tutorial has it, every label is an entry of its own and the network sees an item
-    once per label. At its best the network sees it once, and Adam is the fused one.
+    In crowd-kit's tutorial every label is an example of its own, so the network processes an item
+    once per label. `at_its_best` processes it once and uses a fused Adam.
     """
-    network, made = scene.network(), crowd_kit_layer(layer, scene)
+    network, crowd_layer = workload.network(), crowd_kit_layer(layer, workload)
     optimiser = torch.optim.Adam(
-        [*network.parameters(), *made.parameters()],
+        [*network.parameters(), *crowd_layer.parameters()],
         lr=LEARNING_RATE,
         fused=True if at_its_best else None,
     )
-    batches = scene.batches()
+    batches = workload.batches()
     body, head = network.layers[:-1], network.layers[-1]
 
     def step(number: int) -> Tensor:
@@ -142,7 +150,7 @@ def crowd_kit_step(scene: Scene, layer: str, *, at_its_best: bool = False) -> St
         if at_its_best:
             hidden, logits = hidden[given.row], logits[given.row]
         seen = (hidden, logits) if layer == "conal" else (logits,)
-        loss = functional.cross_entropy(made(*seen, given.annotator), given.label)
+        loss = functional.cross_entropy(crowd_layer(*seen, given.annotator), given.label)
         loss.backward()
         optimiser.step()
         return loss.detach()
@@ -150,28 +158,28 @@ def crowd_kit_step(scene: Scene, layer: str, *, at_its_best: bool = False) -> St
     return step
 
 
-def crowd_kit_layer(layer: str, scene: Scene) -> nn.Module:
-    """The crowd layer with matrices, or CoNAL, once it has seen the size of its inputs."""
+def crowd_kit_layer(layer: str, workload: Workload) -> nn.Module:
+    """The crowd layer with matrices, or CoNAL after it has inferred the size of its inputs."""
     from crowdkit.learning import CoNAL, CrowdLayer
 
     if layer != "conal":
-        return CrowdLayer(scene.n_classes, scene.n_annotators, conn_type="mw")
-    made: nn.Module = CoNAL(scene.n_classes, scene.n_annotators)
+        return CrowdLayer(workload.n_classes, workload.n_annotators, conn_type="mw")
+    made: nn.Module = CoNAL(workload.n_classes, workload.n_annotators)
     nobody = torch.zeros(2, dtype=torch.int64)
-    made(torch.zeros(2, scene.n_hidden), torch.zeros(2, scene.n_classes), nobody)
+    made(torch.zeros(2, workload.n_hidden), torch.zeros(2, workload.n_classes), nobody)
     return made
 
 
-def dense_step(scene: Scene) -> Step:
-    """A crowd layer that gives what every annotator would say; -1 marks who said nothing.
+def dense_step(workload: Workload) -> Step:
+    """A crowd layer that computes the label of every annotator; -1 marks missing labels.
 
-    So do the public programs of Rodrigues and Pereira 2018, and of Chu, Ma and Wang 2021.
+    The public codes of Rodrigues and Pereira 2018 and of Chu, Ma and Wang 2021 do the same.
     """
-    network = scene.network()
-    start_akl = torch.eye(scene.n_classes).repeat(scene.n_annotators, 1, 1)
+    network = workload.network()
+    start_akl = torch.eye(workload.n_classes).repeat(workload.n_annotators, 1, 1)
     matrix_alk = nn.Parameter(start_akl)
     optimiser = torch.optim.Adam([*network.parameters(), matrix_alk], lr=LEARNING_RATE)
-    tables = _dense_labels(scene)
+    tables = _dense_labels(workload)
 
     def step(number: int) -> Tensor:
         inputs, label_ba = tables[number % len(tables)]
@@ -186,51 +194,51 @@ def dense_step(scene: Scene) -> Step:
     return step
 
 
-def _dense_labels(scene: Scene) -> list[tuple[Tensor, Tensor]]:
-    most = max(2, _DENSE_BYTES // (8 * scene.batch_size * scene.n_annotators))
+def _dense_labels(workload: Workload) -> list[tuple[Tensor, Tensor]]:
+    most = max(2, _DENSE_BYTES // (8 * workload.batch_size * workload.n_annotators))
     made = []
-    for batch in scene.batches()[:most]:
-        label_ba = torch.full((len(batch.items), scene.n_annotators), -1)
+    for batch in workload.batches()[:most]:
+        label_ba = torch.full((len(batch.items), workload.n_annotators), -1)
         given = batch.annotations
         label_ba[given.row, given.annotator] = given.label
         made.append((batch.inputs, label_ba))
     return made
 
 
-def contestants(scene: Scene, layer: str) -> dict[str, Callable[[], Step]]:
-    """Makers of a step of every tool that has this layer."""
-    found: dict[str, Callable[[], Step]] = {
-        OURS: lambda: our_step(scene, layer, as_published=True),
-        OUR_DEFAULTS: lambda: our_step(scene, layer),
-        AS_DOCUMENTED: lambda: crowd_kit_step(scene, layer),
-        ONCE_PER_ITEM: lambda: crowd_kit_step(scene, layer, at_its_best=True),
+def contestants(workload: Workload, layer: str) -> dict[str, Callable[[], Step]]:
+    """Factories of the step of every tool that has this layer."""
+    steps: dict[str, Callable[[], Step]] = {
+        OURS: lambda: our_step(workload, layer, as_published=True),
+        OUR_DEFAULTS: lambda: our_step(workload, layer),
+        AS_DOCUMENTED: lambda: crowd_kit_step(workload, layer),
+        ONCE_PER_ITEM: lambda: crowd_kit_step(workload, layer, at_its_best=True),
     }
     if layer == "crowd-layer-mw":
-        found[DENSE] = lambda: dense_step(scene)
-    return found
+        steps[DENSE] = lambda: dense_step(workload)
+    return steps
 
 
 class LoopRace:
-    """Whole training by `train`, and by a bare loop over the same batches; both from one start."""
+    """Training by `train` and by a bare loop over the same batches, from the same weights."""
 
-    def __init__(self, scene: Scene, method: str, epochs: int, labels_each: float) -> None:
-        self.scene, self.method, self.inputs = scene, method, scene.inputs()
-        self.annotations = scene.annotations(labels_each)
-        self.settings = TrainingSettings(epochs=epochs, batch_size=scene.batch_size)
+    def __init__(self, workload: Workload, method: str, epochs: int, labels_each: float) -> None:
+        self.workload, self.method, self.inputs = workload, method, workload.inputs()
+        self.annotations = workload.annotations(labels_each)
+        self.settings = TrainingSettings(epochs=epochs, batch_size=workload.batch_size)
         self._epochs = [self._lists(epoch) for epoch in range(epochs)]
 
     def make_module(self) -> ClassificationModule:
-        """A new learner, always the same."""
-        return self.scene.make_module(self.method, self.annotations, self.settings)
+        """A new module, always with the same weights."""
+        return self.workload.make_module(self.method, self.annotations, self.settings)
 
     def ours(self, module: ClassificationModule) -> list[dict[str, Any]]:
-        """Train with the library's loop; its log."""
+        """Train with the library's loop; its history."""
         inputs = TensorInputs(self.inputs)
-        job = Job(module, inputs, self.annotations, self.settings, progress=False)
-        return train(job).history
+        run = TrainingRun(module, inputs, self.annotations, self.settings, progress=False)
+        return train(run).history
 
     def bare(self, module: ClassificationModule) -> list[float]:
-        """Train with nothing around the steps; the loss of every epoch."""
+        """Train with steps only; the loss of every epoch."""
         network, noise, losses = module.network, module.noise, []
         groups = [{"params": list(part.parameters())} for part in (network, noise)]
         optimiser = torch.optim.AdamW(groups, lr=LEARNING_RATE, weight_decay=0.0, fused=True)
@@ -253,7 +261,7 @@ class LoopRace:
         """The seed of an epoch and, for every batch of it, items, rows, annotators and labels."""
         crowd = CrowdData(TensorInputs(self.inputs), self.annotations, torch.device("cpu"))
         order = generator(0, f"order of epoch {epoch}").permutation(crowd.labelled)
-        batches = crowd.batches(order, self.scene.batch_size)
+        batches = crowd.batches(order, self.workload.batch_size)
         lists = [
             (each.items.clone(), given.row, given.annotator.clone(), given.label.clone())
             for each in batches

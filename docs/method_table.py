@@ -1,18 +1,17 @@
-"""Write the page of training methods from METHODS: python docs/method_table.py."""
-
-from pathlib import Path
+"""The page of training methods, made from METHODS; `write_pages.py` writes it."""
 
 import manyhands as mh
 
-PAGE = Path(__file__).parent / "training-methods.md"
+PAGE = "training-methods.md"
 HEAD = """\
 # Training methods
 
-Every way of training a network from a crowd, by the name that `CrowdClassifier(method=...)`,
-`manyhands train --method` and `manyhands compare --methods` take. f are the class probabilities of
-the network, y is the label that annotator a gives, K the number of classes, M of groups. *Cost* is
-per epoch; it follows the labels, never the size of the crowd. What the methods reach on real crowds
-is on [the page of results](training-results.md).
+Every method of training a network from crowd labels, by the name that
+`CrowdClassifier(method=...)`, `manyhands train --method` and `manyhands compare --methods` take. f
+are the class probabilities of the network, y is the label of annotator a, K is the number of
+classes and M the number of groups. *Cost* is the cost of an epoch; it grows with the number of
+labels, not with the size of the crowd. The accuracy of every method on real crowds is on
+[a page of the results](results/ours-every-method.md).
 
 | name | label model | cost | use it when | source |
 | --- | --- | --- | --- | --- |
@@ -48,7 +47,3 @@ def page():
 
 def _cell(text):
     return text.replace("|", "\\|")
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page())

@@ -34,7 +34,7 @@ def featured(scenario="confusions", *, spread=0.5, n_features=5, **settings):
 
 def suited(method, crowd):
     """The crowd with features that the method takes: counts for those of words."""
-    if not METHODS[method].takes_counts:
+    if not METHODS[method].needs_counts:
         return crowd
     return crowd._replace(x=np.round(5.0 * np.maximum(crowd.x, 0.0)).astype(np.float32))
 

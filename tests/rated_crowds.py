@@ -9,7 +9,7 @@ from manyhands.estimators import CrowdRegressor
 from manyhands.methods import METHODS
 
 QUICK = {"epochs": 3, "batch_size": 16, "progress": False, "device": "cpu"}
-FOR_NUMBERS = [name for name, method in METHODS.items() if "numbers" in method.kinds]
+FOR_NUMBERS = [name for name, method in METHODS.items() if "regression" in method.tasks]
 
 
 class Rated(NamedTuple):

@@ -1,12 +1,13 @@
-"""The benchmark scripts on a tiny crowd: they measure both tools and the page has its rows."""
+"""The benchmark of aggregation on a tiny crowd: it measures both tools and writes a page."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import aggregation, jobs, measure, page, reading, table, tools
+from benchmarks import aggregation, jobs, numbers, processes, reading, tools
+from benchmarks import aggregation_page as page
+from benchmarks.benchmark import AGGREGATION
 from benchmarks.crowds import CrowdSize, simulate
 
 pytest.importorskip("crowdkit")
@@ -38,10 +39,10 @@ def cases():
             request = {"tool": tool, "method": method, "size": asdict(TINY)}
             request["budget_s"] = TINY_BUDGET_S
             if method == "majority":
-                told = measure.run_job("case", request, limit_s=60)
+                found = processes.run_job("case", request, limit_s=60)
             else:
-                told = {"status": measure.OK, "limit_s": 60, **measured("case", **request)}
-            rows.append(row | told)
+                found = {"status": processes.OK, "limit_s": 60, **measured("case", **request)}
+            rows.append(row | found)
     return rows
 
 
@@ -61,7 +62,7 @@ def test_simulated_crowd_is_what_it_says():
 def test_every_case_has_time_memory_and_accuracy(cases):
     assert len(cases) == 8
     for row in cases:
-        assert row["status"] == measure.OK, row
+        assert row["status"] == processes.OK, row
         assert row["peak_bytes"] >= row["baseline_bytes"] > 0
         assert row["seconds"] is not None
         assert row["accuracy"] > 0.8
@@ -104,10 +105,10 @@ def test_page_has_a_row_for_every_case(cases):
 
 def test_a_slow_job_is_stopped():
     request = {"tool": page.PEER, "method": "majority", "size": asdict(TINY), "budget_s": 1.0}
-    row = measure.run_job("case", request, limit_s=0.05)
-    assert row["status"] == measure.OVER
+    row = processes.run_job("case", request, limit_s=0.05)
+    assert row["status"] == processes.OVER
     assert row["process_s"] < 5
-    assert table.time_cell(row) == "> 0.05 s"
+    assert numbers.time_cell(row) == "> 0.05 s"
 
 
 def test_a_stopped_peer_is_not_tried_at_larger_sizes(monkeypatch):
@@ -116,32 +117,32 @@ def test_a_stopped_peer_is_not_tried_at_larger_sizes(monkeypatch):
     def run_job(job, request, *, limit_s):
         tried.append((request["tool"], request["size"]["n_labels"]))
         slow = request["tool"] == page.PEER and request["size"]["n_labels"] > 500
-        return {"status": measure.OVER if slow else measure.OK, "limit_s": limit_s}
+        return {"status": processes.OVER if slow else processes.OK, "limit_s": limit_s}
 
     monkeypatch.setattr(aggregation, "run_job", run_job)
     plan = aggregation.Plan(sizes=(500, 1000, 1500))
     rows = list(aggregation.compared("case", "majority", 2, 20, plan.sizes, plan))
     assert [size for tool, size in tried if tool == page.PEER] == [500, 1000]
     assert [size for tool, size in tried if tool == page.OURS] == [500, 1000, 1500]
-    theirs = [table.time_cell(row) for row in rows if row["tool"] == page.PEER]
+    theirs = [numbers.time_cell(row) for row in rows if row["tool"] == page.PEER]
     assert theirs[1:] == ["> 2 min", "not run: over 2 min at a smaller size"]
 
 
 def test_a_time_beyond_the_limit_makes_no_ratio():
-    late = {"status": measure.OVER, "limit_s": 120.0, "seconds": 119.0}
-    assert table.milliseconds(late) is None
-    assert table.milliseconds(late | {"status": measure.OK}) == 119_000.0
+    late = {"status": processes.OVER, "limit_s": 120.0, "seconds": 119.0}
+    assert numbers.milliseconds(late) is None
+    assert numbers.milliseconds(late | {"status": processes.OK}) == 119_000.0
 
 
 def test_a_failing_job_says_why():
-    row = measure.run_job("case", {"tool": "nobody"}, limit_s=60)
-    assert row["status"] == measure.FAILED
+    row = processes.run_job("case", {"tool": "nobody"}, limit_s=60)
+    assert row["status"] == processes.FAILED
     assert "TypeError" in row["why"]
 
 
 def test_large_case_converges_and_is_flagged():
-    told = measured("large", method="dawid-skene", size=asdict(CrowdSize(5000, 2, 100)))
-    row = {"kind": "large", "status": measure.OK, **asdict(CrowdSize(5000, 2, 100)), **told}
+    found = measured("large", method="dawid-skene", size=asdict(CrowdSize(5000, 2, 100)))
+    row = {"kind": "large", "status": processes.OK, **asdict(CrowdSize(5000, 2, 100)), **found}
     assert row["converged"]
     assert row["accuracy"] > 0.9
     rows = [{"kind": "run", "command": ""}, {"kind": "machine", **aggregation.machine_facts()}]
@@ -155,16 +156,20 @@ def test_reading_compares_the_same_file(tmp_path, ids):
     first = path.read_text().splitlines()[:2]
     assert first[0] == "item,annotator,label"
     assert first[1].startswith("item_0," if ids == "strings" else "0,")
-    told = reading.compare_reading(tmp_path, 1000, ids, 1)
-    assert told["pyarrow_s"] > 0
-    assert told["file_bytes"] == (tmp_path / "labels.csv").stat().st_size
+    found = reading.compare_reading(tmp_path, 1000, ids, 1)
+    assert found["pyarrow_s"] > 0
+    assert found["file_bytes"] == (tmp_path / "labels.csv").stat().st_size
 
 
-def test_page_is_remade_from_its_numbers(tmp_path, cases):
+def test_records_keep_the_rows_and_replace_those_measured_again(tmp_path, cases):
     rows = [{"kind": "run", "command": "c"}, {"kind": "machine", **aggregation.machine_facts()}]
-    rows += cases
-    record = tmp_path / "old.jsonl"
-    record.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    out = tmp_path / "page.md"
-    assert aggregation.main(["--remake", str(record), "--out", str(out)]) == 0
-    assert out.read_text() == page.make_page(rows)
+    kept = AGGREGATION.keep([*rows, *cases], tmp_path)
+    assert AGGREGATION.read(tmp_path) == kept
+    assert page.make_page(kept) == page.make_page([*rows, *cases])
+    again = AGGREGATION.keep([cases[0] | {"accuracy": 0.5}], tmp_path, add=True)
+    assert [row["key"] for row in again] == [row["key"] for row in kept]
+    assert [row.get("accuracy") for row in again].count(0.5) == 1
+    assert len(AGGREGATION.keep(rows, tmp_path)) == 2
+    assert [path.name for path in AGGREGATION.path(tmp_path).parent.iterdir()] == [
+        "benchmark-aggregation.jsonl"
+    ]

@@ -1,6 +1,5 @@
-"""The benchmark of costs on tiny crowds: its sums are right, and the page is made from its rows."""
+"""The benchmarks of method costs on tiny crowds: their numbers, and the page made from them."""
 
-import json
 from importlib.metadata import PackageNotFoundError
 from math import exp, log
 from pathlib import Path
@@ -8,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import cost_page, epoch_costs, raykar
+from benchmarks.benchmark import EPOCH_COSTS, RAYKAR
 from benchmarks.machine import machine_facts
 
 import manyhands as mh
+from manyhands.experiments.runs import classification_methods
 from manyhands.methods.linear import LinearWeights, fit_raykar
 
 HOME = Path(__file__).parent.parent
@@ -95,13 +96,13 @@ def test_a_race_ends_at_the_peers_objective_or_says_that_it_does_not(monkeypatch
     other = raykar.race(case, raykar.QUICK)
     assert not other["reached"]
     assert "equal" not in other
-    run = {"part": "raykar", "kind": "run", "command": "x", "n_features": 4, "n_classes": 3}
+    run = {"kind": "run", "command": "x", "n_features": 4, "n_classes": 3}
     run |= {"peer_version": "1", "repeats": 1, "once_s": 1.0, **machine_facts()}
-    cases = [each | {"part": "raykar", "kind": "case"} for each in (row, other)]
-    text = cost_page.make_page([run, *cases])
+    cases = [each | {"kind": "case"} for each in (row, other)]
+    text = cost_page.make_page([], [run, *cases])
     assert "| `fit_raykar`, no lower | 1e-08 |" in text
     assert "| `fit_raykar`, 1.00 lower maximum |" in text
-    assert cost_page.BROKEN in cost_page.make_page([run, *cases[::-1]])
+    assert cost_page.BROKEN in cost_page.make_page([], [run, *cases[::-1]])
 
 
 def test_without_the_peer_it_says_how_to_get_it(tmp_path, monkeypatch, capsys):
@@ -109,7 +110,7 @@ def test_without_the_peer_it_says_how_to_get_it(tmp_path, monkeypatch, capsys):
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(raykar, "version", missing)
-    assert raykar.main(["--out", str(tmp_path / "page.md")]) == 1
+    assert raykar.main(["--docs", str(tmp_path)]) == 1
     assert "pip install" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -144,17 +145,12 @@ def test_rows_say_what_was_measured(rows):
     assert all(row["labels"] == [64, 128, 192] for row in others if row["kind"] == "epoch")
 
 
-def test_a_part_is_replaced_and_the_others_kept(tmp_path, rows):
-    path = tmp_path / "costs.jsonl"
-    other = {"part": "raykar", "kind": "run"}
-    cost_page.put_records(path, "raykar", [other])
-    cost_page.put_records(path, "epochs", rows[:1])
-    cost_page.put_records(path, "epochs", rows)
-    assert cost_page.read_records(path) == json.loads(json.dumps([*rows, other]))
-    text = cost_page.make_page(rows)
+def test_the_page_has_the_rows_of_both_benchmarks(tmp_path, rows):
+    kept = EPOCH_COSTS.keep(rows, tmp_path)
+    text = cost_page.make_page(kept, RAYKAR.read(tmp_path))
     plain = [row for row in rows if row["kind"] != "wide"]
-    assert "a hidden layer of 1,024" not in cost_page.make_page(plain)
-    again = cost_page.make_page([*rows, rows[1] | {"kind": "wide"}])
+    assert "a hidden layer of 1,024" not in cost_page.make_page(plain, [])
+    again = cost_page.make_page([*rows, rows[1] | {"kind": "wide"}], [])
     assert "a hidden layer of 1,024" in again
     assert all(f"| `{name}` |" in text for name in TINY.methods)
     assert str(HOME) not in text
@@ -162,24 +158,16 @@ def test_a_part_is_replaced_and_the_others_kept(tmp_path, rows):
 
 def test_every_number_of_labels_is_drawn_as_asked():
     for each in TINY.labels_each:
-        seen = epoch_costs.scene(TINY, each)
-        assert set(seen.annotations.labels_per_item) == {each}
-    counts = epoch_costs.scene(TINY, 1, counts=True).features
+        data = epoch_costs.workload(TINY, each)
+        assert set(data.annotations.labels_per_item) == {each}
+    counts = epoch_costs.workload(TINY, 1, counts=True).features
     assert (counts == counts.round()).all()
     assert counts.min() == 0
 
 
-def test_the_page_is_made_from_its_records():
-    records = cost_page.read_records(PAGE.with_suffix(".jsonl"))
-    assert PAGE.read_text() == cost_page.make_page(records), (
-        "python -m benchmarks.epoch_costs --remake makes it anew"
-    )
-
-
-def test_every_method_for_classes_stands_on_the_page():
+def test_every_classification_method_is_on_the_page():
     text = PAGE.read_text()
-    named = [name for name, method in mh.METHODS.items() if "classes" in method.kinds]
-    assert all(f"| `{name}` |" in text for name in named)
-    for row in cost_page.read_records(PAGE.with_suffix(".jsonl")):
+    assert all(f"| `{name}` |" in text for name in classification_methods())
+    for row in EPOCH_COSTS.read():
         if "method" in row:
             assert row["cost"] == mh.METHODS[row["method"]].about.cost

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from benchmarks import selection
 
 import manyhands as mh
 
@@ -78,29 +77,6 @@ def write_words(home, rng):
     (home / "glove.txt").write_text("\n".join(vectors) + "\n")
 
 
-def test_the_page_of_training_methods_is_made_from_the_table():
-    sys.path.insert(0, str(HOME / "docs"))
-    try:
-        from method_table import PAGE, page
-    finally:
-        sys.path.pop(0)
-    assert PAGE.read_text() == page(), "python docs/method_table.py makes it anew"
-
-
-def test_the_pages_of_results_are_made_from_the_records(tmp_path):
-    sys.path.insert(0, str(HOME / "docs"))
-    try:
-        import results_pages
-    finally:
-        sys.path.pop(0)
-    results_pages.pages(tmp_path)
-    made = {path.name: path.read_text() for path in tmp_path.glob("*.md")}
-    there = {path.name: path.read_text() for path in results_pages.HOME.glob("*.md")}
-    assert there == made, "python docs/results_pages.py makes them anew"
-    drawn = {path.name for path in tmp_path.glob("*.png")}
-    assert {path.name for path in results_pages.HOME.glob("*.png")} == drawn
-
-
 # What Lightning warns of here is its own affair or the machine's, never the example's:
 # it calls a class that torch 2.13 deprecates, wants worker processes for data that lie in memory,
 # and wants the GPU where there is one.
@@ -146,11 +122,6 @@ def test_the_page_on_selection_runs(capsys):
     assert "Majority voting is" in capsys.readouterr().out
     page = (HOME / "docs/selection.md").read_text()
     assert all(f"| `{name}` |" in page for name in mh.evaluation.CRITERIA)
-
-
-def test_the_table_on_selection_is_made_from_its_records():
-    page = selection.PAGE.read_text()
-    assert selection.table() in page, "python -m benchmarks.selection makes it anew"
 
 
 def test_every_noise_model_stands_in_the_documentation():

@@ -1,18 +1,18 @@
 """The benchmark of training on tiny crowds: all sides do the same, and the page has its rows."""
 
-import json
 from pathlib import Path
 
 import pytest
 import torch
-from benchmarks import measure, training, training_jobs, training_page, training_steps
+from benchmarks import processes, training, training_jobs, training_page, training_steps
+from benchmarks.benchmark import TRAINING
 from benchmarks.machine import machine_facts
 
 pytest.importorskip("crowdkit")
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZE = {"n_annotators": 12, "n_classes": 3, "n_items": 96, "n_features": 8, "n_hidden": 4}
-SCENE = training_steps.Scene(**SIZE, batch_size=32)
+WORKLOAD = training_steps.Workload(**SIZE, batch_size=32)
 METHODS = training.METHODS
 
 # crowd-kit's CoNAL learns the size of its inputs when it first sees them, of which torch warns
@@ -35,8 +35,8 @@ def rows(_quick):
     """Rows of every kind, as a run records them."""
     short = {"budget_s": 0.0}
     requests = [
-        ("growth", {"scene": SIZE, "method": "speelfc", "settings": training.DECAY}),
-        ("growth", {"scene": SIZE, "method": "crowd-layer-mw", "settings": {"sparse": True}}),
+        ("growth", {"workload": SIZE, "method": "speelfc", "settings": training.DECAY}),
+        ("growth", {"workload": SIZE, "method": "crowd-layer-mw", "settings": {"sparse": True}}),
     ]
     done = [
         {"kind": "run", "command": "python -m benchmarks.training"},
@@ -45,30 +45,30 @@ def rows(_quick):
     for kind, request in requests:
         done += training_jobs.do_job(kind, {**request, **short, "sizes": (12, 40)})
     for layer in ("crowd-layer-mw", "conal"):
-        done += training_jobs.do_job("beside", {"scene": SIZE, "layer": layer, **short})
+        done += training_jobs.do_job("peers", {"workload": SIZE, "layer": layer, **short})
     tools = (training_steps.OUR_CLASSIFIER, training_steps.OURS, training_steps.AS_DOCUMENTED)
     for tool in tools:
-        request = {"scene": SIZE, "tool": tool, "method": "crowd-layer-mw"}
+        request = {"workload": SIZE, "tool": tool, "method": "crowd-layer-mw"}
         done += training_jobs.do_job("memory", request)
-    loop = {"scene": SIZE, "method": "speelfc", "epochs": 2, "labels_each": 2.5, "repeats": 1}
+    loop = {"workload": SIZE, "method": "speelfc", "epochs": 2, "labels_each": 2.5, "repeats": 1}
     done += training_jobs.do_job("loop", loop)
-    done += training_jobs.do_job("threads", {"scene": SIZE, "method": "speelfc", **short})
+    done += training_jobs.do_job("threads", {"workload": SIZE, "method": "speelfc", **short})
     torch.set_num_threads(1)
     return done
 
 
 def test_the_crowd_is_what_it_says():
-    annotations = SCENE.annotations(2.5)
+    annotations = WORKLOAD.annotations(2.5)
     assert annotations.n_annotations == 240
     assert annotations.n_annotators == 12
     assert set(annotations.labels_per_item) == {2, 3}
     assert set(annotations.labels_per_annotator) == {20}
-    assert sum(len(batch.annotations) for batch in SCENE.batches()) == 3 * SCENE.n_items
+    assert sum(len(batch.annotations) for batch in WORKLOAD.batches()) == 3 * WORKLOAD.n_items
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_bare_loop_ends_with_the_same_weights(method):
-    race = training_steps.LoopRace(SCENE, method, epochs=3, labels_each=2.5)
+    race = training_steps.LoopRace(WORKLOAD, method, epochs=3, labels_each=2.5)
     ours, bare = race.make_module(), race.make_module()
     history, losses = race.ours(ours), race.bare(bare)
     assert losses == pytest.approx([entry["loss"] for entry in history], abs=1e-6)
@@ -78,8 +78,8 @@ def test_the_bare_loop_ends_with_the_same_weights(method):
 
 def test_the_dense_design_is_the_same_model_as_ours():
     steps = [
-        training_steps.dense_step(SCENE),
-        training_steps.our_step(SCENE, "crowd-layer-mw", as_published=True, sparse=False),
+        training_steps.dense_step(WORKLOAD),
+        training_steps.our_step(WORKLOAD, "crowd-layer-mw", as_published=True, sparse=False),
     ]
     losses = []
     for step in steps:
@@ -90,7 +90,7 @@ def test_the_dense_design_is_the_same_model_as_ours():
 
 @pytest.mark.parametrize("layer", ["crowd-layer-mw", "conal"])
 def test_every_tool_learns(layer):
-    for tool, make in training_steps.contestants(SCENE, layer).items():
+    for tool, make in training_steps.contestants(WORKLOAD, layer).items():
         step = make()
         losses = [float(step(number)) for number in range(60)]
         assert sum(losses[-9:]) < sum(losses[:9]), tool
@@ -114,10 +114,10 @@ def test_ratios_are_of_the_same_rounds():
 def test_rows_say_what_was_measured(rows):
     by_kind = {kind: [row for row in rows if row["kind"] == kind] for kind in training.SECTIONS}
     assert [len(each) for each in by_kind.values()] == [4, 5 + 4, 3, 3, 4]
-    assert all(row["status"] == measure.OK for each in by_kind.values() for row in each)
+    assert all(row["status"] == processes.OK for each in by_kind.values() for row in each)
     assert [row["sparse"] for row in by_kind["growth"]] == [False, False, True, True]
     assert all(row["chosen"] == 1 for row in by_kind["threads"])
-    assert all(row["least_s"] > 0 for row in by_kind["beside"])
+    assert all(row["least_s"] > 0 for row in by_kind["peers"])
 
 
 def test_the_page_has_its_rows_and_claims(rows):
@@ -136,8 +136,10 @@ def test_a_claim_that_does_not_hold_is_flagged(rows):
 
 
 def test_failed_and_skipped_jobs_have_rows_that_say_why(rows):
-    [failed] = training.in_fresh_process("memory", {"scene": SIZE, "tool": "nobody", "method": "x"})
-    assert failed["status"] == measure.FAILED
+    [failed] = training.in_fresh_process(
+        "memory", {"workload": SIZE, "tool": "nobody", "method": "x"}
+    )
+    assert failed["status"] == processes.FAILED
     requests = [each for kind, each in training.Plan().requests if kind == "memory"]
     [skipped] = [row for request in requests for row in training._skipped("memory", request)]
     assert skipped["n_annotators"] == 100_000
@@ -150,8 +152,7 @@ def test_the_plan_covers_its_sections():
     assert list(dict.fromkeys(kinds)) == list(training.SECTIONS)
 
 
-def test_page_is_remade_from_its_numbers(tmp_path, rows):
-    record, out = tmp_path / "old.jsonl", tmp_path / "page.md"
-    record.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert training.main(["--remake", str(record), "--out", str(out)]) == 0
-    assert out.read_text() == training_page.make_page(rows)
+def test_the_page_is_made_from_the_records(tmp_path, rows):
+    kept = TRAINING.keep(rows, tmp_path)
+    assert len(kept) == len(rows)
+    assert training_page.make_page(TRAINING.read(tmp_path)) == training_page.make_page(rows)

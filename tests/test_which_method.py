@@ -23,7 +23,8 @@ def accuracies():
         for line in path.read_text().splitlines():
             record = json.loads(line)
             scores = record.get("scores", {})
-            if "rules" in record or record.get("settings") or "accuracy" not in scores:
+            plain = record.get("kind") == "classification" and not record["settings"]
+            if not plain or "accuracy" not in scores:
                 continue
             key = json.dumps(record["source"], sort_keys=True), record["method"]
             found.setdefault(key, {})[record["seed"]] = 100 * scores["accuracy"]
@@ -35,7 +36,7 @@ def source_of(column):
     if column.startswith("T = "):
         settings = {"n_annotators": int(column.removeprefix("T = "))}
         return json.dumps({"scenario": "perturbed-networks", "settings": settings}, sort_keys=True)
-    corpus = {"dataset": column, "tested_on": "test", "who": "individual"}
+    corpus = {"dataset": column, "tested_on": "test", "anonymous": False}
     return json.dumps(corpus, sort_keys=True)
 
 

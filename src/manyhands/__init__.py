@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from manyhands.checks import check
     from manyhands.core.errors import ManyhandsError
     from manyhands.datasets import DATASETS, ITEM_SETS
-    from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger, load
+    from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger
     from manyhands.experiments import EXPERIMENTS
     from manyhands.io import (
         read,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         read_truth,
         read_word_vectors,
     )
+    from manyhands.loading import load
     from manyhands.methods import METHODS
     from manyhands.networks import NETWORKS
     from manyhands.noise import NOISE
@@ -117,7 +118,7 @@ _HOMES = {
     "aggregate": "aggregation",
     "aggregate_tokens": "aggregation",
     "check": "checks",
-    "load": "estimators",
+    "load": "loading",
     "read": "io",
     "read_annotations": "io",
     "read_bio": "io",
@@ -129,7 +130,7 @@ _HOMES = {
     "read_word_vectors": "io",
 }
 
-_LEARNING = {"torch", "lightning_fabric", "safetensors"}  # what the extra "learn" brings
+_LEARNING = {"torch", "lightning_fabric"}  # what the extra "learn" brings
 
 
 def __getattr__(name: str) -> Any:

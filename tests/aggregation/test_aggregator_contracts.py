@@ -25,7 +25,7 @@ def build(name, item, annotator, label, **names):
     return Annotations.from_arrays(item, annotator, label, **names)
 
 
-def beliefs(consensus):
+def estimates(consensus):
     return consensus.labels if consensus.probabilities is None else consensus.probabilities
 
 
@@ -47,29 +47,31 @@ def test_shuffling_annotations_changes_nothing(name, labels):
     order = np.random.default_rng(1).permutation(len(labels[0]))
     before = fit(name, *labels)
     after = fit(name, *(column[order] for column in labels))
-    np.testing.assert_allclose(beliefs(after), beliefs(before), atol=1e-9)
+    np.testing.assert_allclose(estimates(after), estimates(before), atol=1e-9)
     np.testing.assert_allclose(after.annotator_quality, before.annotator_quality, atol=1e-9)
 
 
-def test_renaming_people_and_items_changes_nothing(name, labels):
+def test_renaming_annotators_and_items_changes_nothing(name, labels):
     item, annotator, label = labels
     before = fit(name, item, annotator, label)
-    people = np.random.default_rng(2).permutation(50)
-    things = np.random.default_rng(3).permutation(50)
+    new_annotator = np.random.default_rng(2).permutation(50)
+    new_item = np.random.default_rng(3).permutation(50)
     if AGGREGATORS[name].kind == "numbers":
         values = np.asarray(label) * 0.7 + annotator % 3 * 0.1
-        renamed = Annotations.from_arrays(things[item], people[annotator], values, kind="numbers")
+        renamed = Annotations.from_arrays(
+            new_item[item], new_annotator[annotator], values, kind="numbers"
+        )
         after = AGGREGATORS[name]().fit(renamed)
     else:
-        after = fit(name, things[item], people[annotator], label)
-    row = after.annotations.item_vocabulary.codes(things[before.annotations.items])
-    np.testing.assert_allclose(beliefs(after)[row], beliefs(before), atol=1e-8)
-    who = after.annotations.annotator_vocabulary.codes(people[before.annotations.annotators])
+        after = fit(name, new_item[item], new_annotator[annotator], label)
+    row = after.annotations.item_vocabulary.codes(new_item[before.annotations.items])
+    np.testing.assert_allclose(estimates(after)[row], estimates(before), atol=1e-8)
+    who = after.annotations.annotator_vocabulary.codes(new_annotator[before.annotations.annotators])
     np.testing.assert_allclose(after.annotator_quality[who], before.annotator_quality, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", CLASS_NAMES)
-def test_permuting_classes_permutes_the_outcome(name, labels):
+def test_permuting_classes_permutes_the_result(name, labels):
     item, annotator, label = labels
     swap = np.array([2, 0, 1])
     before = fit(name, item, annotator, label, classes=range(3))
@@ -97,14 +99,14 @@ def test_unanimity_wins(name):
 )
 def test_the_smallest_tables_work(name, columns):
     consensus = fit(name, *(np.array(column) for column in columns))
-    assert np.isfinite(beliefs(consensus)).all()
+    assert np.isfinite(estimates(consensus)).all()
     assert np.isfinite(consensus.confidence).all()
     quality = consensus.quality
     assert ((quality.low <= quality.value) & (quality.value <= quality.high)).all()
     assert ((quality.low >= 0) & (quality.high <= 1)).all()
 
 
-def test_an_unlabelled_item_is_answered_with_the_prior(name):
+def test_an_unlabelled_item_gets_the_prior(name):
     item, annotator, label = random_labels(5)
     consensus = fit(name, item, annotator, label, items=[*range(12), "nobody"])
     assert consensus.annotations.labels_per_item[-1] == 0
@@ -130,7 +132,7 @@ def test_inputs_are_not_touched(name, labels):
 
 
 def test_the_same_labels_give_the_same_bits(name, labels):
-    np.testing.assert_array_equal(beliefs(fit(name, *labels)), beliefs(fit(name, *labels)))
+    np.testing.assert_array_equal(estimates(fit(name, *labels)), estimates(fit(name, *labels)))
 
 
 @pytest.mark.parametrize("name", CLASS_NAMES)
@@ -151,7 +153,7 @@ def test_the_objective_never_falls(name, labels):
     assert (steps >= -1e-9 * np.abs(consensus.objective[:-1])).all()
 
 
-def test_known_truths_are_answered_as_given(name, labels):
+def test_known_truths_are_returned_as_given(name, labels):
     annotations = build(name, *labels)
     known = {0: 1, 3: 2} if annotations.kind == "classes" else {0: 0.5, 3: 0.25}
     consensus = AGGREGATORS[name]().fit(annotations, known=known)
@@ -159,7 +161,7 @@ def test_known_truths_are_answered_as_given(name, labels):
     np.testing.assert_allclose(consensus.confidence[[0, 3]], 1.0)
 
 
-def test_a_known_truth_of_a_stranger_is_refused(name, labels):
+def test_a_known_truth_of_an_unknown_item_is_refused(name, labels):
     with pytest.raises(DataError, match="'nobody'"):
         AGGREGATORS[name]().fit(build(name, *labels), known={"nobody": 1})
 
@@ -181,22 +183,22 @@ def test_settings_are_keyword_only_and_checked(name):
             method(max_iter=0)
 
 
-def test_predicting_the_same_labels_gives_the_same_beliefs(name, labels):
+def test_predicting_the_same_labels_gives_the_same_estimates(name, labels):
     consensus = fit(name, *labels)
     again = consensus.predict(consensus.annotations)
-    if name == "glad":  # it portrays items too, and new items are taken for average ones
+    if name == "glad":  # new items have average easiness
         assert again.probabilities.shape == consensus.probabilities.shape
         return
-    np.testing.assert_allclose(beliefs(again), beliefs(consensus), atol=1e-6)
+    np.testing.assert_allclose(estimates(again), estimates(consensus), atol=1e-6)
 
 
-def test_predicting_labels_of_strangers_works(name, labels):
+def test_predicting_with_unseen_annotators_works(name, labels):
     consensus = fit(name, *labels)
     new = build(name, np.array([100, 100]), np.array([0, 99]), np.array([1, 1]))
     predicted = consensus.predict(new)
     assert predicted.annotations.items.tolist() == [100]
     assert len(predicted.annotators_frame()) == len(consensus.annotators_frame()) + 1
-    assert np.isfinite(beliefs(predicted)).all()
+    assert np.isfinite(estimates(predicted)).all()
 
 
 def test_an_update_ends_where_a_fresh_fit_ends(name):
@@ -212,22 +214,22 @@ def test_an_update_ends_where_a_fresh_fit_ends(name):
         assert updated.objective[-1] == pytest.approx(fresh.objective[-1], rel=2e-2)
         assert updated.n_iterations > 0
     else:
-        np.testing.assert_allclose(beliefs(updated)[row], beliefs(fresh), atol=1e-9)
+        np.testing.assert_allclose(estimates(updated)[row], estimates(fresh), atol=1e-9)
 
 
 def test_tables_have_the_promised_columns(name, labels):
     consensus = fit(name, *labels)
-    items, people = consensus.to_frame(), consensus.annotators_frame()
+    items, annotators = consensus.to_frame(), consensus.annotators_frame()
     assert list(items.columns[:5]) == ["item", "label", "confidence", "agreement", "n_annotations"]
-    assert list(people.columns[:5]) == [
+    assert list(annotators.columns[:5]) == [
         "annotator", "quality", "quality_low", "quality_high", "n_annotations",
     ]  # fmt: skip
     assert len(items) == consensus.annotations.n_items
-    assert len(people) == consensus.annotations.n_annotators
+    assert len(annotators) == consensus.annotations.n_annotators
     if consensus.probabilities is not None:
         assert [f"p_{k}" for k in range(3)] == [c for c in items.columns if c.startswith("p_")]
 
 
-def test_every_entry_explains_itself(name):
+def test_every_entry_has_an_example(name):
     text = AGGREGATORS[name].__doc__
     assert ">>>" in text, "the docstring needs an example that runs"

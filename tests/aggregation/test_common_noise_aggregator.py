@@ -1,4 +1,4 @@
-"""Common noise: the two confusions are told apart, and EM is what the docstring says."""
+"""Common noise: the two confusions are separated, and EM is what the docstring says."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from test_em_laws import assert_never_falls, label_columns, log_likelihood
 from manyhands.aggregation import CommonNoise, DawidSkene, Majority
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
-from manyhands.evaluation import accuracy
+from manyhands.evaluation import accuracy_score
 from manyhands.simulation import SCENARIOS, simulate_crowd
 from manyhands.simulation.common_noise import CommonNoiseSettings
 from random_tables import random_labels
@@ -23,16 +23,16 @@ def favourite_mistakes(partner_ak, strength):
 
 
 def planted(seed, common_strength, own_strength, n_annotators=30, n_classes=5):
-    """A crowd with an omega per annotator: shared confusion, omegas, portraits and labels."""
+    """A crowd with an omega per annotator: shared confusion, omegas, confusions and labels."""
     rng = np.random.default_rng(seed)
     shift_ak = rng.integers(1, n_classes, (n_annotators + 1, n_classes))
     partner_ak = (np.arange(n_classes) + shift_ak) % n_classes
     common_kl = favourite_mistakes(partner_ak[:1], common_strength)[0]
     own_akl = favourite_mistakes(partner_ak[1:], own_strength)
     omega_a = rng.uniform(0.05, 0.95, n_annotators)
-    portrait_akl = omega_a[:, None, None] * common_kl + (1 - omega_a)[:, None, None] * own_akl
+    confusion_akl = omega_a[:, None, None] * common_kl + (1 - omega_a)[:, None, None] * own_akl
     truth = rng.integers(0, n_classes, 6000)
-    return common_kl, omega_a, simulate_crowd(truth, portrait_akl, labels_per_item=6, seed=seed)
+    return common_kl, omega_a, simulate_crowd(truth, confusion_akl, labels_per_item=6, seed=seed)
 
 
 @pytest.mark.parametrize("own_strength", [0.4, 0.7])
@@ -46,7 +46,9 @@ def test_a_shared_confusion_and_omegas_are_recovered(own_strength):
         found_a = consensus.annotator_traits["common_share"]
         correlations.append(np.corrcoef(found_a, omega_a)[0, 1])
         majority = Majority().fit(crowd.annotations)
-        gain = accuracy(crowd.truth, consensus.labels) - accuracy(crowd.truth, majority.labels)
+        gain = accuracy_score(crowd.truth, consensus.labels) - accuracy_score(
+            crowd.truth, majority.labels
+        )
         assert gain > 0.1
     assert np.mean(correlations) > 0.85
 
@@ -65,11 +67,11 @@ def test_the_shared_confusion_of_the_paper_s_crowd_is_recovered(seed):
     omega_a = np.bincount(annotator, crowd.omega_n) / crowd.annotations.labels_per_annotator
     assert np.corrcoef(consensus.annotator_traits["common_share"], omega_a)[0, 1] > 0.4
     dawid_skene = DawidSkene().fit(crowd.annotations)
-    close = accuracy(crowd.truth, dawid_skene.labels) - 0.005
-    assert accuracy(crowd.truth, consensus.labels) > close > 0.9
+    close = accuracy_score(crowd.truth, dawid_skene.labels) - 0.005
+    assert accuracy_score(crowd.truth, consensus.labels) > close > 0.9
 
 
-def test_a_portrait_is_the_mixture_of_both_confusions(crowd):
+def test_an_annotator_s_confusion_mixes_both_sources(crowd):
     consensus = CommonNoise().fit(crowd.annotations)
     parameters = consensus.parameters
     share = parameters.share_a[:, None, None]

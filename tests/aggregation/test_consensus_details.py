@@ -1,4 +1,4 @@
-"""Corners of the consensus that were once wrong, or easily could be."""
+"""Edge cases of the consensus."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_two_classes_keep_their_small_probabilities_on_both_sides():
     assert plain.probabilities.min() < 1e-17
 
 
-def test_glad_takes_other_items_for_average_ones_whatever_their_number(crowd):
+def test_glad_treats_new_items_as_average_ones(crowd):
     consensus = Glad().fit(crowd.annotations[:200])
     for others in (crowd.annotations[200:], crowd.annotations[200:299]):
         predicted = consensus.predict(others)
@@ -32,16 +32,16 @@ def test_glad_takes_other_items_for_average_ones_whatever_their_number(crowd):
         assert predicted.update(crowd.annotations[:50]).annotations.n_items == len(others) + 50
 
 
-def test_truths_that_were_known_are_not_scored_nor_calibrated_with(crowd):
+def test_known_truths_are_not_used_for_scores_or_calibration(crowd):
     known = dict(list(crowd.truth_by_item.items())[:100])
     consensus = DawidSkene().fit(crowd.annotations, known=known)
     card = consensus.score(crowd.truth_by_item)
     assert card.n_items == 300
     assert card.accuracy < 1.0
-    free, told = (consensus.calibrated(t) for t in (
+    free, all_truths = (consensus.calibrated(t) for t in (
         {k: v for k, v in crowd.truth_by_item.items() if k not in known}, crowd.truth_by_item
     ))  # fmt: skip
-    assert told.temperature == pytest.approx(free.temperature)
+    assert all_truths.temperature == pytest.approx(free.temperature)
     with pytest.raises(DataError, match="known beforehand"):
         consensus.score(known)
     with pytest.raises(DataError, match="known beforehand"):
@@ -61,7 +61,7 @@ def test_calibration_skips_classes_nobody_said_and_survives_prediction(crowd):
         consensus.calibrated({0: "zebra"})
 
 
-def test_saying_it_twice_does_not_confirm_it():
+def test_a_repeated_label_does_not_confirm_itself():
     item, label = np.repeat(np.arange(5), 2), np.repeat([0, 1, 0, 1, 1], 2)
     alone = Annotations.from_arrays(item, ["u"] * 10, label)
     quality = Majority().fit(alone).quality
@@ -69,11 +69,11 @@ def test_saying_it_twice_does_not_confirm_it():
     assert quality.high[0] - quality.low[0] > 0.9
 
 
-def test_a_repeat_of_a_held_out_label_goes_with_it():
+def test_a_repeat_of_a_held_out_label_is_held_out_too():
     item = np.repeat(np.arange(40), 3)
-    people = np.tile(["u", "u", "v"], 40)
+    annotator = np.tile(["u", "u", "v"], 40)
     label = np.tile([0, 0, 1], 40)  # u says everything twice
-    twice = Annotations.from_arrays(item, people, label, classes=[0, 1])
+    twice = Annotations.from_arrays(item, annotator, label, classes=[0, 1])
     assert validation_score(DawidSkene(), twice) < np.log(0.99)
 
 
@@ -94,7 +94,7 @@ def test_predicted_annotations_stay_sorted_and_frozen():
     assert said == {"a": 0, "m": 1, "z": 0}
 
 
-def test_a_mean_keeps_its_portraits_in_prediction():
+def test_a_mean_keeps_its_annotator_traits_in_prediction():
     fitted = Mean().fit(Annotations.from_arrays([1, 1, 2], ["u", "v", "u"], [0.5, 1.5, 2.5]))
     frame = fitted.predict(Annotations.from_arrays([3], ["u"], [0.7])).annotators_frame()
     assert {"bias", "noise"} <= set(frame.columns)
@@ -115,10 +115,10 @@ def test_prior_confusions_need_strength():
         DawidSkene(prior_strength=0.0, prior_confusions={0: [[1, 0], [0, 1]]})
 
 
-def test_no_tolerance_means_all_steps(crowd):
+def test_zero_tolerance_makes_all_steps(crowd):
     assert DawidSkene(max_iter=300, tol=0.0).fit(crowd.annotations).n_iterations == 300
 
 
-def test_many_labels_per_item_are_dealt_quickly():
+def test_many_labels_per_item_are_assigned_quickly():
     crowd = SCENARIOS["symmetric"](CrowdSettings(n_items=50, n_annotators=300, labels_per_item=95))
     assert crowd.annotations.n_annotations == 50 * 95

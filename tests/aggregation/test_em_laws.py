@@ -52,7 +52,7 @@ def test_class_objectives_never_fall(method, columns):
 @pytest.mark.parametrize("strength", [0.0, 0.5])
 @MANY
 @given(columns=label_columns())
-def test_weak_priors_never_fall_either(strength, columns):
+def test_objectives_with_weak_priors_never_fall(strength, columns):
     annotations = Annotations.from_arrays(*columns, classes=range(4))
     for prior in ("pooled", "flat"):
         method = DawidSkene(prior=prior, prior_strength=strength, tol=0.0, max_iter=25)

@@ -12,7 +12,7 @@ from manyhands.annotations import Annotations
 
 
 def rated(seed=0, n_items=60, n_annotators=7, labels=3):
-    """Numbers that hang on two features, and people with biases and noises."""
+    """Numbers that depend on two features, and annotators with biases and noise."""
     rng = np.random.default_rng(seed)
     x = np.column_stack([np.ones(n_items), rng.normal(size=(n_items, 2))])
     truth = x @ [1.0, 0.8, -0.5] + 0.3 * rng.normal(size=n_items)
@@ -46,23 +46,23 @@ def test_the_objective_never_falls_with_a_network_that_is_solved(columns, biases
 def test_the_likelihood_is_that_of_labels_that_share_their_item():
     _, ann, _ = rated(n_items=5)
     steps, rng = GaussianSteps(ann, Gaussian()), np.random.default_rng(1)
-    people = replace(
+    annotators = replace(
         steps.first.annotators, bias_a=rng.normal(size=7), precision_a=rng.uniform(1, 3, 7)
     )
-    parameters, value_i = replace(steps.first, annotators=people), rng.normal(size=5)
+    parameters, value_i = replace(steps.first, annotators=annotators), rng.normal(size=5)
     expected = 0.0
     for i in range(5):
         own = ann.item == i
         who = ann.annotator[own]
         expected += multivariate_normal.logpdf(
             ann.label[own],
-            value_i[i] + people.bias_a[who],
-            np.diag(1 / people.precision_a[who]) + 1 / parameters.network_precision,
+            value_i[i] + annotators.bias_a[who],
+            np.diag(1 / annotators.precision_a[who]) + 1 / parameters.network_precision,
         )
     assert steps.values(value_i, parameters).log_likelihood == pytest.approx(expected)
 
 
-def test_a_network_that_says_nothing_leaves_the_gaussian_aggregator():
+def test_without_a_network_the_steps_are_the_gaussian_aggregator():
     _, ann, _ = rated()
     model = Gaussian(max_iter=400, tol=0.0)
     steps = GaussianSteps(ann, model, fixed_precision=0.0)
@@ -76,18 +76,18 @@ def test_a_network_that_says_nothing_leaves_the_gaussian_aggregator():
     np.testing.assert_allclose(values.variance_i, alone.spread**2, rtol=1e-6)
 
 
-def test_a_network_that_knows_the_truth_is_found_out():
+def test_a_network_that_knows_the_truth_gets_a_high_precision():
     _, ann, truth = rated(n_items=600, n_annotators=20)
     steps = GaussianSteps(ann, Gaussian(prior_strength=0.1, bias_strength=0.1))
     knows = steps.profile_annotators(truth, max_iter=300, tol=0.0).state
     guesses = steps.profile_annotators(np.zeros(600), max_iter=300, tol=0.0).state
     assert 1 / knows.network_precision < 0.05
     # What a network that says nothing misses is all that differs between the items; that their
-    # mean is not 0 is taken for a bias that all people share.
+    # mean is not 0 looks like a bias that all annotators share.
     assert 1 / guesses.network_precision == pytest.approx(np.var(truth), rel=0.15)
 
 
-def test_items_without_labels_are_what_the_network_says():
+def test_items_without_labels_get_the_output_of_the_network():
     ann = Annotations.from_arrays([1, 1], ["u", "v"], [0.5, 1.0], items=[1, 2])
     steps = GaussianSteps(ann, Gaussian())
     values = steps.values(np.array([0.0, 7.0]), steps.first)

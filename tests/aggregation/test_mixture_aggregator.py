@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from test_em_laws import assert_never_falls, label_columns, log_likelihood
 
 from manyhands.aggregation import Majority, Mixture
-from manyhands.aggregation.agreement_groups import group_counts
 from manyhands.aggregation.evidence import gather_evidence
+from manyhands.aggregation.mixture import group_counts
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
-from manyhands.evaluation import accuracy
+from manyhands.evaluation import accuracy_score
 from manyhands.simulation import SCENARIOS
 from manyhands.simulation.perturbed_networks import PerturbedNetworkSettings
 from random_tables import random_labels
@@ -24,7 +24,7 @@ def grouped():
 
 
 def nameless(annotations):
-    """The same labels, every one by somebody else."""
+    """The same labels, each by another annotator."""
     return Annotations.from_arrays(
         annotations.items[annotations.item],
         np.arange(annotations.n_annotations),
@@ -34,7 +34,7 @@ def nameless(annotations):
     )
 
 
-def test_who_labelled_plays_no_part(crowd, grouped):
+def test_annotators_do_not_matter(crowd, grouped):
     for annotations in (crowd.annotations, grouped.annotations):
         named = Mixture().fit(annotations)
         without = Mixture().fit(nameless(annotations))
@@ -46,7 +46,7 @@ def test_who_labelled_plays_no_part(crowd, grouped):
             )
 
 
-def test_planted_groups_are_found(grouped):
+def test_simulated_groups_are_recovered(grouped):
     annotations, truth = grouped.annotations, grouped.truth
     consensus = Mixture().fit(annotations)
     member = consensus.parameters.member_am.argmax(axis=1)  # most agreeing first, as planted
@@ -61,10 +61,10 @@ def test_planted_groups_are_found(grouped):
     off = np.abs(consensus.confusion - grouped.confusion).mean()
     assert off < 0.9 * np.abs(found_kl - grouped.confusion).mean()
     majority = Majority().fit(annotations)
-    assert accuracy(truth, consensus.labels) > accuracy(truth, majority.labels) + 0.02
+    assert accuracy_score(truth, consensus.labels) > accuracy_score(truth, majority.labels) + 0.02
 
 
-def test_annotators_stand_in_groups_that_sum_to_one(crowd):
+def test_memberships_sum_to_one(crowd):
     consensus = Mixture(n_groups=4).fit(crowd.annotations)
     frame = consensus.annotators_frame()
     columns = [f"group_{m}" for m in range(1, 5)]
@@ -129,8 +129,8 @@ def test_the_mixture_objective_is_what_its_docstring_says(crowd):
     longer = Mixture(n_restarts=1, max_iter=5, tol=0.0).fit(annotations)
     prior_k = np.exp(short.parameters.log_prior_k)
     crowd_kl = np.exp(short.parameters.log_crowd_lk()).T
-    everybody = np.repeat(crowd_kl[None], annotations.n_annotators, axis=0)
-    expected = log_likelihood(annotations, prior_k, everybody)
+    confusion_akl = np.repeat(crowd_kl[None], annotations.n_annotators, axis=0)
+    expected = log_likelihood(annotations, prior_k, confusion_akl)
     expected += np.log(crowd_kl).sum() + np.log(prior_k).sum()
     assert longer.objective[-1] == pytest.approx(expected, rel=1e-10)
 
@@ -177,8 +177,8 @@ def test_groups_of_annotations_are_ordered_by_agreement(grouped):
 
 
 def test_known_truths_move_the_confusion():
-    item, people = np.repeat(np.arange(40), 3), np.tile(np.arange(3), 40)
-    annotations = Annotations.from_arrays(item, people, np.tile([0, 0, 1], 40), classes=[0, 1])
+    item, annotator = np.repeat(np.arange(40), 3), np.tile(np.arange(3), 40)
+    annotations = Annotations.from_arrays(item, annotator, np.tile([0, 0, 1], 40), classes=[0, 1])
     known = {i: i % 2 for i in range(30)}
     consensus = Mixture().fit(annotations, known=known)
     np.testing.assert_array_equal(consensus.labels[:30], np.arange(30) % 2)

@@ -14,7 +14,7 @@ from manyhands.aggregation import (
     WorkerClustering,
 )
 from manyhands.annotations import Annotations
-from manyhands.evaluation import accuracy
+from manyhands.evaluation import accuracy_score
 from manyhands.simulation import SCENARIOS, CrowdSettings, simulate_crowd
 from manyhands.simulation.behaviours import adversaries, honest
 
@@ -25,7 +25,7 @@ def test_dawid_skene_recovers_confusions():
     )
     consensus = DawidSkene().fit(crowd.annotations)
     assert np.abs(consensus.confusion - crowd.confusion).mean() < 0.03
-    assert accuracy(crowd.truth, consensus.labels) > 0.97
+    assert accuracy_score(crowd.truth, consensus.labels) > 0.97
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_gaussian_recovers_biases_and_noise():
 @pytest.mark.parametrize("method", [DawidSkene, CommonNoise, Mixture])
 @pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize("per_annotator", [2, 5, 20, 200])
-def test_few_labels_per_annotator_break_nothing(method, n_classes, per_annotator):
+def test_few_labels_per_annotator_are_enough(method, n_classes, per_annotator):
     gaps = []
     for seed in range(3):
         crowd = SCENARIOS["symmetric"](
@@ -104,7 +104,8 @@ def test_few_labels_per_annotator_break_nothing(method, n_classes, per_annotator
             )
         )
         found = [
-            accuracy(crowd.truth, m.fit(crowd.annotations).labels) for m in (method(), Majority())
+            accuracy_score(crowd.truth, m.fit(crowd.annotations).labels)
+            for m in (method(), Majority())
         ]
         gaps.append(found[0] - found[1])
     assert np.mean(gaps) > -0.005
@@ -116,8 +117,8 @@ def test_plain_dawid_skene_collapses_where_the_pooled_prior_holds():
     )
     plain = DawidSkene(prior_strength=0.0).fit(crowd.annotations)
     pooled = DawidSkene().fit(crowd.annotations)
-    assert accuracy(crowd.truth, plain.labels) < 0.6
-    assert accuracy(crowd.truth, pooled.labels) > 0.93
+    assert accuracy_score(crowd.truth, plain.labels) < 0.6
+    assert accuracy_score(crowd.truth, pooled.labels) > 0.93
 
 
 def test_the_spectral_start_does_not_need_the_majority():
@@ -126,32 +127,35 @@ def test_the_spectral_start_does_not_need_the_majority():
     lean = np.array([[0.9, 0.05, 0.05], [0.6, 0.35, 0.05], [0.05, 0.05, 0.9]])
     truth = np.random.default_rng(0).integers(0, 3, 6000)
     crowd = simulate_crowd(truth, np.repeat(lean[None], 18, axis=0), labels_per_item=5, seed=1)
-    spectral = DawidSkene(start="spectral", max_iter=1).fit(crowd.annotations)
-    majority = DawidSkene(start="majority", max_iter=1).fit(crowd.annotations)
+    spectral = DawidSkene(init="spectral", max_iter=1).fit(crowd.annotations)
+    majority = DawidSkene(init="majority", max_iter=1).fit(crowd.annotations)
     error = [np.abs(c.confusion - crowd.confusion).mean() for c in (spectral, majority)]
     assert error[0] < 0.5 * error[1]
-    assert accuracy(crowd.truth, spectral.labels) > accuracy(crowd.truth, majority.labels) + 0.05
+    assert (
+        accuracy_score(crowd.truth, spectral.labels)
+        > accuracy_score(crowd.truth, majority.labels) + 0.05
+    )
 
 
 def test_the_spectral_start_falls_back_where_the_moments_are_singular():
     annotations = Annotations.from_dense([[0, 0, 0], [0, 0, 0], [1, 1, 1]], classes=range(4))
-    with pytest.warns(UserWarning, match="started from majority"):
-        consensus = DawidSkene(start="spectral").fit(annotations)
+    with pytest.warns(UserWarning, match="started from the majority"):
+        consensus = DawidSkene(init="spectral").fit(annotations)
     assert consensus.labels.tolist() == [0, 0, 1]
 
 
-def test_adversaries_are_turned_round():
+def test_labels_of_adversaries_count_against_their_class():
     confusion = np.concatenate([honest(np.full(12, 0.85), 2), adversaries(np.full(6, 0.9), 2)])
     truth = np.random.default_rng(3).integers(0, 2, 1500)
     crowd = simulate_crowd(truth, confusion, labels_per_item=6, seed=3)
     consensus = DawidSkene().fit(crowd.annotations)
     assert (consensus.annotator_quality[12:] < 0.25).all()
-    assert accuracy(crowd.truth, consensus.labels) > accuracy(
+    assert accuracy_score(crowd.truth, consensus.labels) > accuracy_score(
         crowd.truth, Majority().fit(crowd.annotations).labels
     )
 
 
-def test_known_truths_lift_the_others():
+def test_known_truths_improve_the_other_items():
     crowd = SCENARIOS["adversaries"](
         CrowdSettings(n_items=300, n_annotators=20, n_classes=2, share=0.6, labels_per_item=5)
     )
@@ -159,13 +163,13 @@ def test_known_truths_lift_the_others():
     rest = slice(60, None)
     without = DawidSkene().fit(crowd.annotations)
     helped = DawidSkene().fit(crowd.annotations, known=known)
-    assert accuracy(crowd.truth[rest], helped.labels[rest]) > 0.8
-    assert accuracy(crowd.truth[rest], without.labels[rest]) < 0.5
+    assert accuracy_score(crowd.truth[rest], helped.labels[rest]) > 0.8
+    assert accuracy_score(crowd.truth[rest], without.labels[rest]) < 0.5
 
 
-def test_prior_confusions_say_what_is_known_of_an_annotator():
+def test_prior_confusions_describe_single_annotators():
     item, annotator = np.repeat(np.arange(40), 2), np.tile([0, 1], 40)
-    label = np.tile([0, 1], 40)  # two people who never agree
+    label = np.tile([0, 1], 40)  # two annotators who never agree
     annotations = Annotations.from_arrays(item, annotator, label)
     trusted = [[0.95, 0.05], [0.05, 0.95]]
     noise = [[0.5, 0.5], [0.5, 0.5]]

@@ -87,7 +87,7 @@ def test_predicted_items_are_as_good_as_fitted_ones():
     assert right[0] > right[1] - 0.01
 
 
-def test_held_out_labels_rank_the_better_model_first():
+def test_the_validation_score_ranks_the_better_model_first():
     crowd = SCENARIOS["spammers"](CrowdSettings(n_items=1500, n_annotators=30, share=0.5, seed=7))
     table = compare(crowd.annotations, ["majority", "dawid-skene"])
     assert table.columns["method"].tolist() == ["dawid-skene", "majority"]
@@ -98,14 +98,14 @@ def test_held_out_labels_rank_the_better_model_first():
     assert len(with_truth.records()) == 7
 
 
-def test_nothing_can_be_held_out_of_single_labels():
+def test_no_label_can_be_held_out_of_single_labels():
     annotations = Annotations.from_arrays([1, 2], ["u", "u"], ["a", "b"])
     with pytest.raises(DataError, match="three labels"):
         validation_score(DawidSkene(), annotations)
-    assert compare(annotations, ["majority"]).records()[0]["held_out"] is None
+    assert compare(annotations, ["majority"]).records()[0]["validation"] is None
 
 
-def test_ties_go_to_the_more_common_class_and_show():
+def test_ties_go_to_the_more_common_class_and_are_marked():
     consensus = AGGREGATORS["majority"]().fit(
         Annotations.from_arrays([1, 1, 2, 2], list("uvuv"), ["a", "b", "b", "b"])
     )

@@ -65,7 +65,7 @@ def test_no_valid_change_of_one_token_is_more_probable(seed):
                 assert chance[token[place], k] <= found.tokens.confidence[token[place]] + 1e-12
 
 
-def test_spans_carry_the_product_of_their_tokens():
+def test_the_confidence_of_a_span_is_the_product_of_its_tokens():
     sentences = Sentences.from_lists([["Anna", "Berg", "sang"], ["Oslo"]], names=["x", "y"])
     tags = {"u": ["B-PER", "I-PER", "O", "B-LOC"], "v": ["B-PER", "O", "O", "B-LOC"]}
     tags |= {"w": ["B-PER", "I-PER", "O", "O"], "z": ["O", "I-PER", "O", "B-LOC"]}
@@ -85,16 +85,16 @@ def test_spans_carry_the_product_of_their_tokens():
     }
 
 
-def test_known_tags_are_held():
+def test_known_tags_stay():
     labels, truth = crowd(1)
     names = labels.annotations.items
     known = {names[t]: truth[t] for t in range(0, len(truth), 2)}
     found = aggregate_tokens(labels.sentences, labels.annotations, known=known)
-    told = aggregate(labels.annotations, known=known)
+    consensus = aggregate(labels.annotations, known=known)
     kept = [
         labels.sentences.tokens_of(s)
         for s in range(len(labels))
-        if is_valid_bio(told.labels[labels.sentences.tokens_of(s)].tolist())
+        if is_valid_bio(consensus.labels[labels.sentences.tokens_of(s)].tolist())
     ]
     assert all(found.tags[t] == truth[t] for token in kept for t in token if t % 2 == 0)
 
@@ -108,7 +108,7 @@ def test_entities_of_a_good_crowd_are_recovered():
     assert score.f1 > 0.9
 
 
-def test_labels_of_some_sentences_find_them():
+def test_labels_of_some_sentences_are_matched_by_name():
     labels, _ = crowd(3)
     without_first = aggregate_tokens(labels.sentences[1:], labels.annotations, "majority")
     alone = aggregate_tokens(labels[1:].sentences, labels[1:].annotations, "majority")

@@ -120,7 +120,7 @@ def test_a_label_is_never_taken_for_the_code_for_nothing():
     for labels in ([-1, 0, 1], [-1.0, 0.5, 1.0], ["-1", "x", "y"]):
         ann = Annotations.from_arrays([0, 1, 2], [0, 0, 1], labels, kind=None if labels[1] != "x"
                                       else "classes")  # fmt: skip
-        with pytest.raises(DataError, match="-1 is to mean that there is no label"):
+        with pytest.raises(DataError, match=r"missing=-1 stands for .no label."):
             ann.to_dense()
         assert said(Annotations.from_dense(ann.to_dense(-9), -9, kind=ann.kind)) == said(ann)
 

@@ -12,11 +12,11 @@ from manyhands.annotations import (
     TagScheme,
     allowed_starts,
     allowed_transitions,
-    decode_valid,
+    decode_bio,
     is_valid_bio,
     repair_bio,
-    spans_of_tags,
-    tags_of_spans,
+    spans_to_tags,
+    tags_to_spans,
 )
 from manyhands.core.errors import DataError
 
@@ -41,7 +41,7 @@ def test_valid_means_that_every_inside_tag_goes_on_with_an_entity(tags):
 def test_spans_and_back_give_the_repaired_tags(tags):
     fixed = repair_bio(tags)
     assert is_valid_by_hand(fixed)
-    assert tags_of_spans(spans_of_tags(tags), len(tags)) == fixed
+    assert spans_to_tags(tags_to_spans(tags), len(tags)) == fixed
     if is_valid_by_hand(tags):
         assert fixed == tags
         assert repair_bio(tags, "refuse") == tags
@@ -74,7 +74,7 @@ def best_by_hand(log_tk):
 def test_decoding_finds_the_best_valid_sequence(lengths, seed):
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     log_tk = np.log(np.random.default_rng(seed).dirichlet(np.ones(len(TAGS)), offsets[-1]))
-    code_t = decode_valid(log_tk, offsets, TAGS)
+    code_t = decode_bio(log_tk, offsets, TAGS)
     for first, end in itertools.pairwise(offsets):
         mine, top = code_t[first:end], log_tk[first:end].argmax(axis=1)
         assert is_valid_by_hand([TAGS[k] for k in mine])
@@ -89,7 +89,7 @@ def test_impossible_tags_are_taken_only_when_there_is_no_other_way():
     with np.errstate(divide="ignore"):
         log_tk = np.log([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.7, 0.0, 0.3], [1e-300, 0.0, 1.0]])
     names = ["O", "B-PER", "I-PER"]
-    code_t = decode_valid(log_tk, np.array([0, 2, 4]), names)
+    code_t = decode_bio(log_tk, np.array([0, 2, 4]), names)
     assert [names[k] for k in code_t] == ["B-PER", "I-PER", "O", "O"]
 
 
@@ -97,27 +97,27 @@ def test_a_choice_among_equals_stays():
     log_tk = np.log(np.full((2, 3), 1 / 3))
     names, offsets = ["O", "B-PER", "I-PER"], np.array([0, 2])
     for choice in ([1, 2], [1, 1], [0, 0]):
-        code_t = decode_valid(log_tk, offsets, names, choice_t=np.array(choice, dtype=np.int32))
+        code_t = decode_bio(log_tk, offsets, names, choice_t=np.array(choice, dtype=np.int32))
         assert code_t.tolist() == choice
 
 
 def test_decoding_refuses_what_it_cannot_use():
-    with pytest.raises(DataError, match="no tag may begin a sentence"):
-        decode_valid(np.zeros((1, 1)), np.array([0, 1]), ["I-PER"])
+    with pytest.raises(DataError, match="can begin a sentence; add O"):
+        decode_bio(np.zeros((1, 1)), np.array([0, 1]), ["I-PER"])
     with pytest.raises(DataError, match="token 1: a log-probability"):
-        decode_valid(np.array([[0.0], [np.nan]]), np.array([0, 2]), ["O"])
-    with pytest.raises(DataError, match=r"shape \(1, 2\) for 3 tokens and 2 tags"):
-        decode_valid(np.zeros((1, 2)), np.array([0, 3]), ["O", "B-PER"])
+        decode_bio(np.array([[0.0], [np.nan]]), np.array([0, 2]), ["O"])
+    with pytest.raises(DataError, match=r"shape \(3, 2\) \(tokens, tags\); got \(1, 2\)"):
+        decode_bio(np.zeros((1, 2)), np.array([0, 3]), ["O", "B-PER"])
 
 
 def test_spans_that_cannot_be_are_refused():
     with pytest.raises(DataError, match="overlaps"):
-        tags_of_spans([Span(0, 2, "X"), Span(1, 3, "Y")], 4)
-    with pytest.raises(DataError, match="does not lie in a sentence of 4"):
-        tags_of_spans([Span(2, 5, "X")], 4)
+        spans_to_tags([Span(0, 2, "X"), Span(1, 3, "Y")], 4)
+    with pytest.raises(DataError, match="is outside a sentence of 4 tokens"):
+        spans_to_tags([Span(2, 5, "X")], 4)
     with pytest.raises(DataError, match="'B_X' is not O"):
-        spans_of_tags(["B_X"])
+        tags_to_spans(["B_X"])
 
 
 def test_a_type_may_hold_dashes():
-    assert spans_of_tags(["B-GEO-POL", "I-GEO-POL"]) == [Span(0, 2, "GEO-POL")]
+    assert tags_to_spans(["B-GEO-POL", "I-GEO-POL"]) == [Span(0, 2, "GEO-POL")]

@@ -10,9 +10,9 @@ from sklearn.utils import _safe_indexing
 from manyhands.annotations import (
     Sentences,
     TaggedSentences,
-    TokenisedTexts,
+    TokenizedTexts,
     TokenLabels,
-    token_places,
+    token_offsets,
 )
 from manyhands.core.errors import DataError
 
@@ -45,7 +45,7 @@ def test_one_sentence_a_mask_and_the_index_of_scikit_learn():
 
 @pytest.mark.parametrize("offsets", [[], [1, 2], [0, 2, 1, 2], [0, 1]])
 def test_offsets_that_cannot_be_are_refused(offsets):
-    with pytest.raises(DataError, match="offsets must begin with 0"):
+    with pytest.raises(DataError, match="offsets must start at 0"):
         Sentences.from_tokens(["a", "b"], np.array(offsets, dtype=int))
 
 
@@ -66,10 +66,10 @@ def test_labels_go_with_their_sentences():
     assert _safe_indexing(labels, np.array([0])).annotations.n_annotations == 2
 
 
-def test_stray_tags_of_an_annotator_are_found_repaired_and_refused_by_place():
+def test_orphan_tags_are_found_repaired_and_refused_by_place():
     labels = crowd()
     ann = labels.annotations
-    assert [ann.items[i] for i in ann.item[labels.orphan_tags()]] == ["2:0", "2:2"]
+    assert [ann.items[i] for i in ann.item[labels.find_orphan_tags()]] == ["2:0", "2:2"]
     fixed = labels.repaired().annotations
     assert fixed.label_names().tolist() == ["B-X", "I-X", "B-X", "O", "I-X", "B-Y"]
     with pytest.raises(DataError, match=r"annotator u: sentence 2, token 0 \('d'\): I-X"):
@@ -80,7 +80,7 @@ def test_stray_tags_of_an_annotator_are_found_repaired_and_refused_by_place():
 def test_an_inside_tag_needs_a_begin_to_become():
     sentences = Sentences.from_lists([["a"]])
     labels = TokenLabels.from_codes(sentences, [0], [0], [1], ["u"], ["O", "I-X"])
-    with pytest.raises(DataError, match="hold I-X but not B-X"):
+    with pytest.raises(DataError, match="contain I-X but not B-X"):
         labels.repaired()
 
 
@@ -93,7 +93,7 @@ def test_other_lengths_are_refused():
 
 @given(st.lists(st.text(max_size=12), max_size=4))
 def test_tokens_know_their_characters(texts):
-    alignment = TokenisedTexts.of(texts)
+    alignment = TokenizedTexts.of(texts)
     for s, text in enumerate(texts):
         token = alignment.sentences.tokens_of(s)
         places = list(
@@ -106,13 +106,13 @@ def test_tokens_know_their_characters(texts):
             assert alignment.excerpt(token[0], token[-1] + 1) in text
 
 
-def test_a_tokeniser_of_ones_own_is_checked():
-    with pytest.raises(DataError, match="tokens must follow one another"):
-        TokenisedTexts.of(["ab"], tokeniser=lambda text: [(0, 2), (1, 2)])
+def test_a_custom_tokenizer_is_checked():
+    with pytest.raises(DataError, match="tokens must be in order, must not overlap"):
+        TokenizedTexts.of(["ab"], tokenizer=lambda text: [(0, 2), (1, 2)])
 
 
 def test_words_can_be_given_in_place_of_text():
-    texts = TokenisedTexts.of_words([["New", "York"], [], ["!"]])
+    texts = TokenizedTexts.of_words([["New", "York"], [], ["!"]])
     assert texts.texts.tolist() == ["New York", "", "!"]
     assert texts.excerpt(0, 2) == "New York"
     assert texts.start.tolist() == [0, 4, 0]
@@ -120,7 +120,7 @@ def test_words_can_be_given_in_place_of_text():
 
 def test_marks_that_combine_belong_to_their_word():
     def words(text):
-        return [text[start:end] for start, end in token_places(text)]
+        return [text[start:end] for start, end in token_offsets(text)]
 
     assert words("Zoe\u0308 sang.") == ["Zoe\u0308", "sang", "."]
     assert words("हिन्दी में") == ["हिन्दी", "में"]
@@ -132,6 +132,6 @@ def test_nobody_knows_what_follows_a_token_without_a_label():
     sentences = Sentences.from_lists([["Ada", "Berg", "sang", "Oslo"]])
     tags = ["O", "B-PER", "I-PER"]
     after_gap = TokenLabels.from_codes(sentences, [1, 2], [0, 0], [2, 2], ["u"], tags)
-    assert not after_gap.orphan_tags().any()
+    assert not after_gap.find_orphan_tags().any()
     at_begin = TokenLabels.from_codes(sentences, [0, 2, 3], [0, 0, 0], [2, 0, 2], ["u"], tags)
-    assert at_begin.orphan_tags().tolist() == [True, False, True]
+    assert at_begin.find_orphan_tags().tolist() == [True, False, True]

@@ -1,4 +1,4 @@
-"""Crowds of honest people, made here so that the doctor's tests stand on nothing else."""
+"""Crowds of honest annotators that depend on no other room."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Any table can be examined: tiny, empty, broken, shuffled, or big."""
+"""Any table can be checked: tiny, empty, broken, shuffled, or big."""
 
 import json
 
@@ -28,9 +28,9 @@ def test_tiny_tables(columns, kind):
     item, annotator, label = columns
     if kind == "numbers":
         label = [{"x": "1.5", "y": "2.5"}.get(value, value) for value in label]
-    examination = check(encode_rows(item, annotator, label, kind=kind))
-    plain = json.loads(json.dumps(examination.to_json(), allow_nan=False))
-    assert plain["ok"] is examination.ok
+    report = check(encode_rows(item, annotator, label, kind=kind))
+    plain = json.loads(json.dumps(report.to_json(), allow_nan=False))
+    assert plain["ok"] is report.ok
     assert plain["summary"]["rows"] == len(item)
     assert plain["summary"]["kind"] == kind
 
@@ -46,10 +46,10 @@ number = st.one_of(
 def test_any_classes(rows, listed):
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
     classes = ["a", "b"] if listed else None
-    examination = check(encode_rows(*columns, kind="classes", classes=classes))
-    worst_first = [SEVERITIES.index(finding.severity) for finding in examination.findings]
+    report = check(encode_rows(*columns, kind="classes", classes=classes))
+    worst_first = [SEVERITIES.index(finding.severity) for finding in report.findings]
     assert worst_first == sorted(worst_first)
-    json.dumps(examination.to_json(), allow_nan=False)
+    json.dumps(report.to_json(), allow_nan=False)
 
 
 @settings(max_examples=100, deadline=None)
@@ -57,17 +57,17 @@ def test_any_classes(rows, listed):
 def test_any_numbers(rows):
     item, annotator, label = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
     values = np.array([np.nan if value is None else value for value in label], dtype=float)
-    examination = check(encode_rows(item, annotator, values, kind="numbers"))
-    assert json.dumps(examination.to_json(), allow_nan=False)
-    assert examination.summary["rows"] == len(rows)
+    report = check(encode_rows(item, annotator, values, kind="numbers"))
+    assert json.dumps(report.to_json(), allow_nan=False)
+    assert report.summary["rows"] == len(rows)
 
 
 def test_annotations_are_taken_as_they_are(make_classes):
     table = make_classes()
     ann = Annotations.from_arrays(table.item, table.annotator, table.label)
-    examination = check(ann)
-    assert examination.ok
-    assert examination.summary == {
+    report = check(ann)
+    assert report.ok
+    assert report.summary == {
         "rows": 3000,
         "labels": 3000,
         "items": 600,

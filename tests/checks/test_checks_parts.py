@@ -8,11 +8,16 @@ import pytest
 
 from manyhands.agreement import pair_agreement, pair_moments, pairwise, shared_labels
 from manyhands.annotations import Annotations
-from manyhands.checks.habits import chance_agreement
-from manyhands.checks.one_factor import PairExcess, predicted_excess
-from manyhands.checks.others import class_cells, majority_of_others, mean_of_others
+from manyhands.checks.agreement_with_others import (
+    agreement_of_classes,
+    agreement_of_ranks,
+    count_item_classes,
+    majority_of_others,
+    mean_of_others,
+)
+from manyhands.checks.copies import PairExcess, predict_excess
+from manyhands.checks.pair_dependence import chance_agreement
 from manyhands.checks.significance import significant
-from manyhands.checks.skills import class_skills, number_skills
 
 
 @pytest.fixture(params=range(5))
@@ -28,7 +33,7 @@ def annotations_of(dense):
 
 
 def test_pair_agreement_counts_what_is_shared(dense):
-    pairs = pair_agreement(annotations_of(dense), least_shared=3)
+    pairs = pair_agreement(annotations_of(dense), min_shared=3)
     found = {
         (min(a, b), max(a, b)): (n, same)
         for a, b, n, same in zip(pairs.first, pairs.second, pairs.shared, pairs.agreed, strict=True)
@@ -45,7 +50,7 @@ def test_pairs_touching_some_annotators(dense):
     ann = annotations_of(dense)
     touching = np.zeros(8, dtype=bool)
     touching[[2, 5]] = True
-    some, every = pair_agreement(ann, touching=touching), pair_agreement(ann)
+    some, every = pair_agreement(ann, involving=touching), pair_agreement(ann)
     pairs = {frozenset(pair) for pair in zip(some.first, some.second, strict=True)}
     all_pairs = {frozenset(pair) for pair in zip(every.first, every.second, strict=True)}
     assert len(pairs) == len(some.first)
@@ -54,7 +59,7 @@ def test_pairs_touching_some_annotators(dense):
 
 def test_correlation_is_pearsons(dense):
     ann = annotations_of(dense)
-    pairs = pair_moments(ann, ann.label.astype(float), least_shared=5)
+    pairs = pair_moments(ann, ann.label.astype(float), min_shared=5)
     assert len(pairs.first) > 0
     for a, b, value in zip(pairs.first, pairs.second, pairs.correlation(), strict=True):
         both = (dense[:, a] >= 0) & (dense[:, b] >= 0)
@@ -64,9 +69,9 @@ def test_correlation_is_pearsons(dense):
 def test_crowded_items_and_too_many_pairs_are_left_out(dense, monkeypatch):
     ann = annotations_of(dense)
     n_i = ann.labels_per_item
-    monkeypatch.setattr(pairwise, "MOST_LABELS", 4)
+    monkeypatch.setattr(pairwise, "MAX_LABELS", 4)
     np.testing.assert_array_equal(pairwise.paired_items(ann), (n_i >= 2) & (n_i <= 4))
-    monkeypatch.setattr(pairwise, "MOST_PAIRS", 10)
+    monkeypatch.setattr(pairwise, "MAX_PAIRS", 10)
     walked = pairwise.paired_items(ann)
     assert 0 < (n_i * (n_i - 1) // 2)[walked].sum() <= 20
 
@@ -83,7 +88,7 @@ def test_shared_labels_are_on_one_item(dense):
 
 def test_majority_of_others(dense):
     ann = annotations_of(dense)
-    found = majority_of_others(ann, class_cells(ann))
+    found = majority_of_others(ann, count_item_classes(ann))
     for n in range(ann.n_annotations):
         others = (ann.item == ann.item[n]) & (np.arange(ann.n_annotations) != n)
         best = Counter(ann.label[others].tolist()).most_common(2)
@@ -97,31 +102,31 @@ def shuffles(own, compare, rng):
 
 def test_chance_of_classes_is_that_of_shuffled_labels(dense):
     ann = annotations_of(dense)
-    skills = class_skills(ann, class_cells(ann))
-    others, rng = majority_of_others(ann, class_cells(ann)), np.random.default_rng(0)
+    agreement = agreement_of_classes(ann, count_item_classes(ann))
+    others, rng = majority_of_others(ann, count_item_classes(ann)), np.random.default_rng(0)
     mine = (ann.annotator == 0) & (others >= 0)
     own, heard = ann.label[mine], others[mine]
     drawn = shuffles(own, lambda labels: (labels == heard).sum(), rng)
     agreed = (own == heard).sum()
-    assert skills.compared_a[0] == mine.sum()
-    assert agreed - skills.excess_a[0] == pytest.approx(drawn.mean(), abs=0.15)
-    assert skills.variance_a[0] == pytest.approx(drawn.var(), rel=0.1)
+    assert agreement.n_compared_a[0] == mine.sum()
+    assert agreed - agreement.excess_a[0] == pytest.approx(drawn.mean(), abs=0.15)
+    assert agreement.variance_a[0] == pytest.approx(drawn.var(), rel=0.1)
     perfect = (heard == heard).sum() - shuffles(heard, lambda x: (x == heard).sum(), rng).mean()
-    assert skills.room_a[0] == pytest.approx(perfect, abs=0.15)
+    assert agreement.max_excess_a[0] == pytest.approx(perfect, abs=0.15)
 
 
 def test_chance_of_numbers_is_that_of_shuffled_labels(dense):
     ann = annotations_of(dense).as_kind("numbers")
     value = ann.label / 4.0
-    skills, others = number_skills(ann, value), mean_of_others(ann, value)
+    agreement, others = agreement_of_ranks(ann, value), mean_of_others(ann, value)
     mine = (ann.annotator == 0) & ~np.isnan(others)
     own, heard = value[mine], others[mine] - others[mine].mean()
     drawn = shuffles(own, lambda labels: labels @ heard, np.random.default_rng(0))
-    assert skills.excess_a[0] == pytest.approx(own @ heard)
-    assert skills.variance_a[0] == pytest.approx(drawn.var(), rel=0.1)
+    assert agreement.excess_a[0] == pytest.approx(own @ heard)
+    assert agreement.variance_a[0] == pytest.approx(drawn.var(), rel=0.1)
 
 
-def test_chance_agreement_of_habits(dense):
+def test_chance_agreement_uses_class_shares(dense):
     ann = annotations_of(dense)
     shares = [np.bincount(dense[dense[:, a] >= 0, a], minlength=4) for a in range(8)]
     shares = [share / share.sum() for share in shares]
@@ -129,7 +134,7 @@ def test_chance_agreement_of_habits(dense):
     np.testing.assert_allclose(found, [shares[0] @ shares[1], shares[3] @ shares[3]])
 
 
-def test_one_factor_foretells_pairs_it_has_not_seen():
+def test_one_factor_predicts_pairs_that_it_has_not_seen():
     rng = np.random.default_rng(0)
     strength = rng.uniform(0.2, 0.7, 30)
     first, second = np.triu_indices(30, 1)
@@ -145,7 +150,7 @@ def test_one_factor_foretells_pairs_it_has_not_seen():
         np.full(len(first), 0.09),
         30,
     )
-    predicted, error = predicted_excess(pairs)
+    predicted, error = predict_excess(pairs)
     off = (predicted - strength[first] * strength[second]) / error
     assert np.abs(off).max() < 6
     assert off.std() == pytest.approx(1.0, abs=0.5)

@@ -222,7 +222,7 @@ FAULTS = [
 ]  # fmt: skip
 
 
-def examined(fault, make_classes, make_numbers, seed=0):
+def check_planted(fault, make_classes, make_numbers, seed=0):
     make = make_classes if fault.kind == "classes" else make_numbers
     table = make(seed, **fault.setting)
     table.label = np.array(table.label, dtype=object if fault.kind == "classes" else float)
@@ -235,9 +235,9 @@ def examined(fault, make_classes, make_numbers, seed=0):
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.check}-{fault.kind}")
 def test_planted_fault_is_found(fault, make_classes, make_numbers):
-    examination = examined(fault, make_classes, make_numbers)
-    found = [finding for finding in examination.findings if finding.check == fault.check]
-    assert len(found) == 1, examination.findings
+    report = check_planted(fault, make_classes, make_numbers)
+    found = [finding for finding in report.findings if finding.check == fault.check]
+    assert len(found) == 1, report.findings
     finding = found[0]
     assert finding.severity == fault.severity
     assert set(fault.names) <= set(finding.names)
@@ -246,10 +246,10 @@ def test_planted_fault_is_found(fault, make_classes, make_numbers):
     assert finding.message
     assert "\n" not in finding.message + finding.remedy
     assert all(place.startswith("labels.csv, line ") for place in finding.places)
-    loud = {each.check for each in examination.findings if each.severity != "note"}
+    loud = {each.check for each in report.findings if each.severity != "note"}
     expected = set(fault.also) | ({fault.check} if fault.severity != "note" else set())
     assert loud == expected
-    assert examination.ok == (not loud)
+    assert report.ok == (not loud)
 
 
 def test_every_check_has_a_planted_fault():
@@ -263,8 +263,8 @@ PEOPLE = [fault for fault in FAULTS if fault.names in (PERSON, PAIR)]
 def test_people_are_found_in_other_tables_too(fault, make_classes, make_numbers):
     hits, wrongly = 0, 0
     for seed in range(1, 11):
-        examination = examined(fault, make_classes, make_numbers, seed)
-        accused = {name for f in examination.findings if f.severity != "note" for name in f.names}
+        report = check_planted(fault, make_classes, make_numbers, seed)
+        accused = {name for f in report.findings if f.severity != "note" for name in f.names}
         hits += set(fault.names) <= accused
         wrongly += not accused <= set(fault.names)
     assert hits >= 7

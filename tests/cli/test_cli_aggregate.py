@@ -249,7 +249,7 @@ def test_methods_are_ranked_by_truth_or_by_held_out_labels(tmp_path):
     assert accuracy == sorted(accuracy, reverse=True)
     assert scored["ranked_by"].startswith("accuracy")
     blind = plain_json(call("compare", *words, "--json").out)
-    held_out = [row["held_out"] for row in blind["methods"]]
+    held_out = [row["validation"] for row in blind["methods"]]
     assert held_out == sorted(held_out, reverse=True)
     assert {row["method"] for row in blind["methods"]} == {"majority", "dawid-skene", "one-coin"}
 
@@ -267,4 +267,4 @@ def test_a_comparison_can_be_written_and_shown(tmp_path):
 def test_a_comparison_where_no_label_can_be_spared_has_no_nan(tmp_path):
     (tmp_path / "labels.csv").write_text(HEADER + "a,u,x\nb,u,y\n")
     rows = plain_json(call("compare", tmp_path / "labels.csv", "--json").out)["methods"]
-    assert {row["held_out"] for row in rows} == {None}
+    assert {row["validation"] for row in rows} == {None}

@@ -7,7 +7,7 @@ import pytest
 from command_line import assert_refused, call, plain_json
 
 import manyhands as mh
-from manyhands.datasets.demo_sentences import load_sentences_demo
+from manyhands.datasets import load_sentences_demo
 
 TEXT = "Ada  Berg sang in Oslo 🎶."
 SPANS = f"""document,text,annotator,start,end,label

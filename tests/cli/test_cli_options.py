@@ -172,9 +172,9 @@ def test_settings_of_an_aggregator_are_set_by_name(labels):
     ("words", "message"),
     [
         (("--set", "max_itr=5"), "did you mean max_iter"),
-        (("--set", "max_iter"), "--set must be NAME=VALUE"),
+        (("--set", "max_iter"), "a setting must be NAME=VALUE"),
         (("--set", "max_iter=0"), "max_iter must be >= 1; got 0"),
-        (("--method", "majority", "--set", "max_iter=5"), "no setting of majority 'max_iter'"),
+        (("--method", "majority", "--set", "max_iter=5"), "majority has no setting 'max_iter'"),
     ],
 )
 def test_wrong_settings_of_an_aggregator_are_one_line(words, message, labels):

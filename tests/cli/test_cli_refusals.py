@@ -204,7 +204,7 @@ def test_a_file_that_is_read_is_not_replaced(labels, tmp_path):
 
 
 TRUTHS = {
-    "other items": ("item,truth\nzz,x\n", "not one item of the truth table was labelled"),
+    "other items": ("item,truth\nzz,x\n", "no item of the truth table has labels"),
     "blank truth": ("item,truth\na,x\nb,\n", "truth.csv, line 3: the truth is blank"),
     "nan truth": ("item,truth\na,x\nb,NaN\n", "truth.csv, line 3: the truth is blank"),
     "blank item": ("item,truth\na,x\n,y\n", "truth.csv, line 3: the item is blank"),

@@ -132,7 +132,7 @@ def test_texts_that_are_cut_short_are_told_once(folder, tmp_path):
                    "--max-tokens", 5)  # fmt: skip
     assert outcome.code == 0, outcome
     assert outcome.err == (
-        "note: 90 of 90 texts have more than 5 words and are cut short; "
+        "note: 90 of 90 texts have more than 5 words and are truncated; "
         "raise max_tokens to read more of them\n"
     )
 
@@ -167,7 +167,7 @@ def test_compare_without_truth_goes_by_the_density_of_held_out_labels(folder):
                    "--methods", "crowd-layer-b,two-stage-mean", "--json")  # fmt: skip
     content = plain_json(outcome.out)
     assert "log density" in content["ranked_by"]
-    held = [row["held_out"] for row in content["methods"]]
+    held = [row["validation"] for row in content["methods"]]
     assert held == sorted(held, reverse=True)
     assert max(held) < 0
 
@@ -242,7 +242,7 @@ def test_training_refuses_what_does_not_fit(folder, tmp_path):
     assert "there are truth, doctor-net" in refused("--method", "conal")
     said = refused("--task", "classification", "--method", "crowd-layer-b")
     assert "must be for classification; got crowd-layer-b" in said
-    assert "--monitor is not for regression" in refused("--monitor", "ranks")
+    assert "--monitor must be likelihood for regression" in refused("--monitor", "ranks")
     assert "are for texts" in refused("--word-vectors", folder / "truth.csv")
     assert "no column 'words'" in refused("--text", "words", features="texts.csv")
     assert "needs --word-vectors" in refused("--freeze-embeddings", features="texts.txt")

@@ -10,7 +10,7 @@ from command_line import assert_refused, call, plain_json
 
 import manyhands as mh
 from manyhands.annotations import is_valid_bio
-from manyhands.datasets.demo_sentences import load_sentences_demo
+from manyhands.datasets import load_sentences_demo
 
 QUICK = ("--epochs", 2, "--validation-fraction", 0)
 HEAD = "#token\tu\tv\tw\n"

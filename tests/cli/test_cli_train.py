@@ -181,7 +181,7 @@ def test_compare_without_truth_goes_by_held_out_labels(folder):
                    "--learning-rate", 0.02, "--json")  # fmt: skip
     rows = plain_json(outcome.out)["methods"]
     assert [row["method"] for row in rows] == ["conal", "majority"]
-    assert all(row["held_out"] < 0 for row in rows)
+    assert all(row["validation"] < 0 for row in rows)
 
 
 def test_compare_wants_labels_or_a_dataset(folder, tmp_path):

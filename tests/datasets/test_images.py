@@ -41,17 +41,21 @@ def test_labelled_images_train_and_the_others_test(data):
 
 def test_shares_tell_how_people_labelled_the_test_images(data):
     test = DATASETS["cifar10"].read(data).test
-    assert test.shares.shape == (3, 10)
-    assert test.shares.sum(axis=1) == pytest.approx(1.0)
-    assert test.shares[1, [3, 4]] == pytest.approx([4 / 13, 1 / 13])
-    assert test.shares.argmax(axis=1).tolist() == [1, 3, 5]
+    assert test.label_distribution.shape == (3, 10)
+    assert test.label_distribution.sum(axis=1) == pytest.approx(1.0)
+    assert test.label_distribution[1, [3, 4]] == pytest.approx([4 / 13, 1 / 13])
+    assert test.label_distribution.argmax(axis=1).tolist() == [1, 3, 5]
 
 
 def test_shares_of_other_items_are_refused(data):
     corpus = DATASETS["cifar10"].read(data)
     for shares in (np.ones((2, 10)), np.ones((3, 9))):
-        with pytest.raises(DataError, match=r"test shares of shape .* for 3 truths and 10 classes"):
-            dataclasses.replace(corpus, test=dataclasses.replace(corpus.test, shares=shares))
+        with pytest.raises(
+            DataError, match=r"test label distribution .* for 3 truths and 10 classes"
+        ):
+            dataclasses.replace(
+                corpus, test=dataclasses.replace(corpus.test, label_distribution=shares)
+            )
 
 
 def test_a_classifier_takes_the_images_as_they_are(data):
@@ -134,13 +138,13 @@ def test_a_broken_photograph_is_named(data):
     whole = path.read_bytes()
     for broken in (b"", b"no image", whole[: len(whole) - 40]):
         path.write_bytes(broken)
-        with pytest.raises(DataError, match=r"cat\.5\.jpg: not a sound image"):
+        with pytest.raises(DataError, match=r"cat\.5\.jpg: not a readable image"):
             dogs_cats(size=4).read(data)
 
 
 def test_too_few_photographs_and_a_wrong_size_are_refused(tmp_path):
     write_dogs_cats(tmp_path / "dogs-cats", n_each=1)
-    with pytest.raises(DataError, match="cannot be split"):
+    with pytest.raises(DataError, match="needs two images or more to split; got 1"):
         ITEM_SETS["dogs-cats"].read(tmp_path)
     with pytest.raises(SettingError, match="size must be a whole number"):
         dogs_cats(size=0)
@@ -179,8 +183,8 @@ CODE = np.zeros(2, dtype=np.uint8)
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [
-        ({"x": IMAGE}, "holds no array 'y'; it has x"),
-        ({"x": IMAGE, "y": np.array(3)}, "'y' is no array of rows"),
+        ({"x": IMAGE}, "has no array 'y'; known: x"),
+        ({"x": IMAGE, "y": np.array(3)}, "'y' is not an array of rows"),
         ({"x": IMAGE.transpose(0, 3, 1, 2), "y": CODE}, "images as bytes"),
         ({"x": IMAGE.astype(np.float32), "y": CODE}, "got float32"),
         ({"x": IMAGE[:0], "y": CODE[:0]}, "images as bytes"),
@@ -207,9 +211,9 @@ def test_no_cats_and_no_dogs_is_told(data):
         ('{"3": {"7": 3', "not JSON, or cut short"),
         ("[1, 2]", "expected an object"),
         ("{}", "expected an object"),
-        ('{"5": {"7": 3}}', r"image '5' is no row of the test images; rows are 0\.\.4"),
-        ('{"-1": {"7": 3}}', "image '-1' is no row"),
-        ('{"03": {"7": 3}}', "image '03' is no row"),
+        ('{"5": {"7": 3}}', r"image '5' is not a row of the test images; rows are 0\.\.4"),
+        ('{"-1": {"7": 3}}', "image '-1' is not a row"),
+        ('{"03": {"7": 3}}', "image '03' is not a row"),
         ('{"3": [3]}', "image 3: expected"),
         ('{"3": {"7": 10}}', "image 3, annotator '7': a label must be a class code"),
         ('{"3": {"7": "cat"}}', "got 'cat'"),

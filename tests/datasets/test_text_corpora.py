@@ -19,7 +19,7 @@ def test_minus_one_is_no_rating_and_minus_a_tenth_is_one(tmp_path):
 
 def test_ratings_outside_the_scale_are_refused_on_demand(tmp_path):
     write_moviereviews(tmp_path / "moviereviews")
-    with pytest.raises(DataError, match=r"answers\.txt, line 1: annotator 2 said 1\.1"):
+    with pytest.raises(DataError, match=r"answers\.txt, line 1: annotator 2 rated 1\.1"):
         load_moviereviews(tmp_path / "moviereviews", "texts", outside="refuse")
     (tmp_path / "moviereviews/answers.txt").write_text("0.1 -1\n0 1\n-1 -1\n0.5 1\n")
     assert load_moviereviews(tmp_path / "moviereviews", "texts", outside="refuse").notes == ()
@@ -65,5 +65,5 @@ def test_truth_of_other_sentences_is_refused(tmp_path):
     write_ner(tmp_path / "ner")
     gold = tmp_path / "ner/gold_union.txt"
     gold.write_text(gold.read_text().replace("I-PER\n\n", "I-PER\n"))
-    with pytest.raises(DataError, match="hold other tokens or sentences"):
+    with pytest.raises(DataError, match="differ in tokens or sentences"):
         DATASETS["ner"].read(tmp_path)

@@ -22,7 +22,7 @@ def off_network(n_items, labels, variance, *, n_annotators=8, told=1.0, seed=0):
     label = scale[who] * error[item] + noise[who] * rng.normal(size=len(who))
     names = {"items": np.arange(n_items), "annotators": np.arange(n_annotators)}
     layer = RegressionLayer(n_annotators, kind="S")
-    layer.start_from(precision_a=told / noise**2, error_variance=0.01, scale_a=scale)
+    layer.init_from_profile(precision_a=told / noise**2, error_variance=0.01, scale_a=scale)
     return layer, Annotations.from_arrays(item, who, label, **names), np.zeros(n_items)
 
 

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from featured_crowds import assert_same_bits, featured, fit
-from manyhands.core.errors import SettingError, UnknownNameError
+from manyhands.core.errors import SettingError
 from manyhands.engine import checkpoint
 from manyhands.engine.settings import TrainingSettings
-from manyhands.engine.splits import split_labels
-from manyhands.engine.validation import best_epoch
+from manyhands.engine.validation import best_epoch, split_labels
 from manyhands.estimators import CrowdClassifier, load
 from manyhands.evaluation import CRITERIA, CROWD_METRICS, crowd_metrics
 
@@ -39,7 +38,7 @@ def test_the_default_judge_is_the_likelihood(crowd):
     assert_same_bits(plain, named)
     assert untimed(plain.search_history_) == untimed(named.search_history_)
     assert not CRITERION_KEYS & plain.search_history_[0].keys()
-    found = [entry["held_out"] for entry in plain.search_history_[2:]]
+    found = [entry["validation"] for entry in plain.search_history_[2:]]
     assert plain.epoch_ == 3 + int(np.argmax(found))
 
 
@@ -47,13 +46,13 @@ def test_the_default_judge_is_the_likelihood(crowd):
 def test_every_judge_keeps_the_epoch_it_says(monitor, crowd):
     model = fit("speelfc", crowd, refit=True, monitor=monitor, **SETTINGS)
     history = model.search_history_
-    assert all(entry["epoch"] > 2 for entry in history if not entry["warming_up"])
+    assert all(entry["epoch"] > 2 for entry in history if not entry["warm_up_epoch"])
     assert model.epoch_ == best_epoch(history, monitor) > 2
     if monitor == "likelihood":
         return
-    assert history[0].keys() >= CRITERION_KEYS | {"held_out"}
+    assert history[0].keys() >= CRITERION_KEYS | {"validation"}
     told = {name: [entry[name] for entry in history[2:]] for name in CRITERION_KEYS}
-    told["likelihood"] = [entry["held_out"] for entry in history[2:]]
+    told["likelihood"] = [entry["validation"] for entry in history[2:]]
     scores = {name: np.array(values) for name, values in told.items()}
     assert model.epoch_ == 3 + int(np.argmax(CRITERIA[monitor](scores)))
     again = fit(
@@ -67,7 +66,7 @@ def test_the_history_says_what_the_kept_model_says(monitor, crowd):
     model = fit("speelfc", crowd, refit=False, monitor=monitor, **SETTINGS)
     _, held = split_labels(crowd.annotations, SETTINGS["validation_fraction"], 0)
     scores = crowd_metrics(model.predict_labels(crowd.x, held))
-    key = "held_out" if monitor == "likelihood" else monitor
+    key = "validation" if monitor == "likelihood" else monitor
     assert model.history_[model.epoch_ - 1][key] == pytest.approx(scores[monitor], abs=1e-9)
 
 
@@ -99,7 +98,7 @@ def test_a_stopped_search_goes_on_to_the_same_bits(monitor, crowd, tmp_path, mon
 def test_a_run_under_another_judge_is_not_gone_on_with(crowd, tmp_path):
     settings = {**SETTINGS, "refit": True, "checkpoint": tmp_path}
     fit("speelfc", crowd, monitor="ranks", **settings)
-    with pytest.raises(ValueError, match="another judge"):
+    with pytest.raises(ValueError, match="another monitor"):
         fit("speelfc", crowd, monitor="majority", resume=True, **settings)
 
 
@@ -109,7 +108,7 @@ def test_a_judge_is_saved_with_the_model(crowd, tmp_path):
 
 
 def test_wrong_judges_are_refused(crowd):
-    with pytest.raises(UnknownNameError, match="no criterion 'majorty'; did you mean majority"):
+    with pytest.raises(SettingError, match="got 'majorty'; did you mean majority"):
         fit("speelfc", crowd, monitor="majorty", **SETTINGS)
     with pytest.raises(
         SettingError, match="validation_fraction must be above 0 for monitor='annotator'"
@@ -158,8 +157,8 @@ def test_every_epoch_is_watched_as_a_shorter_run_ends(crowd):
 @pytest.mark.parametrize(
     ("found", "text"),
     [
-        ({"loss": 0.5}, "watch must be without names the history has already; got 'loss'"),
-        ({"accuracy": "high"}, "watch must be a function that gives finite numbers by name"),
+        ({"loss": 0.5}, "callback must be without names the history has already; got 'loss'"),
+        ({"accuracy": "high"}, "callback must be a function that returns finite numbers by name"),
         ({"accuracy": float("nan")}, "finite numbers"),
     ],
 )
@@ -171,7 +170,7 @@ def test_what_a_history_cannot_keep_is_refused(found, text, crowd):
 
 def test_several_devices_are_not_watched(crowd):
     model = CrowdClassifier(progress=False, device="cpu", devices=2, epochs=1)
-    with pytest.raises(SettingError, match="devices must be 1 for watch to see the model; got 2"):
+    with pytest.raises(SettingError, match="devices must be 1 for a callback to see the model; got 2"):
         model.fit(crowd.x, crowd.annotations, callback=lambda predict: {})
 
 

@@ -8,8 +8,8 @@ from manyhands.annotations import Annotations
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.crowd_module import network_outputs
 from manyhands.engine.inputs import TensorInputs, even_parts
-from manyhands.engine.splits import split_items
-from manyhands.engine.text_inputs import TextInputs, TokenInputs
+from manyhands.engine.text import TextInputs, TokenInputs
+from manyhands.engine.validation import split_items
 
 CPU = torch.device("cpu")
 LENGTHS = [3, 1, 4, 2]
@@ -29,21 +29,21 @@ def test_texts_are_padded_to_the_longest_of_those_asked_for():
     assert len(inputs) == 4
     assert inputs.rows(torch.tensor([1, 0])).tolist() == [[5, 0, 0], [2, 3, 4]]
     assert inputs.rows(torch.tensor([1])).tolist() == [[5]]
-    seen = inputs.seen(inputs.rows(torch.tensor([1, 0])))
+    seen = inputs.noise_features(inputs.rows(torch.tensor([1, 0])))
     torch.testing.assert_close(seen, torch.stack([VECTORS[5], VECTORS[2:5].mean(dim=0)]))
 
 
 def test_an_empty_text_is_a_row_of_nothing():
     inputs = TextInputs(CODES, np.array([0, 0, 10]), VECTORS)
     assert inputs.rows(torch.tensor([0])).tolist() == [[0]]
-    assert inputs.seen(inputs.rows(torch.tensor([0]))).tolist() == [[0.0, 0.0]]
+    assert inputs.noise_features(inputs.rows(torch.tensor([0]))).tolist() == [[0.0, 0.0]]
 
 
 def test_tokens_bring_their_sentences_along():
     inputs = TokenInputs(CODES, OFFSETS, VECTORS)
     assert len(inputs) == 10
     assert inputs.rows(torch.tensor([3, 0, 2])).tolist() == [[5, 0, 0], [2, -3, 4]]
-    assert inputs.seen(inputs.rows(torch.tensor([3, 0, 2]))).tolist() == VECTORS[[5, 2, 4]].tolist()
+    assert inputs.noise_features(inputs.rows(torch.tensor([3, 0, 2]))).tolist() == VECTORS[[5, 2, 4]].tolist()
 
 
 def test_batches_hold_whole_sentences_and_the_labels_of_their_tokens():
@@ -71,7 +71,7 @@ def test_an_epoch_sees_every_labelled_token_once_and_sentences_stay_whole():
     order = crowd.shuffled(np.random.default_rng(1), 8)
     assert sorted(order) == tokens.tolist()
     sentence = inputs.sentence_of[order]
-    assert len(inputs.ends(order)) - 1 == len(np.unique(sentence))
+    assert len(inputs.boundaries(order)) - 1 == len(np.unique(sentence))
     assert order.tolist() != tokens.tolist()
     again = crowd.shuffled(np.random.default_rng(2), 8)
     assert again.tolist() != order.tolist()
@@ -100,12 +100,12 @@ def test_items_without_lengths_are_shuffled_as_ever():
 def test_whole_sentences_are_kept_aside():
     ann = labels(np.arange(10), 10)
     inputs = TokenInputs(CODES, OFFSETS, VECTORS)
-    kept, held = split_items(ann, inputs.ends(np.arange(10)), 0.5, 0)
+    kept, held = split_items(ann, inputs.boundaries(np.arange(10)), 0.5, 0)
     assert kept.n_annotations + held.n_annotations == 10
     inside, validation_unit = (set(inputs.sentence_of[part.item].tolist()) for part in (kept, held))
     assert len(inside) == len(validation_unit) == 2
     assert not inside & validation_unit
-    whole, none = split_items(ann, inputs.ends(np.arange(10)), 0.0, 0)
+    whole, none = split_items(ann, inputs.boundaries(np.arange(10)), 0.0, 0)
     assert whole is ann
     assert none is None
 

@@ -10,7 +10,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.inputs import DatasetInputs, SparseInputs, TensorInputs
-from manyhands.engine.splits import split_labels
+from manyhands.engine.validation import split_labels
 from random_tables import random_labels
 
 CPU = torch.device("cpu")

@@ -13,7 +13,7 @@ from featured_crowds import QUICK, assert_same_bits, featured, fit
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.engine.settings import TrainingSettings
-from manyhands.engine.splits import split_labels
+from manyhands.engine.validation import split_labels
 from manyhands.estimators import CrowdClassifier
 from manyhands.methods import METHODS, TwoStage
 from manyhands.networks import MLP
@@ -60,7 +60,7 @@ def test_the_epoch_with_the_most_probable_held_out_labels_is_kept(crowd):
         scores = [log_labels(run, crowd.x, held) for run in runs]
     assert 1 < model.epoch_ < 12, "the test needs a crowd that is overfitted"
     assert model.epoch_ == 1 + int(np.argmax(scores))
-    found = [entry["held_out"] for entry in model.history_]
+    found = [entry["validation"] for entry in model.history_]
     np.testing.assert_allclose(found, scores, rtol=1e-5)
     assert_same_bits(model, runs[model.epoch_ - 1])
 
@@ -68,12 +68,12 @@ def test_the_epoch_with_the_most_probable_held_out_labels_is_kept(crowd):
 def test_without_labels_kept_aside_the_last_epoch_is_kept(crowd):
     model = fit("speelfc", crowd, **(OVERFIT | {"validation_fraction": 0.0}))
     assert model.epoch_ == len(model.history_) == 12
-    assert "held_out" not in model.history_[0]
+    assert "validation" not in model.history_[0]
 
 
 def test_patience_ends_training_early_and_keeps_the_same_epoch(crowd):
     whole = fit("speelfc", crowd, network=wide, **OVERFIT)
-    found = [entry["held_out"] for entry in whole.history_]
+    found = [entry["validation"] for entry in whole.history_]
     for patience in (1, 3):
         model = fit("speelfc", crowd, network=wide, patience=patience, **OVERFIT)
         best, last = 0, 0
@@ -95,13 +95,13 @@ def test_a_refit_trains_on_all_labels_for_as_many_epochs(crowd):
     assert_same_bits(model, plain)
 
 
-TWO_STAGE = [n for n, m in METHODS.items() if isinstance(m, TwoStage) and "classes" in m.kinds]
+TWO_STAGE = [n for n, m in METHODS.items() if isinstance(m, TwoStage) and "classification" in m.tasks]
 
 
 @pytest.mark.parametrize("name", TWO_STAGE)
 def test_two_stage_methods_stop_early_too(name, crowd):
     model = fit(name, crowd, epochs=6, validation_fraction=0.2, patience=2)
-    assert all(np.isfinite(entry["held_out"]) for entry in model.history_)
+    assert all(np.isfinite(entry["validation"]) for entry in model.history_)
 
 
 @pytest.mark.parametrize("name", ["speelfc", "conal", "speelfc-d", "mixture-e2e"])
@@ -117,9 +117,9 @@ def test_only_the_network_warms_up(name, sparse, crowd):
         assert torch.equal(one, other), path
     for one, other in zip(short.network_.parameters(), long.network_.parameters(), strict=True):
         assert not torch.equal(one, other)
-    assert [entry["warming_up"] for entry in long.history_] == [True] * 3
+    assert [entry["warm_up_epoch"] for entry in long.history_] == [True] * 3
     after = fit(name, crowd, epochs=2, warm_up=1, sparse=sparse)
-    assert [entry["warming_up"] for entry in after.history_] == [True, False]
+    assert [entry["warm_up_epoch"] for entry in after.history_] == [True, False]
     moved = zip(short.noise_.parameters(), after.noise_.parameters(), strict=True)
     assert any(not torch.equal(one, other) for one, other in moved)
 
@@ -283,7 +283,7 @@ def test_two_processes_learn_what_one_learns(tmp_path):
             torch.testing.assert_close(found.state_dict()[name], value, atol=1e-4, rtol=1e-3)
     for found, expected in zip(two.history_, one.history_, strict=True):
         assert found["loss"] == pytest.approx(expected["loss"], abs=1e-5)
-        assert found["held_out"] == pytest.approx(expected["held_out"], abs=1e-5)
+        assert found["validation"] == pytest.approx(expected["validation"], abs=1e-5)
     assert len((tmp_path / "two" / "log.jsonl").read_text().splitlines()) == 4
     two.set_params(devices=1)  # a run may move to another machine
     weights = two.network_.state_dict()

@@ -12,8 +12,8 @@ from torch.utils.data import Dataset, Subset, TensorDataset
 
 from featured_crowds import QUICK, assert_same_bits, featured, fit
 from manyhands.core.errors import DataError, SettingError
+from manyhands.engine.features import as_inputs
 from manyhands.estimators import CrowdClassifier, load
-from manyhands.estimators.features import as_inputs
 from manyhands.networks import SmallCNN
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -297,7 +297,7 @@ def test_features_of_different_kinds_are_standardised(crowd, unlike):
     found = fit("speelfc", crowd, x=unlike)
     expected = fit("speelfc", crowd, x=unlike, scale="standard")
     assert_same_bits(found, expected)
-    scaled = found.scaling_(torch.from_numpy(unlike))
+    scaled = found.encoder_.scaling(torch.from_numpy(unlike))
     torch.testing.assert_close(scaled.mean(dim=0), torch.zeros(5), atol=1e-3, rtol=0.0)
     torch.testing.assert_close(scaled.std(dim=0, correction=0), torch.ones(5), atol=1e-3, rtol=0.0)
 
@@ -311,8 +311,8 @@ def test_a_constant_feature_does_not_blow_up(crowd):
 
 
 def test_features_for_a_network_of_ones_own_stay_as_they_are(crowd, unlike):
-    assert fit("speelfc", crowd, x=unlike, network=nn.Linear(5, 3)).scaling_ is None
-    assert fit("speelfc", crowd, x=unlike, network=nn.Linear(5, 3), scale="rms").scaling_
+    assert fit("speelfc", crowd, x=unlike, network=nn.Linear(5, 3)).encoder_.scaling is None
+    assert fit("speelfc", crowd, x=unlike, network=nn.Linear(5, 3), scale="rms").encoder_.scaling
 
 
 def test_inputs_pass_through():

@@ -12,8 +12,8 @@ import manyhands as mh
 from featured_crowds import assert_same_bits, columns, suited, weights
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
+from manyhands.engine.regression import Regression
 from manyhands.estimators import CrowdRegressor, load
-from manyhands.estimators.target_scaler import fit_target_scaler
 from manyhands.io import WordVectors
 from manyhands.methods import METHODS, FullBatchMethod
 from rated_crowds import FOR_NUMBERS, QUICK, fit_numbers, rated
@@ -208,7 +208,7 @@ def test_labels_kept_aside_are_judged_by_their_density(name, crowd):
     model = fit_numbers(name, crowd, epochs=4, validation_fraction=0.2, refit=True)
     assert len(model.search_history_) == 4
     judged = model.search_history_[-1:] if name in SOLVED else model.search_history_
-    assert all(np.isfinite(entry["held_out"]) for entry in judged)
+    assert all(np.isfinite(entry["validation"]) for entry in judged)
     assert len(model.history_) == model.epoch_
 
 
@@ -331,7 +331,7 @@ def test_a_network_that_knows_its_items_by_heart_is_found_out(method, refit):
     off = np.std(model.predict(x[n:]) - crowd.truth[n:])
     told = model.predict_spread(x[n:])[0]
     assert 0.7 * off < told < 1.4 * off
-    in_sample = model.unit_.size * np.sqrt(model.noise_.error_variance)
+    in_sample = model.scaler_.scale * np.sqrt(model.noise_.error_variance)
     assert in_sample < told
     assert model.infer(x[:n], crowd.annotations[:n]).spread.max() <= told
 
@@ -360,6 +360,6 @@ def test_vectors_of_no_word_are_said():
 
 def test_equal_labels_have_a_unit_of_one_and_huge_ones_are_refused():
     equal = Annotations.from_dense(np.full((7, 3), 0.1))
-    assert fit_target_scaler(equal).size == 1.0
+    assert Regression().fit_scaler(equal).scale == 1.0
     with pytest.raises(DataError, match="another unit"):
-        fit_target_scaler(Annotations.from_dense([[1e300, 1.0]]))
+        Regression().fit_scaler(Annotations.from_dense([[1e300, 1.0]]))

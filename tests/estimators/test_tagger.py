@@ -17,7 +17,7 @@ TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
 PEOPLE = ["Anna", "Ben", "Carla", "David", "Eva", "Finn"]
 PLACES = ["Oslo", "Rome", "Paris", "Lima", "Cairo", "Delhi"]
 OTHERS = ["went", "to", "saw", "and", "in", "then", "never", "left"]
-TAGGING = [name for name, method in METHODS.items() if "tags" in method.task]
+TAGGING = [name for name, method in METHODS.items() if "tagging" in method.tasks]
 QUICK = {
     "epochs": 2,
     "progress": False,
@@ -79,7 +79,7 @@ def name(request):
 
 def fit(name, labels, tags, **settings):
     truth = tags if METHODS[name].needs_truth else None
-    network = None if METHODS[name].only_network else tiny
+    network = None if METHODS[name].required_network else tiny
     model = mh.CrowdTagger(method=name, **({"network": network} | QUICK | settings))
     return model.fit(labels, labels, truth=truth)
 
@@ -129,7 +129,7 @@ def test_saving_and_loading_gives_the_same(name, small, fitted, tmp_path):
     labels, tags = small
     model = fitted(name)
     model.save(tmp_path)
-    found = mh.load(tmp_path, network=None if METHODS[name].only_network else tiny)
+    found = mh.load(tmp_path, network=None if METHODS[name].required_network else tiny)
     assert found.predict(labels) == model.predict(labels)
     assert np.array_equal(found.predict_proba(labels), model.predict_proba(labels))
     assert np.array_equal(found.confusion_, model.confusion_)
@@ -215,16 +215,16 @@ def test_words_are_known_by_vectors_that_stay_fixed():
         progress=False,
     ).fit(labels, labels)
     assert model.predict([["Gina", "left", "Quito"]]) == [["B-PER", "O", "B-LOC"]]
-    table = model.words_.table
+    table = model.encoder_.table
     start = torch.from_numpy(table.vectors)
     assert torch.equal(model.network_.words.weight, start)
 
 
 def test_bad_requests_are_refused(small):
     labels, tags = small
-    with pytest.raises(SettingError, match="method must be for tags; got raykar"):
+    with pytest.raises(SettingError, match="method must be for tagging; got raykar"):
         fit("raykar", labels, tags)
-    with pytest.raises(SettingError, match="method must be for classes; got crf-ma"):
+    with pytest.raises(SettingError, match="method must be for classification; got crf-ma"):
         mh.CrowdClassifier(method="crf-ma").fit([[0.0], [1.0]], Annotations.from_dense([[0], [1]]))
     with pytest.raises(DataError, match="items are no tokens of these sentences"):
         mh.CrowdTagger(**QUICK).fit(labels.sentences[1:], labels.annotations)
@@ -239,7 +239,7 @@ def test_bad_requests_are_refused(small):
 
 def test_without_the_rule_tags_may_be_anything(small, fitted):
     labels, _ = small
-    model = fit("two-stage-majority", labels, None, valid=False)
+    model = fit("two-stage-majority", labels, None, valid_bio=False)
     found = [tag for each in model.predict(labels) for tag in each]
     assert found == model.classes_[model.predict_proba(labels).argmax(axis=1)].tolist()
 

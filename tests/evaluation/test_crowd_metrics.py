@@ -158,7 +158,7 @@ def test_who_is_best_by_every_criterion_is_best_by_ranks():
 
 
 def test_unknown_names_are_told_with_the_nearest():
-    with pytest.raises(UnknownNameError, match="no criterion 'liklihood'; did you mean likelih"):
+    with pytest.raises(UnknownNameError, match="no crowd metric 'liklihood'; did you mean likelih"):
         CROWD_METRICS["liklihood"]
     with pytest.raises(UnknownNameError, match="no criterion 'rank'; did you mean ranks"):
         CRITERIA["rank"]

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import r2_score
+from sklearn import metrics
 
 from manyhands.annotations import repair_bio
 from manyhands.core.errors import DataError
 from manyhands.evaluation import (
-    correlation,
-    r2,
+    pearson_correlation,
+    r2_score,
     regression_scores,
     score_entities,
     score_entity_lists,
@@ -45,7 +45,7 @@ def test_types_add_up():
     rng = np.random.default_rng(0)
     truth, said = (random_tags(rng, [5] * 30, False) for _ in range(2))
     scores = score_entity_lists(truth, said)
-    for count in ("n_true", "n_said", "n_right"):
+    for count in ("n_true", "n_predicted", "n_correct"):
         total = sum(getattr(each, count) for each in scores.by_type.values())
         assert total == getattr(scores, count)
     swapped = score_entity_lists(said, truth)
@@ -56,21 +56,21 @@ def test_types_add_up():
 def test_a_span_of_another_length_or_type_is_wrong():
     truth = ["B-PER", "I-PER", "O", "B-LOC"]
     offsets = np.array([0, 4])
-    assert score_entities(truth, ["B-PER", "B-PER", "O", "B-LOC"], offsets).n_right == 1
-    assert score_entities(truth, ["B-LOC", "I-LOC", "O", "B-LOC"], offsets).n_right == 1
+    assert score_entities(truth, ["B-PER", "B-PER", "O", "B-LOC"], offsets).n_correct == 1
+    assert score_entities(truth, ["B-LOC", "I-LOC", "O", "B-LOC"], offsets).n_correct == 1
     # the same tags cut into other sentences are other entities
     assert score_entities(truth, truth, np.array([0, 1, 4])).n_true == 3
 
 
 def test_entities_do_not_run_over_the_end_of_a_sentence():
     scores = score_entity_lists([["B-PER"], ["I-PER"]], [["B-PER"], ["O"]])
-    assert (scores.n_true, scores.n_right) == (2, 1)
+    assert (scores.n_true, scores.n_correct) == (2, 1)
 
 
 def test_nothing_said_and_nothing_true_score_zero():
     assert score_entity_lists([["B-PER"]], [["O"]]).precision == 0.0
     assert score_entity_lists([["O"]], [["O"]]).f1 == 0.0
-    with pytest.raises(DataError, match="differ in length or number"):
+    with pytest.raises(DataError, match="differ in number or length"):
         score_entity_lists([["O"]], [["O", "O"]])
     with pytest.raises(DataError, match="'X' is not O"):
         score_entity_lists([["O"]], [["X"]])
@@ -82,17 +82,17 @@ def test_number_scores_are_those_of_others(seed):
     truth = rng.normal(size=20)
     said = truth + rng.normal(size=20)
     scores = regression_scores(truth, said)
-    assert scores["r2"] == pytest.approx(r2_score(truth, said))
+    assert scores["r2"] == pytest.approx(metrics.r2_score(truth, said))
     assert scores["correlation"] == pytest.approx(np.corrcoef(truth, said)[0, 1])
     assert scores["rmse"] >= scores["mae"]
-    assert correlation(truth, 3 * said - 7) == pytest.approx(scores["correlation"])
+    assert pearson_correlation(truth, 3 * said - 7) == pytest.approx(scores["correlation"])
 
 
 def test_scores_that_are_not_defined_are_nan():
     same, other = np.ones(3), np.array([1.0, 2.0, 3.0])
-    assert np.isnan(r2(same, other))
-    assert np.isnan(correlation(other, same))
-    with pytest.raises(DataError, match="equally long"):
-        r2(same, other[:2])
+    assert np.isnan(r2_score(same, other))
+    assert np.isnan(pearson_correlation(other, same))
+    with pytest.raises(DataError, match="equal length"):
+        r2_score(same, other[:2])
     with pytest.raises(DataError, match="not finite"):
         regression_scores(same, np.array([1.0, np.nan, 2.0]))

@@ -11,22 +11,22 @@ from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError
 from manyhands.evaluation import (
     accuracy_interval,
-    brier,
+    apply_temperature,
+    brier_score,
+    calibration_curve,
+    confusion_counts,
     confusion_entropy,
-    f1,
+    f1_score,
     fit_temperature,
     global_js,
     identity_similarity,
     individual_js,
-    label_counts,
     log_loss,
     mean_absolute_error,
-    reliability,
+    normalize_counts,
     root_mean_squared_error,
-    shares_of_counts,
     soft_cross_entropy,
-    summarise_runs,
-    tempered,
+    summarize_runs,
 )
 
 
@@ -41,7 +41,7 @@ def test_log_loss_and_brier_agree_with_scikit_learn(guesses):
     assert log_loss(truth, probabilities) == pytest.approx(metrics.log_loss(truth, probabilities))
     binary = np.stack([1 - probabilities[:, 0], probabilities[:, 0]], axis=1)
     theirs = metrics.brier_score_loss(truth == 0, probabilities[:, 0])
-    assert brier((truth == 0).astype(np.int32), binary) == pytest.approx(2 * theirs)
+    assert brier_score((truth == 0).astype(np.int32), binary) == pytest.approx(2 * theirs)
 
 
 def test_distances_agree_with_scikit_learn():
@@ -67,8 +67,8 @@ def test_honest_confidence_has_no_calibration_error():
     rng = np.random.default_rng(3)
     confidence = rng.uniform(0.3, 1.0, 200_000)
     right = rng.random(200_000) < confidence
-    assert reliability(confidence, right).calibration_error < 0.005
-    boast = reliability(np.minimum(confidence + 0.2, 1.0), right)
+    assert calibration_curve(confidence, right).calibration_error < 0.005
+    boast = calibration_curve(np.minimum(confidence + 0.2, 1.0), right)
     assert boast.calibration_error == pytest.approx(0.17, abs=0.03)
     assert boast.count.sum() == 200_000
 
@@ -77,14 +77,14 @@ def test_a_temperature_is_found_again():
     rng = np.random.default_rng(4)
     honest = rng.dirichlet(np.ones(3), 20_000)
     truth = (rng.random(20_000)[:, None] > np.cumsum(honest, axis=1)[:, :-1]).sum(axis=1)
-    boastful = tempered(honest, 1 / 3.0)
+    boastful = apply_temperature(honest, 1 / 3.0)
     assert fit_temperature(truth, boastful) == pytest.approx(3.0, rel=0.05)
-    np.testing.assert_allclose(tempered(boastful, 3.0), honest, atol=1e-9)
+    np.testing.assert_allclose(apply_temperature(boastful, 3.0), honest, atol=1e-9)
 
 
 def test_calibration_keeps_labels_and_lowers_the_error(crowd):
     consensus = DawidSkene().fit(crowd.annotations)
-    boastful = tempered(consensus.probabilities, 0.2)
+    boastful = apply_temperature(consensus.probabilities, 0.2)
     loud = type(consensus)(**{**consensus.__dict__, "probabilities": boastful})
     better = loud.calibrated(crowd.truth_by_item)
     assert better.temperature > 1.5
@@ -104,7 +104,7 @@ def test_a_scorecard_takes_part_of_the_items_and_unknown_classes():
     card = DawidSkene().fit(annotations).score({1: "a", 3: "zebra", 99: "a"})
     assert card.n_items == 2
     assert card.accuracy == 0.5
-    with pytest.raises(DataError, match="do the ids match"):
+    with pytest.raises(DataError, match="check that the item names match"):
         DawidSkene().fit(annotations).score({99: "a"})
 
 
@@ -121,7 +121,7 @@ def test_f1_agrees_with_scikit_learn(guesses):
     said[:20] = 9  # a class that is never true
     for average in ("macro", "micro"):
         theirs = metrics.f1_score(truth, said, average=average, zero_division=0.0)
-        assert f1(truth, said, average=average) == pytest.approx(theirs)
+        assert f1_score(truth, said, average=average) == pytest.approx(theirs)
 
 
 def test_soft_cross_entropy_of_certain_shares_is_the_log_loss(guesses):
@@ -144,10 +144,10 @@ def test_divergences_are_symmetric_and_know_equality():
 def test_the_crowds_confusion_is_that_of_its_labels():
     rng = np.random.default_rng(6)
     annotator, truth, label = rng.integers(0, 3, (3, 400))
-    counts = label_counts(annotator, truth, label, 3, 3)
+    counts = confusion_counts(annotator, truth, label, 3, 3)
     assert counts.sum() == 400
-    true = shares_of_counts(counts)
-    one = shares_of_counts(counts.sum(axis=0))
+    true = normalize_counts(counts)
+    one = normalize_counts(counts.sum(axis=0))
     assert global_js(np.stack([one] * 3), counts) == pytest.approx(0.0, abs=1e-12)
     assert global_js(true, counts) < individual_js(np.stack([one] * 3), true)
     spammers = np.full((3, 3, 3), 1 / 3)
@@ -166,9 +166,9 @@ def test_an_expert_is_like_the_identity_and_a_spammer_has_entropy():
 def test_the_interval_of_a_mean_agrees_with_student():
     rng = np.random.default_rng(6)
     scores = rng.normal(0.8, 0.05, 10)
-    summary = summarise_runs(scores)
+    summary = summarize_runs(scores)
     low, high = stats.t.interval(0.95, 9, scores.mean(), stats.sem(scores))
     assert (summary.low, summary.high) == pytest.approx((low, high))
-    assert np.isnan(summarise_runs([0.8]).deviation)
+    assert np.isnan(summarize_runs([0.8]).deviation)
     with pytest.raises(DataError, match="no runs"):
-        summarise_runs([])
+        summarize_runs([])

@@ -4,9 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-import manyhands.experiments.every_method as module
-from manyhands.experiments import EXPERIMENTS, RecordStore, Request
-from manyhands.experiments.runner import run_missing
+from manyhands.experiments import (
+    EXPERIMENTS,
+    FILE,
+    RecordStore,
+    RunOptions,
+    run_missing,
+    runs,
+)
 from manyhands.methods import METHODS
 
 SOME = ("two-stage-majority", "raykar", "ma-slda-c", "crowd-layer-b", "truth")
@@ -14,14 +19,14 @@ SOME = ("two-stage-majority", "raykar", "ma-slda-c", "crowd-layer-b", "truth")
 
 @pytest.fixture
 def some(monkeypatch):
-    monkeypatch.setattr(module, "METHODS", {name: METHODS[name] for name in SOME})
+    monkeypatch.setattr(runs, "METHODS", {name: METHODS[name] for name in SOME})
     return replace(EXPERIMENTS["ours/every-method"], datasets=("labelme", "music"))
 
 
 def test_methods_for_numbers_are_left_out_and_topics_see_counts(some, data):
-    tasks = some.tasks(Request(data=data, runs=2))
-    made = {(task.source.dataset, task.method, task.source.features) for task in tasks}
-    assert made == {
+    made = some.runs(RunOptions(data=data, n_runs=2))
+    found = {(run.source.dataset, run.method, run.source.features) for run in made}
+    assert found == {
         ("labelme", "two-stage-majority", None),
         ("labelme", "raykar", None),
         ("labelme", "ma-slda-c", "vgg-words"),
@@ -30,15 +35,15 @@ def test_methods_for_numbers_are_left_out_and_topics_see_counts(some, data):
         ("music", "raykar", None),
         ("music", "truth", None),
     }
-    assert len(tasks) == 2 * len(made)
+    assert len(made) == 2 * len(found)
 
 
 def test_the_page_ranks_what_was_run_and_names_what_was_not(some, data, tmp_path):
-    request = Request(data=data, runs=1)
-    store = RecordStore(tmp_path)
-    here = [task for task in some.tasks(request) if task.source.dataset == "labelme"]
+    options = RunOptions(data=data, n_runs=1)
+    store = RecordStore(tmp_path / FILE)
+    here = [run for run in some.runs(options) if run.source.dataset == "labelme"]
     run_missing(here, store, data)
-    written = some.write(store, request, tmp_path)
+    written = some.write(store, options, tmp_path)
     rows = [row for row in written.rows if row["data"] == "labelme"]
     shares = [float(row["accuracy %"].split(" ")[0]) for row in rows]
     assert shares == sorted(shares, reverse=True)
@@ -48,5 +53,5 @@ def test_the_page_ranks_what_was_run_and_names_what_was_not(some, data, tmp_path
     page = (tmp_path / "ours-every-method.md").read_text()
     assert "| `ma-slda-c` |" in page
     assert "run to convergence" in page
-    missing = some.missing(Request(data=str(tmp_path)))
+    missing = some.unavailable(RunOptions(data=str(tmp_path)))
     assert [line.split(":")[0] for line in missing] == ["labelme", "music"]

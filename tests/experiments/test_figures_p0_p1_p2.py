@@ -12,17 +12,19 @@ from scipy.stats import gaussian_kde
 from tiny_corpora import PEOPLE
 
 from manyhands.annotations import Annotations
-from manyhands.experiments import EXPERIMENTS, RecordStore, Request
-from manyhands.experiments.figure import FigureExperiment
-from manyhands.experiments.figures import p2
-from manyhands.experiments.figures.annotators import (
-    accuracies_of_annotators,
-    biases_of_annotators,
+from manyhands.experiments import (
+    EXPERIMENTS,
+    FILE,
+    CorpusSource,
+    FigureExperiment,
+    RecordStore,
+    RunOptions,
+    run_missing,
 )
+from manyhands.experiments.drawing import correlation_of
+from manyhands.experiments.figures import p2
 from manyhands.experiments.figures.confusions import most_active, weights_of
-from manyhands.experiments.figures.drawing import correlation_of
-from manyhands.experiments.runner import run_missing
-from manyhands.experiments.sources import CorpusSource
+from manyhands.experiments.measures import accuracies_of_annotators, biases_of_annotators
 from manyhands.noise import CrowdLayer
 from manyhands.selection import Trial
 
@@ -41,15 +43,15 @@ HERE = {
 def drawn(data, tmp_path_factory):
     """Every figure as it was written: its folder, its rows and what was drawn of each panel."""
     folder = tmp_path_factory.mktemp("figures")
-    store, request = RecordStore(folder), Request(data=data)
+    store, options = RecordStore(folder / FILE), RunOptions(data=data)
     made = {}
     for name in HERE:
         experiment = EXPERIMENTS[name]
         assert isinstance(experiment, FigureExperiment)
-        run_missing(experiment.tasks(request), store, data)
-        written = experiment.write(store, request, folder)
-        contents = {task.panel.key: store.get(task.key)["content"] for task in
-                    experiment.tasks(request)}  # fmt: skip
+        run_missing(experiment.runs(options), store, data)
+        written = experiment.write(store, options, folder)
+        contents = {run.panel.key: store.get(run.key)["content"] for run in
+                    experiment.runs(options)}  # fmt: skip
         figure = experiment.draw(json.loads(json.dumps(contents)))
         made[name] = SimpleNamespace(written=written, contents=contents, figure=figure)
     return made
@@ -72,7 +74,11 @@ def test_panels_without_data_are_left_out_and_named(drawn, data):
     assert verdicts["gimpel-pos"] == "missing: there is no reader of gimpel-pos"
     verdicts = {row["panel"]: row["verdict"] for row in drawn["p0/figure-2"].written.rows}
     assert verdicts["dogs-cats"].startswith("missing: ")
-    assert EXPERIMENTS["p1/figure-4"].missing(Request(data=None))[0].startswith("sentiment: give")
+    assert (
+        EXPERIMENTS["p1/figure-4"]
+        .unavailable(RunOptions(data=None))[0]
+        .startswith("sentiment: give")
+    )
 
 
 def test_one_panel_is_enough(drawn):

@@ -9,18 +9,20 @@ import torch
 from scipy.stats import entropy
 
 from manyhands.annotations import Annotations
-from manyhands.experiments import EXPERIMENTS, RecordStore, Request
-from manyhands.experiments.common_noise_bound import best_guess, theorem_1
-from manyhands.experiments.figure import Panel, plain
-from manyhands.experiments.figures import common_confusions, omega_ranks
-from manyhands.experiments.figures import theorem_1 as bound_figure
-from manyhands.experiments.figures.shared_mistakes import (
-    collect_shared_mistakes,
-    draw_shared_mistakes,
+from manyhands.experiments import (
+    EXPERIMENTS,
+    FILE,
+    ExperimentData,
+    Panel,
+    RecordStore,
+    RunOptions,
+    ScenarioSource,
+    run_missing,
 )
-from manyhands.experiments.methods import fit_method
-from manyhands.experiments.runner import run_missing
-from manyhands.experiments.sources import Material, ScenarioSource
+from manyhands.experiments.figure import json_content
+from manyhands.experiments.figures import p3, p3_confusions
+from manyhands.experiments.figures.p3_theorem_1 import best_estimate, softened, theorem_1
+from manyhands.experiments.runs import fit_method
 from manyhands.selection import Trial
 
 QUICK = {
@@ -34,7 +36,7 @@ CORPORA = ["p3/figure-1", "p3/figure-8", "p3/figure-9", "p3/figure-10"]
 
 
 @pytest.fixture
-def material():
+def crowd_data():
     """A crowd with an item that nobody labelled and an annotator who made no mistake."""
     truth = np.array([0, 0, 1, 1, 2, 2, 0])
     item = [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4]
@@ -42,7 +44,7 @@ def material():
     label = [0, 0, 1, 1, 2, 2, 1, 1, 1, 0, 2]
     ann = Annotations.from_arrays(item, annotator, label, items=range(7), classes=range(3))
     features = np.eye(3, dtype=np.float32)[truth]
-    return Material(Trial(features, ann, truth))
+    return ExperimentData(Trial(features, ann, truth))
 
 
 def tiny(name, settings=QUICK, **crowd):
@@ -57,17 +59,17 @@ def tiny(name, settings=QUICK, **crowd):
 
 def drawn(experiment, data, folder):
     """Collect, record, read back and draw; the files and what is recorded."""
-    request = Request(data=data)
-    store = RecordStore(folder)
-    run_missing(experiment.tasks(request), store, data)
-    again = RecordStore(folder)
-    written = experiment.write(again, request, folder)
+    options = RunOptions(data=data)
+    store = RecordStore(folder / FILE)
+    run_missing(experiment.runs(options), store, data)
+    again = RecordStore(folder / FILE)
+    written = experiment.write(again, options, folder)
     assert {row["verdict"] for row in written.rows} == {"drawn"}
     assert {"png", "svg"} <= {path.rsplit(".")[-1] for path in written.files}
     png, svg = (folder / f"{experiment.file_name}.{kind}" for kind in ("png", "svg"))
     assert png.read_bytes().startswith(b"\x89PNG")
     assert "<svg" in svg.read_text(encoding="utf-8")
-    return [again.get(task.key)["content"] for task in experiment.tasks(request)]
+    return [again.get(run.key)["content"] for run in experiment.runs(options)]
 
 
 @pytest.mark.parametrize("name", CORPORA)
@@ -94,11 +96,11 @@ def test_figure_5_from_images_to_a_picture(data, tmp_path):
 def test_simulated_panels_show_what_was_drawn_and_what_was_learnt(name, tmp_path):
     experiment = tiny(name)
     for panel, content in zip(experiment.panels, drawn(experiment, None, tmp_path), strict=True):
-        material = panel.source.load(None, 0)
-        crowd = material.crowd
+        loaded = panel.source.load(None, 0)
+        crowd = loaded.crowd
         true = np.concatenate([crowd.common_kl[None], crowd.individual_akl[:3]])
         assert np.asarray(content["true"]) == pytest.approx(true, rel=1e-4)
-        noise = fit_method(material.trial, "conal", 0, QUICK["run"]).noise_
+        noise = fit_method(loaded.trial, "conal", 0, QUICK["run"]).noise_
         common = noise.common.detach().double().numpy().T
         wanted = np.exp(common) / np.exp(common).sum(axis=1, keepdims=True)
         assert np.asarray(content["learnt"])[0] == pytest.approx(wanted, rel=1e-3)
@@ -106,18 +108,18 @@ def test_simulated_panels_show_what_was_drawn_and_what_was_learnt(name, tmp_path
 
 
 def test_own_confusions_are_the_rows_of_w():
-    noise = common_confusions.CoNAL(4, 3, n_features=2)
+    noise = p3_confusions.CoNAL(4, 3, n_features=2)
     with torch.no_grad():
         noise.own.weight += torch.randn(noise.own.weight.shape)
-    common, own = common_confusions.learnt_confusions(noise)
+    common, own = p3_confusions.learnt_confusions(noise)
     weight_lk = noise.own(torch.tensor([2]))[0].detach()
     assert own.shape == (4, 3, 3)
     assert own[2] == pytest.approx(weight_lk.T.softmax(dim=-1).numpy(), rel=1e-5)
     assert common == pytest.approx((2 * torch.eye(3)).softmax(dim=-1).numpy())
 
 
-def test_shared_mistakes_count_all_annotators_once(material):
-    content = collect_shared_mistakes(material, 0, {})
+def test_shared_mistakes_count_all_annotators_once(crowd_data):
+    content = p3.collect_shared_mistakes(crowd_data, 0, {})
     percent = content["percent"]
     assert np.isnan(np.diag(percent)).all()
     # Annotator 1 took class 0 for 1, twice, and class 1 for 0; annotator 0 made no mistake.
@@ -132,22 +134,22 @@ def test_mistakes_named_in_the_paper_are_framed_and_compared():
     names = [str(code) for code in range(8)]
     percent = np.full((8, 8), 10.0)
     percent[3, 1] = 61.02  # street as inside city
-    content = plain({"classes": names, "n_annotators": 59, "percent": percent})
-    figure = draw_shared_mistakes({"labelme": json.loads(json.dumps(content))})
+    content = json_content({"classes": names, "n_annotators": 59, "percent": percent})
+    figure = p3.draw_shared_mistakes({"labelme": json.loads(json.dumps(content))})
     title = figure.axes[0].get_title()
     assert "street as inside city: 61.0 %, published 61.0 %" in title
     assert len(figure.axes[0].patches) == 2
 
 
-def test_learnt_confusions_are_of_the_most_active(material):
-    content = common_confusions.collect_learnt(material, 0, QUICK)
+def test_learnt_confusions_are_of_the_most_active(crowd_data):
+    content = p3_confusions.collect_learnt(crowd_data, 0, QUICK)
     assert content["annotators"].tolist() == ["0", "1"]
     assert content["n_labels"].tolist() == [6, 5]
     assert content["accuracy"] == pytest.approx([1.0, 2 / 5])
 
 
-def test_halves_by_omega_hold_all_labelled_items(material):
-    content = omega_ranks.collect_omega_ranks(material, 0, QUICK)
+def test_halves_by_omega_hold_all_labelled_items(crowd_data):
+    content = p3.collect_omega_ranks(crowd_data, 0, QUICK)
     together = 3 * content["highest"] + 3 * content["lowest"]
     assert together == pytest.approx([2, 2, 2])  # the seventh item has no label
     assert content["omega"][0] >= content["omega"][1]
@@ -155,13 +157,13 @@ def test_halves_by_omega_hold_all_labelled_items(material):
     assert content["entropy"] == pytest.approx([entropy(counts) for counts in pooled])
 
 
-def test_mean_omega_is_over_those_who_labelled_the_item(material):
-    trial = material.trial
+def test_mean_omega_is_over_those_who_labelled_the_item(crowd_data):
+    trial = crowd_data.trial
     model = fit_method(trial, "conal", 0, QUICK["run"])
-    omega_i = omega_ranks.mean_omega(trial, model)
+    omega_i = p3.mean_omega(trial, model)
     scaling = model.scaling_
     gate = model.noise_.gate
-    inputs = omega_ranks.as_inputs(trial.features)
+    inputs = p3.as_inputs(trial.features)
     seen = (inputs if scaling is None else scaling.apply(inputs)).rows(torch.arange(7))
     with torch.no_grad():
         for item, people in ((0, [0, 1]), (5, [0])):
@@ -179,9 +181,9 @@ def test_the_bound_is_drawn_below_the_error(tmp_path):
     (content,) = drawn(experiment, None, tmp_path)
     assert content["items"] == [1, 10, 100]
     assert content["item_by_item"][0] is None  # confusions with zeros: the bound is empty
-    noise, label_n = bound_figure.softened(source.load(None, 0).crowd, 0.8, 0)
+    noise, label_n = softened(source.load(None, 0).crowd, 0.8, 0)
     assert content["theorem"][2][1] == pytest.approx(theorem_1(noise.first(10)), rel=1e-4)
-    error = (best_guess(noise, label_n) != source.load(None, 0).crowd.truth).mean()
+    error = (best_estimate(noise, label_n) != source.load(None, 0).crowd.truth).mean()
     assert content["error"][2] == pytest.approx(error, rel=1e-4)
     for place in (1, 2, 3):
         assert max(content["theorem"][place]) < content["error"][place]
@@ -190,7 +192,7 @@ def test_the_bound_is_drawn_below_the_error(tmp_path):
 def test_softened_labels_follow_the_softened_confusions():
     given = {**TINY_CROWD, "n_items": 20_000, "n_test": 0}
     crowd = ScenarioSource("common-noise", given).load(None, 0).crowd
-    noise, label_n = bound_figure.softened(crowd, 0.5, 0)
+    noise, label_n = softened(crowd, 0.5, 0)
     truth_n = crowd.truth[noise.item_n]
     counts = np.zeros((4, 4))
     np.add.at(counts, (truth_n, label_n), 1)

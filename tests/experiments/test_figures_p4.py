@@ -8,20 +8,27 @@ import pytest
 import torch
 
 from manyhands.annotations import Annotations
-from manyhands.evaluation import js_divergence, shares_of_counts
-from manyhands.experiments import EXPERIMENTS, RecordStore, Request
-from manyhands.experiments.figure import Panel
-from manyhands.experiments.figures import crowd_sizes, mixture_groups
-from manyhands.experiments.figures.dense_design import (
+from manyhands.evaluation import js_divergence, normalize_counts
+from manyhands.experiments import (
+    EXPERIMENTS,
+    FILE,
+    CorpusSource,
+    ExperimentData,
+    Panel,
+    RecordStore,
+    RunOptions,
+    ScenarioSource,
+    run_missing,
+)
+from manyhands.experiments.figures import p4, p4_costs
+from manyhands.experiments.figures.p4_costs import (
     MISSING,
     DenseCrowdLayer,
     masked_loss,
     train_dense,
 )
 from manyhands.experiments.measures import true_counts
-from manyhands.experiments.methods import fit_method
-from manyhands.experiments.runner import run_missing
-from manyhands.experiments.sources import CorpusSource, Material, ScenarioSource
+from manyhands.experiments.runs import fit_method, peak_mib
 from manyhands.methods import METHODS
 from manyhands.noise import AnnotationBatch, CrowdLayer, annotation_loss
 
@@ -53,15 +60,15 @@ class AtOnce:
 
 def drawn(experiment, data, folder):
     """Collect, record, read back and draw; what is recorded."""
-    request = Request(data=data)
-    run_missing(experiment.tasks(request), RecordStore(folder), data)
-    store = RecordStore(folder)
-    written = experiment.write(store, request, folder)
+    options = RunOptions(data=data)
+    run_missing(experiment.runs(options), RecordStore(folder / FILE), data)
+    store = RecordStore(folder / FILE)
+    written = experiment.write(store, options, folder)
     assert {row["verdict"] for row in written.rows} == {"drawn"}
     png, svg = (folder / f"{experiment.file_name}.{kind}" for kind in ("png", "svg"))
     assert png.read_bytes().startswith(b"\x89PNG")
     assert "<svg" in svg.read_text(encoding="utf-8")
-    return [store.get(task.key)["content"] for task in experiment.tasks(request)]
+    return [store.get(run.key)["content"] for run in experiment.runs(options)]
 
 
 def test_groups_from_files_to_a_picture(data, tmp_path):
@@ -90,13 +97,13 @@ def test_examples_from_files_to_a_picture(data, tmp_path):
 def test_examples_are_what_is_really_said_and_estimated(trial):
     method = EXPERIMENTS["p4/figure-2"].panels[0].settings["method"]
     settings = {"method": method, "least": 1}
-    content = mixture_groups.collect_examples(Material(trial), 0, settings)
+    content = p4.collect_examples(ExperimentData(trial), 0, settings)
     model = fit_method(trial, method, 0, {})
     counts = true_counts(trial)
     code = trial.annotations.annotators.astype(str).tolist().index(content["annotators"][0])
     assert content["estimated"][0] == pytest.approx(model.confusion_[code])
-    assert content["true"][0] == pytest.approx(shares_of_counts(counts[code]))
-    assert content["true"][-1] == pytest.approx(shares_of_counts(counts.sum(axis=0)))
+    assert content["true"][0] == pytest.approx(normalize_counts(counts[code]))
+    assert content["true"][-1] == pytest.approx(normalize_counts(counts.sum(axis=0)))
     weight = counts.sum(axis=(1, 2))
     pooled = sum(w * matrix for w, matrix in zip(weight, model.confusion_, strict=True))
     assert content["estimated"][-1] == pytest.approx(pooled / weight.sum())
@@ -105,13 +112,13 @@ def test_examples_are_what_is_really_said_and_estimated(trial):
 def test_classes_never_labelled_do_not_count():
     counts = np.array([[[4.0, 0.0], [0.0, 0.0]]])
     found = np.array([[[1.0, 0.0], [0.1, 0.9]]])
-    assert mixture_groups.annotator_divergence(found, counts).tolist() == [0.0]
+    assert p4.annotator_divergence(found, counts).tolist() == [0.0]
 
 
 def test_nobody_is_both_good_and_bad():
     far = np.array([0.5, 0.1, 0.9, 0.3, 0.0])
-    assert mixture_groups.extremes(far, np.array([0, 1, 2, 3])).tolist() == [1, 3, 0, 2]
-    assert mixture_groups.extremes(far, np.array([2])).tolist() == []
+    assert p4.extremes(far, np.array([0, 1, 2, 3])).tolist() == [1, 3, 0, 2]
+    assert p4.extremes(far, np.array([2])).tolist() == []
 
 
 def tiny_sizes(epochs=2):
@@ -126,7 +133,7 @@ def tiny_sizes(epochs=2):
 
 
 def test_costs_of_all_designs_are_collected_and_drawn(tmp_path, monkeypatch):
-    monkeypatch.setattr(crowd_sizes, "ProcessPoolExecutor", AtOnce)
+    monkeypatch.setattr(p4_costs, "ProcessPoolExecutor", AtOnce)
     experiment = tiny_sizes()
     threads = torch.get_num_threads()
     try:
@@ -135,30 +142,30 @@ def test_costs_of_all_designs_are_collected_and_drawn(tmp_path, monkeypatch):
         torch.set_num_threads(threads)
     assert [content["n_annotators"] for content in contents] == [40, 10]
     for content in contents:
-        assert {crowd_sizes.DENSE, "crowd-layer-mw"} < set(content["seconds"])
+        assert {p4_costs.DENSE, "crowd-layer-mw"} < set(content["seconds"])
         assert all(seconds > 0 for seconds in content["seconds"].values())
         assert all(mib >= 0 for mib in content["mib"].values())
     figure = experiment.draw({"b": contents[0], "a": contents[1]})
     line = figure.axes[0].get_lines()[0]
     assert line.get_xdata().tolist() == [10, 40]
-    assert line.get_ydata()[1] == contents[0]["seconds"][crowd_sizes.DENSE]
+    assert line.get_ydata()[1] == contents[0]["seconds"][p4_costs.DENSE]
 
 
 @pytest.mark.slow
 def test_a_process_of_its_own_counts_its_own_memory():
     panel = tiny_sizes().panels[0]
-    settings = {"designs": {crowd_sizes.DENSE: {"batch_size": 16}}, "epochs": 1}
+    settings = {"designs": {p4_costs.DENSE: {"batch_size": 16}}, "epochs": 1}
     large = np.ones(40_000_000)  # of this process, and no matter of the other
-    content = crowd_sizes.collect_cost(panel.source.load(None, 0), 0, settings)
+    content = p4_costs.collect_cost(panel.source.load(None, 0), 0, settings)
     assert len(large) > 0
-    assert content["seconds"][crowd_sizes.DENSE] > 0
-    assert 0 <= content["mib"][crowd_sizes.DENSE] < 200
+    assert content["seconds"][p4_costs.DENSE] > 0
+    assert 0 <= content["mib"][p4_costs.DENSE] < 200
 
 
 def test_the_peak_never_falls():
-    before = crowd_sizes.own_peak_mib()
+    before = peak_mib()
     held = np.ones(2_000_000)
-    assert crowd_sizes.own_peak_mib() >= before > 1
+    assert peak_mib() >= before > 1
     assert len(held) > 0
 
 

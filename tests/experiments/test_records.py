@@ -3,15 +3,15 @@
 import pytest
 
 from manyhands.core.errors import DataError
-from manyhands.experiments.records import FILE, RecordStore, content_key
+from manyhands.experiments.records import FILE, Records, RecordStore, fingerprint_key
 
 
 def test_records_come_back_and_the_last_of_a_key_counts(tmp_path):
-    store = RecordStore(tmp_path / "deep" / "er")
+    store = RecordStore(tmp_path / "deep" / "er" / FILE)
     store.append({"key": "a", "error": "ValueError: no"})
     assert not store.finished("a")
     store.append({"key": "a", "scores": {"accuracy": 0.5}})
-    again = RecordStore(tmp_path / "deep" / "er")
+    again = RecordStore(tmp_path / "deep" / "er" / FILE)
     assert again.finished("a")
     assert again.get("a")["scores"] == {"accuracy": 0.5}
     assert again.get("b") is None
@@ -21,25 +21,32 @@ def test_records_come_back_and_the_last_of_a_key_counts(tmp_path):
 
 @pytest.mark.parametrize("cut", range(1, 30, 4))
 def test_half_a_line_at_the_end_is_taken_away(tmp_path, cut):
-    store = RecordStore(tmp_path)
+    store = RecordStore(tmp_path / FILE)
     store.append({"key": "a", "scores": {}})
     whole = (tmp_path / FILE).read_bytes()
     store.append({"key": "b", "scores": {"accuracy": 0.25}})
     path = tmp_path / FILE
     path.write_bytes(path.read_bytes()[:-cut])
-    mended = RecordStore(tmp_path)
+    mended = RecordStore(tmp_path / FILE)
     assert path.read_bytes() == whole
     assert not mended.finished("b")
     mended.append({"key": "b", "scores": {"accuracy": 0.75}})
-    assert RecordStore(tmp_path).get("b")["scores"] == {"accuracy": 0.75}
+    assert RecordStore(tmp_path / FILE).get("b")["scores"] == {"accuracy": 0.75}
 
 
 def test_what_is_no_record_is_told_by_line(tmp_path):
     (tmp_path / FILE).write_text('{"key": "a"}\nnonsense\n{"key": "b"}\n')
     with pytest.raises(DataError, match="line 2: is not a record"):
-        RecordStore(tmp_path)
+        RecordStore(tmp_path / FILE)
 
 
 def test_a_key_follows_the_content_and_not_its_order():
-    assert content_key({"a": 1, "b": 2}) == content_key({"b": 2, "a": 1})
-    assert content_key({"a": 1}) != content_key({"a": 2})
+    assert fingerprint_key({"a": 1, "b": 2}) == fingerprint_key({"b": 2, "a": 1})
+    assert fingerprint_key({"a": 1}) != fingerprint_key({"a": 2})
+
+
+def test_records_of_several_files_are_read_together(tmp_path):
+    for name in ("a", "b"):
+        RecordStore(tmp_path / f"{name}.jsonl").append({"key": name, "scores": {}})
+    together = Records.read(sorted(tmp_path.glob("*.jsonl")))
+    assert [record["key"] for record in together] == ["a", "b"]

@@ -15,9 +15,10 @@ from command_line import assert_refused, call, plain_json
 import manyhands as mh
 from manyhands.experiments import (
     EXPERIMENTS,
+    FILE,
     CorpusSource,
     RecordStore,
-    Request,
+    RunOptions,
     published_tables,
     run_missing,
 )
@@ -49,7 +50,7 @@ def test_all_tables_and_figures_of_the_papers_are_there():
         "p0/figure-2", "p0/figure-3", "p0/figure-4", "p1/figure-4", "p1/figure-5", "p1/figure-6",
         "p2/figure-2", "p3/figure-1", "p3/figure-5", "p3/figure-6", "p3/figure-7", "p3/figure-8",
         "p3/figure-9", "p3/figure-10", "p3/theorem-1", "p4/figure-1", "p4/figure-2", "p4/figure-3",
-        "ours/selection-rules", "ours/every-method",
+        "ours/selection-rules", "ours/every-method", "ours/method-selection", "ours/settings",
     }  # fmt: skip
 
 
@@ -58,14 +59,14 @@ SIMULATED = {"p4/table-2", "p3/figure-6"}  # too large for a test as they are
 
 @pytest.mark.parametrize("name", sorted(set(published_tables()) - SIMULATED))
 def test_every_table_runs_on_tiny_corpora(name, data, tmp_path):
-    request = Request(data=data, runs=1)
-    experiment, store = EXPERIMENTS[name], RecordStore(tmp_path)
-    run_missing(experiment.tasks(request), store, data)
-    written = experiment.write(store, request, tmp_path)
+    options = RunOptions(data=data, n_runs=1)
+    experiment, store = EXPERIMENTS[name], RecordStore(tmp_path / FILE)
+    run_missing(experiment.runs(options), store, data)
+    written = experiment.write(store, options, tmp_path)
     assert {Path(each).suffix for each in written.files} == {".md", ".html"}
     open_cells = [row for row in written.rows if row["ours"] == "-"]
     assert all(row["verdict"].startswith("missing") for row in open_cells)
-    ready = [cell for cell in experiment.cells(request) if cell.tasks]
+    ready = [cell for cell in experiment.cells(options) if cell.runs]
     assert len(written.rows) - len(open_cells) == len(ready)
 
 
@@ -80,11 +81,11 @@ def test_simulated_crowds_run_when_they_are_small(name, tmp_path):
         if not column.items
     ][:2]  # fmt: skip
     experiment = type(whole)(replace(whole.table, columns=tuple(columns)))
-    request = Request(runs=2)
-    store = RecordStore(tmp_path)
-    run_missing(experiment.tasks(request), store, None)
-    assert all(store.finished(task.key) for task in experiment.tasks(request))
-    written = experiment.write(store, request, tmp_path)
+    options = RunOptions(n_runs=2)
+    store = RecordStore(tmp_path / FILE)
+    run_missing(experiment.runs(options), store, None)
+    assert all(store.finished(run.key) for run in experiment.runs(options))
+    written = experiment.write(store, options, tmp_path)
     suffixes = {Path(each).suffix for each in written.files}
     assert suffixes == ({".md", ".html"} if "table" in name else {".md", ".png", ".svg"})
     assert all(Path(each).stat().st_size > 500 for each in written.files)
@@ -100,23 +101,23 @@ def test_what_a_curve_shows_is_the_mean_of_its_runs(tmp_path):
     )
     rows = tuple(row for row in whole.table.rows if row.method == "two-stage-majority")
     experiment = type(whole)(replace(whole.table, columns=(column,), rows=rows))
-    request, store = Request(runs=3), RecordStore(tmp_path)
-    run_missing(experiment.tasks(request), store, None)
-    points = experiment.write(store, request, tmp_path).rows
+    options, store = RunOptions(n_runs=3), RecordStore(tmp_path / FILE)
+    run_missing(experiment.runs(options), store, None)
+    points = experiment.write(store, options, tmp_path).rows
     assert [point["at"] for point in points] == [0.1, 0.6]
-    for point, cell in zip(points, experiment.cells(request), strict=True):
-        scores = [100 * store.get(task.key)["scores"]["accuracy"] for task in cell.tasks]
+    for point, cell in zip(points, experiment.cells(options), strict=True):
+        scores = [100 * store.get(run.key)["scores"]["accuracy"] for run in cell.runs]
         assert point["mean"] == pytest.approx(np.mean(scores), abs=1e-3)
         assert point["deviation"] == pytest.approx(np.std(scores, ddof=1), abs=1e-3)
 
 
-def test_forgetting_who_said_what_gives_every_label_an_annotator(data):
+def test_hidden_annotators_give_every_label_an_annotator(data):
     known = CorpusSource("labelme").load(data, 0).trial.annotations
-    nameless = CorpusSource("labelme", who="global").load(data, 0).trial.annotations
-    assert nameless.n_annotators == nameless.n_annotations == known.n_annotations
-    assert nameless.item.tolist() == known.item.tolist()
-    assert nameless.label.tolist() == known.label.tolist()
-    assert nameless.classes.tolist() == known.classes.tolist()
+    anonymous = CorpusSource("labelme", anonymous=True).load(data, 0).trial.annotations
+    assert anonymous.n_annotators == anonymous.n_annotations == known.n_annotations
+    assert anonymous.item.tolist() == known.item.tolist()
+    assert anonymous.label.tolist() == known.label.tolist()
+    assert anonymous.classes.tolist() == known.classes.tolist()
 
 
 def test_items_kept_for_testing_are_not_trained_on(data):
@@ -126,19 +127,19 @@ def test_items_kept_for_testing_are_not_trained_on(data):
     tested = {tuple(row) for row in part.trial.test_features}
     assert not trained & tested
     assert trained | tested == {tuple(row) for row in whole.trial.features}
-    assert part.shares.sum(axis=1) == pytest.approx(np.ones(len(part.shares)))
+    assert part.label_shares.sum(axis=1) == pytest.approx(np.ones(len(part.label_shares)))
     both = CorpusSource("labelme", tested_on="valid+test").load(data, 0).trial
     assert len(both.test_truth) == len(whole.trial.test_truth) + len(whole.valid.truth)
 
 
 def test_rules_of_selection_are_told_apart(data, tmp_path):
     rules = replace(EXPERIMENTS["ours/selection-rules"], methods=("conal",), datasets=("labelme",))
-    request, store = Request(data=data, runs=2), RecordStore(tmp_path)
-    run_missing(rules.tasks(request), store, data)
-    rows = rules.write(store, request, tmp_path).rows
+    options, store = RunOptions(data=data, n_runs=2), RecordStore(tmp_path / FILE)
+    run_missing(rules.runs(options), store, data)
+    rows = rules.write(store, options, tmp_path).rows
     assert [row["settings"] for row in rows] == ["our defaults", "own start"]
-    for task in rules.tasks(request):
-        record = store.get(task.key)
+    for run in rules.runs(options):
+        record = store.get(run.key)
         assert record["scores"]["test"] == max(record["test_by_epoch"])
         assert record["scores"]["last"] == record["test_by_epoch"][-1]
         assert record["scores"]["clean"] <= record["scores"]["test"]
@@ -146,10 +147,10 @@ def test_rules_of_selection_are_told_apart(data, tmp_path):
 
 def test_an_epoch_chosen_on_the_test_items_is_never_worse(data, tmp_path):
     rules = replace(EXPERIMENTS["ours/selection-rules"], methods=("speelfc",))
-    request, store = Request(data=data, runs=1), RecordStore(tmp_path)
-    run_missing(rules.tasks(request), store, data)
-    for task in rules.tasks(request):
-        scores = store.get(task.key)["scores"]
+    options, store = RunOptions(data=data, n_runs=1), RecordStore(tmp_path / FILE)
+    run_missing(rules.runs(options), store, data)
+    for run in rules.runs(options):
+        scores = store.get(run.key)["scores"]
         assert scores["test"] >= max(scores["last"], scores.get("clean", 0.0))
 
 
@@ -192,13 +193,13 @@ def test_what_is_not_there_is_shown_as_missing(data, tmp_path, monkeypatch):
 
 
 def test_a_failed_run_is_shown_and_tried_again(data, tmp_path, monkeypatch):
-    import manyhands.experiments.tasks as tasks
+    from manyhands.experiments import runs
 
     def fail(*_, **__):
         raise ValueError("the sky fell")
 
     with monkeypatch.context() as broken:
-        broken.setattr(tasks, "fit_method", fail)
+        broken.setattr(runs, "fit_method", fail)
         cells = plain_json(reproduce("p3/table-3", data, tmp_path).out)["cells"]
     assert {cell["verdict"] for cell in cells} == {"ValueError: the sky fell"}
     cells = plain_json(reproduce("p3/table-3", data, tmp_path).out)["cells"]
@@ -214,7 +215,7 @@ def test_killed_anywhere_it_goes_on(data, tmp_path):
         while process.poll() is None and not (records.exists() and records.stat().st_size > 2000):
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
-    before = set(RecordStore(tmp_path)._records)
+    before = {record["key"] for record in RecordStore(tmp_path / FILE)}
     assert before
     assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
     keys = [json.loads(line)["key"] for line in records.read_text().splitlines()]

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from manyhands.annotations import TokenisedTexts, TokenLabels, repair_bio
+from manyhands.annotations import TokenizedTexts, TokenLabels, repair_bio
 from manyhands.core.errors import DataError
 from manyhands.io import TextLabels, read_spans, write_spans
 
@@ -116,7 +116,7 @@ def test_a_written_table_reads_the_same(tmp_path, suffix, seed):
     rng = np.random.default_rng(seed)
     words = ["Anna", "sang", ",", '"so"', "l'été", "\n", "7"]
     texts = [" ".join(rng.choice(words, rng.integers(1, 6))) for _ in range(5)]
-    alignment = TokenisedTexts.of(texts, names=[f"d{each}" for each in range(5)])
+    alignment = TokenizedTexts.of(texts, names=[f"d{each}" for each in range(5)])
     token, who, label = [], [], []
     for s in range(4):  # nobody looks at the last
         for a in rng.choice(3, 2, replace=False):
@@ -135,7 +135,7 @@ def test_a_written_table_reads_the_same(tmp_path, suffix, seed):
 
 
 def test_documents_that_were_labelled_in_part_are_not_written(tmp_path):
-    alignment = TokenisedTexts.of(["Anna sang"])
+    alignment = TokenizedTexts.of(["Anna sang"])
     labels = TokenLabels.from_codes(alignment.sentences, [1], [0], [0], ["u"], TAGS)
     with pytest.raises(DataError, match="document 0, annotator u: only some tokens"):
         write_spans(TextLabels(alignment, labels), tmp_path / "spans.csv")

@@ -1,4 +1,4 @@
-"""Small chains whose sequences can all be written down, and crowds that tag simulated sentences."""
+"""Small CRFs whose sequences can be enumerated, and crowds that tag simulated sentences."""
 
 import itertools
 from typing import NamedTuple
@@ -6,40 +6,40 @@ from typing import NamedTuple
 import numpy as np
 
 from manyhands.annotations import Annotations
-from manyhands.methods.crf import Links
+from manyhands.methods.crf import Transitions
 
 
 class Case(NamedTuple):
-    """Scores of tokens, where sentences begin, and links."""
+    """Scores of tokens, offsets of sentences, and transitions."""
 
     score_tk: np.ndarray
     offsets: np.ndarray
-    links: Links
+    transitions: Transitions
 
 
-def random_case(seed, sizes=(3, 1, 0, 4), n_tags=3, spread=2.0, link_spread=2.0):
+def random_case(seed, sizes=(3, 1, 0, 4), n_tags=3, spread=2.0, transition_spread=2.0):
     rng = np.random.default_rng(seed)
     offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     score_tk = spread * rng.normal(size=(offsets[-1], n_tags))
-    return Case(score_tk, offsets, random_links(seed, n_tags, link_spread))
+    return Case(score_tk, offsets, random_transitions(seed, n_tags, transition_spread))
 
 
-def random_links(seed, n_tags, spread):
+def random_transitions(seed, n_tags, spread):
     rng = np.random.default_rng([seed, 1])
-    return Links(
+    return Transitions(
         spread * rng.normal(size=(n_tags, n_tags)),
         spread * rng.normal(size=n_tags),
         spread * rng.normal(size=n_tags),
     )
 
 
-def score_of(score_tk, links, tags):
-    """Score(y) of one sentence, as it is defined."""
+def score_of(score_tk, transitions, tags):
+    """Score(y) of one sentence, by its definition."""
     if len(tags) == 0:
         return 0.0
-    total = links.start_k[tags[0]] + links.end_k[tags[-1]]
+    total = transitions.start_k[tags[0]] + transitions.end_k[tags[-1]]
     total += sum(score_tk[t, tag] for t, tag in enumerate(tags))
-    return total + sum(links.transition_kk[j, k] for j, k in itertools.pairwise(tags))
+    return total + sum(transitions.transition_kk[j, k] for j, k in itertools.pairwise(tags))
 
 
 def sentences(case):
@@ -47,14 +47,14 @@ def sentences(case):
     return [case.score_tk[a:b] for a, b in itertools.pairwise(case.offsets)]
 
 
-def every_sequence(score_tk, links):
+def every_sequence(score_tk, transitions):
     """All sequences of a sentence and their scores."""
-    tags = list(itertools.product(range(links.n_tags), repeat=len(score_tk)))
-    return tags, np.array([score_of(score_tk, links, each) for each in tags])
+    tags = list(itertools.product(range(transitions.n_tags), repeat=len(score_tk)))
+    return tags, np.array([score_of(score_tk, transitions, each) for each in tags])
 
 
 class TaggedCrowd(NamedTuple):
-    """Features, offsets, true tags, the crowd's labels, and who is bad."""
+    """Features, offsets, true tags, the labels, and which annotators are bad."""
 
     features: np.ndarray
     offsets: np.ndarray
@@ -64,27 +64,27 @@ class TaggedCrowd(NamedTuple):
 
 
 def tagged_crowd(seed, n_sentences=120, n_annotators=9, n_bad=4, n_tags=3, per_sentence=4):
-    """Tags follow from noisy features and their neighbours; bad annotators say anything.
+    """Tags depend on noisy features and their neighbours; bad annotators tag at random.
 
-    Good people take another tag for one in ten tokens.
+    Good annotators give a wrong tag to one in ten tokens.
     """
     rng = np.random.default_rng(seed)
     offsets = np.concatenate(([0], np.cumsum(rng.integers(1, 9, n_sentences))))
-    links = Links(3.0 * np.eye(n_tags), np.zeros(n_tags), np.zeros(n_tags))
+    transitions = Transitions(3.0 * np.eye(n_tags), np.zeros(n_tags), np.zeros(n_tags))
     truth = np.empty(offsets[-1], dtype=int)
     for begin, end in itertools.pairwise(offsets):
         truth[begin] = rng.integers(n_tags)
         for t in range(begin + 1, end):
-            truth[t] = (links.transition_kk[truth[t - 1]] + rng.gumbel(size=n_tags)).argmax()
+            truth[t] = (transitions.transition_kk[truth[t - 1]] + rng.gumbel(size=n_tags)).argmax()
     features = 1.5 * np.eye(n_tags)[truth] + rng.normal(size=(len(truth), n_tags))
     token, annotator, label = [], [], []
     for begin, end in itertools.pairwise(offsets):
         for a in rng.permutation(n_annotators)[:per_sentence]:
             careless = rng.random(end - begin) < (1.0 if a < n_bad else 0.1)
-            said = np.where(careless, rng.integers(0, n_tags, end - begin), truth[begin:end])
+            tags = np.where(careless, rng.integers(0, n_tags, end - begin), truth[begin:end])
             token.extend(range(begin, end))
             annotator.extend([a] * (end - begin))
-            label.extend(said)
+            label.extend(tags)
     annotations = Annotations.from_arrays(
         token, annotator, label, items=range(len(truth)), annotators=range(n_annotators),
         classes=range(n_tags),

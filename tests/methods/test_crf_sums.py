@@ -1,4 +1,4 @@
-"""Partition, marginals, pairs and best sequences against all sequences written down."""
+"""Partition, marginals, pairs and best sequences against an enumeration of all sequences."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from manyhands.core.errors import DataError
 from manyhands.methods.crf import (
-    Allowed,
-    Links,
+    TagRules,
+    Transitions,
     best_tags,
     bio_rules,
     expect,
@@ -23,51 +23,51 @@ some_cases = st.builds(
     sizes=st.lists(st.integers(0, 4), max_size=4),
     n_tags=st.integers(1, 4),
     spread=st.sampled_from([0.1, 2.0, 30.0, 1000.0]),
-    link_spread=st.sampled_from([0.1, 2.0, 40.0, 1000.0]),
+    transition_spread=st.sampled_from([0.1, 2.0, 40.0, 1000.0]),
 )
 
 
 @settings(max_examples=80, deadline=None)
 @given(case=some_cases, seed=st.integers(0, 100))
-def test_sums_are_those_over_all_sequences(case, seed):
+def test_sums_match_an_enumeration_of_all_sequences(case, seed):
     weight_s = np.random.default_rng(seed).random(len(case.offsets) - 1)
-    found = expect(case.score_tk, case.offsets, case.links, weight_s)
-    n_tags = case.links.n_tags
+    result = expect(case.score_tk, case.offsets, case.transitions, weight_s)
+    n_tags = case.transitions.n_tags
     log_sum_s, pair_kk = [], np.zeros((n_tags, n_tags))
     marginal_tk = np.zeros_like(case.score_tk)
     for s, rows in enumerate(sentences(case)):
-        tags, score = every_sequence(rows, case.links)
+        tags, score = every_sequence(rows, case.transitions)
         log_sum_s.append(np.logaddexp.reduce(score))
         for each, p in zip(tags, np.exp(score - log_sum_s[-1]), strict=True):
             for t, tag in enumerate(each):
                 marginal_tk[case.offsets[s] + t, tag] += p
                 if t:
                     pair_kk[each[t - 1], tag] += weight_s[s] * p
-    np.testing.assert_allclose(found.log_partition_s, log_sum_s, rtol=1e-12, atol=1e-11)
-    np.testing.assert_allclose(found.marginal_tk, marginal_tk, atol=1e-10)
-    np.testing.assert_allclose(found.pair_kk, pair_kk, atol=1e-10)
+    np.testing.assert_allclose(result.log_partition_s, log_sum_s, rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(result.marginal_tk, marginal_tk, atol=1e-10)
+    np.testing.assert_allclose(result.pair_kk, pair_kk, atol=1e-10)
     np.testing.assert_array_equal(
-        log_partition(case.score_tk, case.offsets, case.links), found.log_partition_s
+        log_partition(case.score_tk, case.offsets, case.transitions), result.log_partition_s
     )
 
 
 @settings(max_examples=80, deadline=None)
 @given(case=some_cases, seed=st.integers(0, 10**6), allow=st.sampled_from([None, 0.5, 0.8]))
-def test_the_best_sequence_is_the_best_of_all(case, seed, allow):
+def test_the_best_sequence_has_the_greatest_score(case, seed, allow):
     rng = np.random.default_rng(seed)
-    n_tags = case.links.n_tags
-    allowed, links = None, case.links
+    n_tags = case.transitions.n_tags
+    rules, transitions = None, case.transitions
     if allow is not None:
-        allowed = Allowed(rng.random((n_tags, n_tags)) < allow, rng.random(n_tags) < allow)
-        links = links.restricted(allowed.transition_kk, allowed.start_k)
-    best_s = [every_sequence(rows, links)[1].max() for rows in sentences(case)]
+        rules = TagRules(rng.random((n_tags, n_tags)) < allow, rng.random(n_tags) < allow)
+        transitions = transitions.restricted(rules.transition_kk, rules.start_k)
+    best_s = [every_sequence(rows, transitions)[1].max() for rows in sentences(case)]
     if np.isneginf(best_s).any():
         with pytest.raises(DataError, match="no sequence of tags that is allowed"):
-            best_tags(case.score_tk, case.offsets, case.links, allowed)
+            best_tags(case.score_tk, case.offsets, case.transitions, rules)
         return
-    tag_t = best_tags(case.score_tk, case.offsets, case.links, allowed)
+    tag_t = best_tags(case.score_tk, case.offsets, case.transitions, rules)
     got_s = [
-        score_of(rows, links, tags)
+        score_of(rows, transitions, tags)
         for rows, tags in zip(sentences(case), np.split(tag_t, case.offsets[1:-1]), strict=False)
     ]
     np.testing.assert_allclose(got_s, best_s, rtol=1e-12, atol=1e-12)
@@ -75,65 +75,67 @@ def test_the_best_sequence_is_the_best_of_all(case, seed, allow):
 
 @settings(max_examples=60, deadline=None)
 @given(case=some_cases, seed=st.integers(0, 10**6), unknown=st.sampled_from([0.0, 0.4, 1.0]))
-def test_tags_are_as_probable_as_the_sequences_that_agree(case, seed, unknown):
+def test_probability_of_partly_known_tags(case, seed, unknown):
     rng = np.random.default_rng(seed)
     n_tokens = len(case.score_tk)
-    tag_t = rng.integers(0, case.links.n_tags, n_tokens).astype(np.int32)
+    tag_t = rng.integers(0, case.transitions.n_tags, n_tokens).astype(np.int32)
     tag_t[rng.random(n_tokens) < unknown] = -1
-    got_s = log_probability(case.score_tk, case.offsets, case.links, tag_t)
+    got_s = log_probability(case.score_tk, case.offsets, case.transitions, tag_t)
     for s, rows in enumerate(sentences(case)):
-        said = tag_t[case.offsets[s] : case.offsets[s + 1]]
-        tags, score = every_sequence(rows, case.links)
-        agree = [all(b in (-1, a) for a, b in zip(each, said, strict=True)) for each in tags]
-        told = np.logaddexp.reduce(score[agree]) - np.logaddexp.reduce(score)
-        assert got_s[s] == pytest.approx(told, rel=1e-10, abs=1e-9)
+        given_tags = tag_t[case.offsets[s] : case.offsets[s + 1]]
+        tags, score = every_sequence(rows, case.transitions)
+        agree = [all(b in (-1, a) for a, b in zip(each, given_tags, strict=True)) for each in tags]
+        expected = np.logaddexp.reduce(score[agree]) - np.logaddexp.reduce(score)
+        assert got_s[s] == pytest.approx(expected, rel=1e-10, abs=1e-9)
 
 
 @pytest.mark.parametrize("ruled_out", [-199.0, -2000.0, -np.inf])
-def test_nothing_is_lost_where_left_and_right_disagree(ruled_out):
-    """The first tag is far better at the beginning, the second further still at the end."""
-    links = Links(np.array([[0.0, ruled_out], [ruled_out, -1.0]]), np.zeros(2), np.zeros(2))
+def test_no_precision_is_lost_if_beginning_and_end_disagree(ruled_out):
+    """The first tag is far better at the beginning, the second even more so at the end."""
+    transitions = Transitions(
+        np.array([[0.0, ruled_out], [ruled_out, -1.0]]), np.zeros(2), np.zeros(2)
+    )
     score_tk = np.array([[900.0, 0.0], [0.0, 0.0], [0.0, 750.0], [0.0, 151.0]])
-    tags, score = every_sequence(score_tk, links)
+    tags, score = every_sequence(score_tk, transitions)
     p = np.exp(score - np.logaddexp.reduce(score))
-    found = expect(score_tk, np.array([0, 4]), links)
-    assert found.log_partition_s[0] == pytest.approx(np.logaddexp.reduce(score), rel=1e-14)
-    told_tk = [[p[[each[t] == k for each in tags]].sum() for k in range(2)] for t in range(4)]
-    np.testing.assert_allclose(found.marginal_tk, told_tk, atol=1e-12)
-    np.testing.assert_allclose(found.pair_kk.sum(), 3.0)
+    result = expect(score_tk, np.array([0, 4]), transitions)
+    assert result.log_partition_s[0] == pytest.approx(np.logaddexp.reduce(score), rel=1e-14)
+    expected_tk = [[p[[each[t] == k for each in tags]].sum() for k in range(2)] for t in range(4)]
+    np.testing.assert_allclose(result.marginal_tk, expected_tk, atol=1e-12)
+    np.testing.assert_allclose(result.pair_kk.sum(), 3.0)
 
 
 @pytest.mark.parametrize("start", [0.0, -np.inf])
-def test_a_sentence_that_cannot_be_has_no_probability(start):
-    """Ruled out by scores, or by links; the sentence beside it is as ever."""
-    links = Links(np.zeros((2, 2)), np.array([start, 0.0]), np.zeros(2))
+def test_a_sentence_without_a_possible_sequence_has_no_probability(start):
+    """Scores or transitions exclude all sequences; the other sentence is not affected."""
+    transitions = Transitions(np.zeros((2, 2)), np.array([start, 0.0]), np.zeros(2))
     score_tk = np.array([[0.0, 0.0], [-np.inf, -np.inf], [0.0, 0.0]])
-    found = expect(score_tk, np.array([0, 2, 3]), links)
+    result = expect(score_tk, np.array([0, 2, 3]), transitions)
     alone = 1.0 if start else 0.5
-    assert found.log_partition_s.tolist() == [-np.inf, -np.log(alone)]
-    assert found.marginal_tk.tolist() == [[0.0, 0.0], [0.0, 0.0], [1.0 - alone, alone]]
-    assert not found.pair_kk.any()
+    assert result.log_partition_s.tolist() == [-np.inf, -np.log(alone)]
+    assert result.marginal_tk.tolist() == [[0.0, 0.0], [0.0, 0.0], [1.0 - alone, alone]]
+    assert not result.pair_kk.any()
 
 
 def test_no_sentences_and_long_ones():
     none = random_case(0, sizes=())
-    found = expect(none.score_tk, none.offsets, none.links)
-    assert found.log_partition_s.shape == (0,)
-    assert not found.pair_kk.any()
-    assert len(best_tags(none.score_tk, none.offsets, none.links)) == 0
+    result = expect(none.score_tk, none.offsets, none.transitions)
+    assert result.log_partition_s.shape == (0,)
+    assert not result.pair_kk.any()
+    assert len(best_tags(none.score_tk, none.offsets, none.transitions)) == 0
     long = random_case(1, sizes=(5000, 1), spread=50.0)
-    found = expect(long.score_tk, long.offsets, long.links)
-    np.testing.assert_allclose(found.marginal_tk.sum(axis=1), 1.0, atol=1e-9)
-    np.testing.assert_allclose(found.pair_kk.sum(), 4999, atol=1e-6)
+    result = expect(long.score_tk, long.offsets, long.transitions)
+    np.testing.assert_allclose(result.marginal_tk.sum(axis=1), 1.0, atol=1e-9)
+    np.testing.assert_allclose(result.pair_kk.sum(), 4999, atol=1e-6)
 
 
-def test_threads_change_no_bit(monkeypatch):
+def test_the_number_of_threads_changes_no_bit(monkeypatch):
     case = random_case(2, sizes=np.random.default_rng(0).integers(0, 30, 300), n_tags=5)
     outcomes = []
     for threads in ("1", "3"):
         monkeypatch.setenv("MANYHANDS_THREADS", threads)
-        found = expect(case.score_tk, case.offsets, case.links)
-        outcomes.append((found.log_partition_s, found.marginal_tk, found.pair_kk))
+        result = expect(case.score_tk, case.offsets, case.transitions)
+        outcomes.append((result.log_partition_s, result.marginal_tk, result.pair_kk))
     for one, other in zip(*outcomes, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -141,8 +143,8 @@ def test_threads_change_no_bit(monkeypatch):
 def test_decoded_tags_are_valid_bio():
     names = ["B-LOC", "B-PER", "I-LOC", "I-PER", "O"]
     case = random_case(3, sizes=(40, 1, 25), n_tags=5)
-    free = best_tags(case.score_tk, case.offsets, case.links)
-    tag_t = best_tags(case.score_tk, case.offsets, case.links, bio_rules(names))
+    free = best_tags(case.score_tk, case.offsets, case.transitions)
+    tag_t = best_tags(case.score_tk, case.offsets, case.transitions, bio_rules(names))
     assert (free != tag_t).any()  # the rules do something here
     for each in np.split(tag_t, case.offsets[1:-1]):
         before = "O"
@@ -153,7 +155,7 @@ def test_decoded_tags_are_valid_bio():
 
 @pytest.fixture
 def padded():
-    """A batch of sentences for torch, and the same for us; tags to be judged."""
+    """A batch of sentences for torch, and the same for us; tags to be scored."""
     torch = pytest.importorskip("torch")
     case = random_case(4, sizes=(6, 1, 9, 4), n_tags=5)
     sizes = np.diff(case.offsets)
@@ -167,36 +169,36 @@ def padded():
     return torch, case, score, mask, tags, tag_t
 
 
-def test_pytorch_crf_says_the_same(padded):
+def test_pytorch_crf_gives_the_same(padded):
     torch, case, score, mask, tags, tag_t = padded
     module = pytest.importorskip("torchcrf").CRF(5, batch_first=True).double()
     with torch.no_grad():
-        module.transitions.copy_(torch.from_numpy(case.links.transition_kk))
-        module.start_transitions.copy_(torch.from_numpy(case.links.start_k))
-        module.end_transitions.copy_(torch.from_numpy(case.links.end_k))
+        module.transitions.copy_(torch.from_numpy(case.transitions.transition_kk))
+        module.start_transitions.copy_(torch.from_numpy(case.transitions.start_k))
+        module.end_transitions.copy_(torch.from_numpy(case.transitions.end_k))
     theirs = module(score, tags, mask, reduction="none").detach().numpy()
-    ours = log_probability(case.score_tk, case.offsets, case.links, tag_t)
+    ours = log_probability(case.score_tk, case.offsets, case.transitions, tag_t)
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
     decoded = np.concatenate(module.decode(score, mask))
-    np.testing.assert_array_equal(best_tags(case.score_tk, case.offsets, case.links), decoded)
+    np.testing.assert_array_equal(best_tags(case.score_tk, case.offsets, case.transitions), decoded)
 
 
-def test_slopes_of_pytorch_crf_are_our_expectations(padded):
+def test_gradients_of_pytorch_crf_are_our_expectations(padded):
     torch, case, score, mask, tags, _ = padded
     module = pytest.importorskip("torchcrf").CRF(5, batch_first=True).double()
     with torch.no_grad():
-        module.transitions.copy_(torch.from_numpy(case.links.transition_kk))
-        module.start_transitions.copy_(torch.from_numpy(case.links.start_k))
-        module.end_transitions.copy_(torch.from_numpy(case.links.end_k))
+        module.transitions.copy_(torch.from_numpy(case.transitions.transition_kk))
+        module.start_transitions.copy_(torch.from_numpy(case.transitions.start_k))
+        module.end_transitions.copy_(torch.from_numpy(case.transitions.end_k))
     score.requires_grad_(True)
     module(score, tags, mask, reduction="sum").backward()
     one_hot = torch.nn.functional.one_hot(tags, 5).double()
     marginal = (one_hot - score.grad)[mask].numpy()
-    found = expect(case.score_tk, case.offsets, case.links)
-    np.testing.assert_allclose(found.marginal_tk, marginal, atol=1e-12)
+    result = expect(case.score_tk, case.offsets, case.transitions)
+    np.testing.assert_allclose(result.marginal_tk, marginal, atol=1e-12)
     observed_kk = np.zeros((5, 5))
     both = mask[:, 1:]
     np.add.at(observed_kk, (tags[:, :-1][both].numpy(), tags[:, 1:][both].numpy()), 1.0)
     np.testing.assert_allclose(
-        found.pair_kk, observed_kk - module.transitions.grad.numpy(), atol=1e-11
+        result.pair_kk, observed_kk - module.transitions.grad.numpy(), atol=1e-11
     )

@@ -14,7 +14,7 @@ from manyhands.engine.settings import TrainingSettings
 from manyhands.estimators import CrowdClassifier, load
 from manyhands.methods import DoctorNet, Problem
 from manyhands.methods.doctor_net import averaging_weights
-from manyhands.networks import MLP, NETWORKS, AnnotatorHeads
+from manyhands.networks import MLP, NETWORKS, ClassificationHeads
 from manyhands.networks.catalog import WORD_NETWORKS
 from manyhands.simulation import simulate_crowd
 from manyhands.simulation.behaviours import honest
@@ -35,7 +35,7 @@ class Sharpened(nn.Module):
 
 def scattered(network, n_annotators=7, n_classes=3, **settings):
     """A doctor net whose heads differ."""
-    net = AnnotatorHeads(network, n_annotators, n_classes, **settings).eval()
+    net = ClassificationHeads(network, n_annotators, n_classes, **settings).eval()
     with torch.no_grad():
         net.heads.weight.normal_(generator=torch.Generator().manual_seed(3))
     return net
@@ -72,7 +72,7 @@ def test_all_heads_start_where_the_last_layer_did(name):
     shape = (1, 8, 8) if name == "cnn" else (64,)
     network = NETWORKS[name](shape, 3).eval()
     inputs = torch.randn(4, *shape)
-    net = AnnotatorHeads(network, 5, 3).eval()
+    net = ClassificationHeads(network, 5, 3).eval()
     torch.testing.assert_close(net(inputs), network(inputs).log_softmax(-1))
 
 
@@ -81,7 +81,7 @@ def test_a_network_may_be_its_last_layer(bias):
     network = nn.Linear(5, 3, bias=bias)
     inputs = torch.randn(4, 5)
     expected = network(inputs).log_softmax(-1)
-    torch.testing.assert_close(AnnotatorHeads(network, 2, 3)(inputs), expected)
+    torch.testing.assert_close(ClassificationHeads(network, 2, 3)(inputs), expected)
     assert torch.equal(network(inputs).log_softmax(-1), expected)
 
 
@@ -165,17 +165,17 @@ def test_a_prediction_is_the_average_of_the_heads():
     inputs = torch.randn(6, 5)
     heads = torch.stack([of_annotator(net, inputs, a) for a in range(7)])
     torch.testing.assert_close(net(inputs).exp(), heads.mean(dim=0))
-    net.leave_out([2, 5])
+    net.exclude([2, 5])
     torch.testing.assert_close(net(inputs).exp(), heads[[0, 1, 3, 4, 6]].mean(dim=0))
     weight = torch.rand(7).softmax(dim=0)
-    net.weigh(weight.log())
+    net.set_weights(weight.log())
     torch.testing.assert_close(net(inputs).exp(), torch.einsum("a,abk->bk", weight, heads))
 
 
 @pytest.mark.parametrize("cells", [1, 100, 1000])
 def test_annotators_are_averaged_in_parts_of_bounded_size(cells):
     whole = scattered(MLP(5, 3), n_annotators=50)
-    parts = scattered(whole_network := MLP(5, 3), n_annotators=50, most_cells=cells)
+    parts = scattered(whole_network := MLP(5, 3), n_annotators=50, max_cells=cells)
     assert whole_network is not parts.trunk
     parts.load_state_dict(whole.state_dict())
     inputs = torch.randn(9, 5)
@@ -183,9 +183,9 @@ def test_annotators_are_averaged_in_parts_of_bounded_size(cells):
     sizes = [each.numel() for _, each in parts._all_heads(parts.features(inputs))]
     assert max(sizes) <= max(cells, 9 * 3)
     row, label = torch.tensor([0, 0, 8]), torch.tensor([1, 2, 0])
-    said = parts.log_said(parts.features(inputs), row, label)
+    said = parts.label_log_prob_by_head(parts.features(inputs), row, label)
     expected = [
-        whole.log_labels(whole.features(inputs), row, torch.full((3,), a)) for a in range(50)
+        whole.predict_labels(whole.features(inputs), row, torch.full((3,), a)) for a in range(50)
     ]
     expected = torch.stack([each.gather(1, label[:, None])[:, 0] for each in expected], dim=1)
     torch.testing.assert_close(said, expected)
@@ -301,8 +301,8 @@ def test_a_fitted_model_foretells_by_heads():
     told = model.predict_labels(crowd.x, crowd.annotations)
     network = model.network_.eval()
     with torch.no_grad():
-        features = network.features(torch.from_numpy(crowd.x) * model.scaling_.factor)
+        features = network.features(torch.from_numpy(crowd.x) * model.encoder_.scaling.factor)
         row, who = (torch.from_numpy(each.astype(np.int64)) for each in
                     (crowd.annotations.item, crowd.annotations.annotator))  # fmt: skip
-        wanted = network.log_labels(features, row, who)
+        wanted = network.predict_labels(features, row, who)
     np.testing.assert_allclose(told.log_label_nl, wanted.double().numpy(), atol=1e-5)

@@ -1,4 +1,4 @@
-"""Logistic regression: against scikit-learn, against differences, from any start."""
+"""Logistic regression: against scikit-learn, against finite differences, from any start."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from manyhands.core.errors import DataError, SettingError
-from manyhands.methods.linear import LinearWeights, fit_logistic, regression
-from manyhands.methods.linear.regression import SoftmaxRegression
+from manyhands.methods.linear import LinearWeights, fit_logistic, logistic
+from manyhands.methods.linear.logistic import SoftmaxRegression
 
 
 def problem(seed=0, n_items=300, n_features=6, n_classes=4):
@@ -25,12 +25,12 @@ def soft_targets(seed, n_items, n_classes):
 @pytest.fixture(params=["newton", "l-bfgs"])
 def search(request, monkeypatch):
     if request.param == "l-bfgs":
-        monkeypatch.setattr(regression, "_NEWTON_UP_TO", 0)
+        monkeypatch.setattr(logistic, "_MAX_NEWTON_SIZE", 0)
 
 
 @pytest.mark.usefixtures("search")
 @pytest.mark.parametrize(("n_classes", "l2"), [(2, 1.0), (4, 1.0), (4, 0.05)])
-def test_it_is_scikit_learns(n_classes, l2):
+def test_it_matches_scikit_learn(n_classes, l2):
     x, y = problem(n_classes=n_classes)
     weight = np.random.default_rng(1).uniform(0, 2, len(x))
     ours = fit_logistic(x, np.eye(n_classes)[y], weight_i=weight, l2=l2)
@@ -44,23 +44,23 @@ def test_it_is_scikit_learns(n_classes, l2):
 
 
 @pytest.mark.parametrize("intercept_l2", [0.0, 0.7])
-def test_the_gradient_is_that_of_the_objective(intercept_l2):
+def test_the_gradient_matches_finite_differences(intercept_l2):
     x, _ = problem(n_items=40)
     target = 3 * soft_targets(2, 40, 4)
     model = SoftmaxRegression(x, 4, l2=0.3, intercept_l2=intercept_l2)
     rng = np.random.default_rng(3)
     weights = LinearWeights(rng.normal(size=(6, 4)), rng.normal(size=4))
     point = model.at(weights)
-    slope = model.slope(point, target)
-    for place in np.ndindex(slope.shape):
-        nudge = np.zeros(slope.shape)
+    gradient = model.gradient(point, target)
+    for place in np.ndindex(gradient.shape):
+        nudge = np.zeros(gradient.shape)
         nudge[place] = 1e-5
         ahead, behind = (model._at(point.contrast_jc + side * nudge) for side in (1, -1))
         measured = (model.value(ahead, target) - model.value(behind, target)) / 2e-5
-        assert slope[place] == pytest.approx(measured, abs=1e-5)
+        assert gradient[place] == pytest.approx(measured, abs=1e-5)
 
 
-def test_the_hessian_is_that_of_the_gradient():
+def test_the_hessian_matches_finite_differences():
     x, _ = problem(n_items=40, n_features=3)
     target = soft_targets(2, 40, 4)
     model = SoftmaxRegression(x, 4, l2=0.3, intercept_l2=0.1)
@@ -68,13 +68,13 @@ def test_the_hessian_is_that_of_the_gradient():
     point = model._at(rng.normal(size=(4, 3)))
     direction = rng.normal(size=(4, 3))
     ahead, behind = (model._at(point.contrast_jc + side * 1e-5 * direction) for side in (1, -1))
-    measured = (model.slope(behind, target) - model.slope(ahead, target)) / 2e-5
+    measured = (model.gradient(behind, target) - model.gradient(ahead, target)) / 2e-5
     curved = (model._hessian(point, target) @ direction.T.ravel()).reshape(3, 4).T
     np.testing.assert_allclose(curved, measured, atol=1e-5)
 
 
 @pytest.mark.usefixtures("search")
-def test_any_start_ends_at_the_same_place():
+def test_any_start_ends_at_the_same_weights():
     x, _ = problem()
     target = soft_targets(5, len(x), 4)
     rng = np.random.default_rng(6)
@@ -97,7 +97,7 @@ def test_steps_never_lower_the_objective(seed, l2):
     for round_ in range(6):  # targets move, as they do under EM, and the curvature is kept
         target = rng.dirichlet(np.full(3, 0.2), 12) * rng.integers(0, 3, (12, 1))
         before = model.value(point, target)
-        point, _ = model.ascend(point, target, max_steps=1 + round_ % 3, enough=0.0)
+        point, _ = model.ascend(point, target, max_steps=1 + round_ % 3, tol=0.0)
         assert model.value(point, target) >= before - 1e-9 * abs(before)
 
 
@@ -109,7 +109,7 @@ def test_items_without_weight_do_not_count():
     np.testing.assert_allclose(some.weights.coefficient_jk, alone.weights.coefficient_jk, atol=1e-8)
 
 
-def test_wrong_requests_are_refused():
+def test_invalid_requests_raise():
     with pytest.raises(DataError, match=r"row 1, column 0 is nan"):
         fit_logistic([[0.0], [np.nan]], np.eye(2))
     with pytest.raises(DataError, match=r"targets of shape \(3, 3\) for 2 rows"):

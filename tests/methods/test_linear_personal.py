@@ -1,4 +1,4 @@
-"""Personal classifiers: one optimum from any start, pooled regression under a strong pull."""
+"""Personal classifiers: one optimum from any start, pooled regression under a strong prior."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from featured_crowds import featured
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
 from manyhands.methods.linear import LinearWeights, fit_kernel_map, fit_logistic, fit_personal
-from manyhands.methods.linear.personal_loss import PersonalLoss
+from manyhands.methods.linear.personal import PersonalLoss
 
 
 @pytest.fixture(scope="module")
@@ -21,34 +21,34 @@ def small_loss():
     return PersonalLoss(
         few.x.astype(float),
         few.annotations,
-        pull_j=np.array([2.0, 2.0, 2.0, 2.0, 2.0, 0.5]),
+        precision_j=np.array([2.0, 2.0, 2.0, 2.0, 2.0, 0.5]),
         ridge_j=np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.0]),
     )
 
 
-def test_the_gradient_is_that_of_the_loss():
+def test_the_gradient_matches_finite_differences():
     loss = small_loss()
-    vector = np.random.default_rng(0).normal(size=len(loss.begin(None)))
-    _, slope = loss(vector)
+    vector = np.random.default_rng(0).normal(size=len(loss.start_at(None)))
+    _, gradient = loss(vector)
     for place in range(len(vector)):
         nudge = np.zeros(len(vector))
         nudge[place] = 1e-5
         measured = (loss(vector + nudge)[0] - loss(vector - nudge)[0]) / 2e-5
-        assert slope[place] == pytest.approx(measured, abs=1e-5)
+        assert gradient[place] == pytest.approx(measured, abs=1e-5)
 
 
-def test_the_curvature_is_that_of_the_gradient():
+def test_the_hessian_matches_finite_differences():
     loss = small_loss()
     rng = np.random.default_rng(1)
-    vector, direction = rng.normal(size=(2, len(loss.begin(None))))
+    vector, direction = rng.normal(size=(2, len(loss.start_at(None))))
     ahead, behind = (loss(vector + side * 1e-5 * direction)[1] for side in (1, -1))
     np.testing.assert_allclose(
-        loss.curvature(vector, direction), (ahead - behind) / 2e-5, atol=1e-5
+        loss.hessian_product(vector, direction), (ahead - behind) / 2e-5, atol=1e-5
     )
 
 
 @pytest.mark.parametrize("prior_precision", [None, 0.3])
-def test_different_starts_meet(crowd, prior_precision):
+def test_different_starts_end_at_the_same_weights(crowd, prior_precision):
     rng = np.random.default_rng(2)
     far = LinearWeights(5 * rng.normal(size=(5, 3)), rng.normal(size=3))
     one, other = (
@@ -64,21 +64,21 @@ def test_different_starts_meet(crowd, prior_precision):
     np.testing.assert_allclose(one.coefficient_ajk, other.coefficient_ajk, atol=1e-4)
 
 
-def test_the_objective_is_what_it_says(crowd):
+def test_the_objective_matches_its_definition(crowd):
     ann = crowd.annotations
     fit = fit_personal(
         crowd.x, ann, prior_precision=2.0, intercept_prior_precision=0.5, l2=3.0, intercept_l2=0.1
     )
     log_class_aik = np.stack([fit.personal(a).log_class(crowd.x) for a in range(8)])
-    told = log_class_aik[ann.annotator, ann.item, ann.label].sum()
-    told -= 1.0 * np.square(fit.coefficient_ajk - fit.weights.coefficient_jk).sum()
-    told -= 0.25 * np.square(fit.intercept_ak - fit.weights.intercept_k).sum()
-    told -= 1.5 * np.square(fit.weights.coefficient_jk).sum()
-    told -= 0.05 * np.square(fit.weights.intercept_k).sum()
-    assert fit.objective == pytest.approx(told, abs=1e-8)
+    expected = log_class_aik[ann.annotator, ann.item, ann.label].sum()
+    expected -= 1.0 * np.square(fit.coefficient_ajk - fit.weights.coefficient_jk).sum()
+    expected -= 0.25 * np.square(fit.intercept_ak - fit.weights.intercept_k).sum()
+    expected -= 1.5 * np.square(fit.weights.coefficient_jk).sum()
+    expected -= 0.05 * np.square(fit.weights.intercept_k).sum()
+    assert fit.objective == pytest.approx(expected, abs=1e-8)
 
 
-def test_a_strong_pull_gives_regression_on_all_labels(crowd):
+def test_a_strong_prior_gives_regression_on_all_labels(crowd):
     fit = fit_personal(
         crowd.x, crowd.annotations, prior_precision=1e10, intercept_prior_precision=1e10, tol=1e-13
     )
@@ -88,7 +88,7 @@ def test_a_strong_pull_gives_regression_on_all_labels(crowd):
     assert fit.objective == pytest.approx(pooled.objective, abs=1e-4)
 
 
-def test_a_person_without_labels_is_the_common_one(crowd):
+def test_an_annotator_without_labels_has_the_common_classifier(crowd):
     ann = crowd.annotations
     more = Annotations.from_arrays(
         ann.item, ann.annotator, ann.label, annotators=range(9), classes=range(3)
@@ -104,7 +104,7 @@ def test_one_class_leaves_nothing_to_learn():
     assert fit.weights.log_class([[3.0]]).tolist() == [[0.0]]
 
 
-def test_the_kernel_map_is_the_kernel_where_all_items_are_landmarks(crowd):
+def test_the_kernel_map_is_exact_if_all_items_are_landmarks(crowd):
     mapped = fit_kernel_map(crowd.x)
     near = rbf_kernel(crowd.x.astype(float), gamma=mapped.gamma)
     np.testing.assert_allclose(mapped(crowd.x) @ mapped(crowd.x).T, near, atol=1e-6)
@@ -116,7 +116,7 @@ def test_the_kernel_map_is_the_kernel_where_all_items_are_landmarks(crowd):
     )
 
 
-def test_on_a_kernel_map_it_learns_what_no_line_separates():
+def test_a_kernel_map_separates_what_no_line_separates():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 2))
     truth = (np.square(x).sum(axis=1) > 1.4).astype(int)
@@ -128,8 +128,8 @@ def test_on_a_kernel_map_it_learns_what_no_line_separates():
     assert (fit.weights.log_class(mapped(x)).argmax(axis=1) == truth).mean() > 0.9
 
 
-def test_wrong_requests_are_refused(crowd):
-    with pytest.raises(SettingError, match="pull must be above 0"):
+def test_invalid_settings_raise(crowd):
+    with pytest.raises(SettingError, match="prior_precision must be above 0"):
         fit_personal(crowd.x, crowd.annotations, prior_precision=0.0)
     with pytest.raises(SettingError, match="intercept_l2 must be 0 or more"):
         fit_personal(crowd.x, crowd.annotations, intercept_l2=-1.0)

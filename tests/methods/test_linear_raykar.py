@@ -1,4 +1,4 @@
-"""Raykar's model: Dawid-Skene without features, regression on the truth with many labels."""
+"""Raykar: Dawid-Skene without features, regression on the truth with many labels."""
 
 import itertools
 
@@ -65,7 +65,7 @@ def test_the_objective_never_falls(seed, strength, l2, n_classes):
         assert after >= before - 1e-9 * max(1.0, abs(before))
 
 
-def test_the_objective_is_what_it_says():
+def test_the_objective_matches_its_definition():
     crowd = featured(n_items=30)
     ann = crowd.annotations
     fit = fit_raykar(crowd.x, ann, prior_strength=3.0, l2=0.5, intercept_l2=0.2, tol=1e-13)
@@ -73,14 +73,14 @@ def test_the_objective_is_what_it_says():
     for n in range(ann.n_annotations):
         log_ik[ann.item[n]] += np.log(fit.confusion_akl[ann.annotator[n], :, ann.label[n]])
     pseudo_kl = 3.0 * (0.5 * np.eye(3) + 0.5 / 3)
-    told = np.logaddexp.reduce(log_ik, axis=1).sum()
-    told += (pseudo_kl * np.log(fit.confusion_akl)).sum()
-    told -= 0.25 * np.square(fit.weights.coefficient_jk).sum()
-    told -= 0.1 * np.square(fit.weights.intercept_k).sum()
-    assert fit.objective[-1] == pytest.approx(told, abs=1e-6)
+    expected = np.logaddexp.reduce(log_ik, axis=1).sum()
+    expected += (pseudo_kl * np.log(fit.confusion_akl)).sum()
+    expected -= 0.25 * np.square(fit.weights.coefficient_jk).sum()
+    expected -= 0.1 * np.square(fit.weights.intercept_k).sum()
+    assert fit.objective[-1] == pytest.approx(expected, abs=1e-6)
 
 
-def test_items_without_labels_are_answered_by_the_classifier_and_teach_nothing():
+def test_items_without_labels_are_predicted_and_have_no_effect():
     crowd = featured(n_items=50)
     more = Annotations.from_arrays(
         crowd.annotations.item, crowd.annotations.annotator, crowd.annotations.label,
@@ -94,7 +94,7 @@ def test_items_without_labels_are_answered_by_the_classifier_and_teach_nothing()
     )
 
 
-def test_features_help_where_labels_are_few():
+def test_features_help_with_few_labels():
     crowd = featured(n_items=400, n_annotators=20, labels_per_item=2, lowest=0.3, seed=5)
     fit = fit_raykar(crowd.x, crowd.annotations, prior_strength=10.0)
     alone = DawidSkene().fit(crowd.annotations)
@@ -102,7 +102,7 @@ def test_features_help_where_labels_are_few():
     assert right > (alone.probabilities.argmax(axis=1) == crowd.truth).mean() + 0.1
 
 
-def test_wrong_requests_are_refused():
+def test_invalid_requests_raise():
     crowd = featured(n_items=10)
     with pytest.raises(DataError, match="9 rows of features for 10 items"):
         fit_raykar(crowd.x[:9], crowd.annotations)

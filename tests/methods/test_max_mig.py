@@ -71,7 +71,7 @@ def test_priors(crowd):
     learnt = learner_of(crowd, MaxMIG(prior="learnt"))
     data, batch = whole(crowd)
     for each in (fixed, learnt):
-        each.begin_epoch(data, 0)
+        each.on_epoch_start(data, 0)
     np.testing.assert_allclose(fixed.prior, wanted, atol=1e-6)
     mean = learnt.network(batch.inputs).softmax(-1)
     torch.testing.assert_close(learnt.prior, smoothed_mean(mean), atol=1e-6, rtol=0.0)

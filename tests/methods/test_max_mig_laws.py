@@ -24,7 +24,7 @@ class TrainReport:
         self.logits = torch.from_numpy(rng.normal(size=(n_items, N_CLASSES)))
         self.noise = SpeeLFC(N_PEOPLE, N_CLASSES).double()
         confusion = rng.dirichlet(np.ones(N_CLASSES), (N_PEOPLE, N_CLASSES))
-        self.noise.start_from(confusion)
+        self.noise.init_from_confusions(confusion)
         self.prior = torch.from_numpy(rng.dirichlet(np.full(N_CLASSES, 5.0)))
         row = np.repeat(np.arange(n_items), counts[:n_items])
         annotator = np.concatenate([rng.permutation(N_PEOPLE)[:n] for n in counts[:n_items]])
@@ -79,7 +79,7 @@ def test_renaming_classes_changes_nothing():
     new = torch.tensor([2, 0, 1])  # the new code of every class
     old = torch.argsort(new)
     noise = SpeeLFC(N_PEOPLE, N_CLASSES).double()
-    noise.start_from(told.noise.confusion().numpy()[:, old][:, :, old])
+    noise.init_from_confusions(told.noise.confusion().numpy()[:, old][:, :, old])
     row, annotator, label = _columns(told.batch)
     batch = AnnotationBatch(row, annotator, new[label])
     found = told.loss(told.logits[:, old], noise, told.prior[old], batch).item()

@@ -9,7 +9,7 @@ import torch
 
 from featured_crowds import assert_same_bits, columns, featured, fit, suited, weights
 from manyhands.annotations import Annotations
-from manyhands.engine.splits import split_labels
+from manyhands.engine.validation import split_labels
 from manyhands.estimators import load
 from manyhands.methods import METHODS, EndToEnd, FullBatchMethod
 from manyhands.noise import NOISE
@@ -25,7 +25,7 @@ UNDRAWN = {"alpha", "gamma"}  # of topics and kernels: a setting, and a width me
 SEEDED = {"pc-gp", "ma-slda-c"}  # solved, from landmarks or topics that are drawn
 
 
-@pytest.fixture(params=[name for name, method in METHODS.items() if "classes" in method.kinds])
+@pytest.fixture(params=[name for name, method in METHODS.items() if "classification" in method.tasks])
 def name(request):
     return request.param
 
@@ -254,7 +254,7 @@ def test_labels_kept_aside_are_seen_by_nobody(name, crowd):
     other = replace(ann, label=np.where(swap, (ann.label + 1) % 3, ann.label))
     after = fit(name, crowd, annotations=other, **settings)
     assert_same_bits(after, before)
-    assert after.history_[0]["held_out"] != before.history_[0]["held_out"]
+    assert after.history_[0]["validation"] != before.history_[0]["validation"]
 
 
 def test_half_precision_trains_nearly_the_same(name, crowd):

@@ -10,8 +10,9 @@ from manyhands.core.errors import SettingError
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.inputs import TensorInputs
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods import METHODS, EMRegression, EMRegressionModule, Problem
-from manyhands.methods.regression_heads import mean_shift
+from manyhands.methods import METHODS, EMRegression, Problem
+from manyhands.methods.doctor_net import mean_shift
+from manyhands.methods.em_regression import EMRegressionModule
 from manyhands.networks import RegressionHeads
 from rated_crowds import fit_numbers, rated
 
@@ -132,12 +133,14 @@ def test_the_average_of_all_heads_is_one_head():
     [batch] = list(data.batches(np.arange(60), 60))
     features = module.network.features(batch.inputs)
     every = torch.arange(6).repeat_interleave(60)
-    said_ai = module.network.means(features, torch.arange(60).repeat(6), every).reshape(6, 60)
+    said_ai = module.network.predict_labels(features, torch.arange(60).repeat(6), every).reshape(
+        6, 60
+    )
     torch.testing.assert_close(module.network(batch.inputs).squeeze(1), said_ai.mean(dim=0))
 
 
 def test_heads_of_people_without_labels_do_not_count():
-    net = RegressionHeads(nn.Linear(4, 1), 3, left_out=[1])
+    net = RegressionHeads(nn.Linear(4, 1), 3, excluded=[1])
     with torch.no_grad():
         net.heads.weight[1] = 1e6
     assert net(torch.ones(2, 4)).abs().max() < 100
@@ -172,14 +175,14 @@ def learnt(name, network, crowd, **noise):
     """A learner that took some steps, and all it learnt from."""
     method, ann = METHODS[name], crowd.annotations
     if noise:
-        method = method.with_settings(noise, None)
+        method = method.configured(noise, None)
     settings = TrainingSettings(learning_rate=0.03)
     module = method.make_module(network, Problem(annotations=ann, shape=(4,)), settings)
     inputs = TensorInputs(torch.from_numpy(crowd.x).float())
     seen = CrowdData(inputs, ann, torch.device("cpu"))
     optimiser = torch.optim.Adam(module.parameters(), lr=0.03)
     for epoch in range(5):
-        module.begin_epoch(seen, epoch)
+        module.on_epoch_start(seen, epoch)
         for batch in seen.batches(seen.labelled, 16):
             optimiser.zero_grad()
             module(batch).backward()
@@ -192,7 +195,7 @@ def whole_loss(module, crowd):
     (batch,) = crowd.batches(crowd.labelled, 10_000)
     if isinstance(module, EMRegressionModule):  # its objective: targets move with the network
         value_b = module.network(batch.inputs).squeeze(1)
-        return -float(module.noise.log_likelihood(value_b, batch.annotations).double().sum())
+        return -float(module.noise.joint_log_prob(value_b, batch.annotations).double().sum())
     return float(module(batch))
 
 
@@ -204,7 +207,7 @@ def test_the_intercept_ends_where_the_loss_is_least(name, noise):
     module, seen = learnt(name, network, crowd, **noise)
     intercept = network[2].bias.data
     before = whole_loss(module, seen)
-    module.settle(seen)
+    module.fit_intercept(seen)
     at_best = whole_loss(module, seen)
     assert at_best < before
     for validation_unit in (-0.05, 0.05):
@@ -239,13 +242,13 @@ def test_the_size_of_the_network_ends_where_the_prior_is_best(name):
         network[2].weight.mul_(2.0)
         network[2].bias.mul_(2.0)
         module.noise.rescale(2.0)
-    module.settle(seen)
+    module.fit_intercept(seen)
     (batch,) = seen.batches(seen.labelled, 10_000)
 
     @torch.no_grad()
     def said():
         value_b = network(batch.inputs).squeeze(1)
-        return float(module.noise.log_likelihood(value_b, batch.annotations).double().sum())
+        return float(module.noise.joint_log_prob(value_b, batch.annotations).double().sum())
 
     def prior_of_scales():
         return float(np.square(module.noise.profile["scale"] - 1).sum())

@@ -191,7 +191,7 @@ def test_an_epoch_is_the_bound_of_all_items_per_labelled_one(beside, monkeypatch
     inputs = CrowdData(TensorInputs(torch.from_numpy(crowd.x)), crowd.annotations, CPU)
     with torch.no_grad():
         module.noise.table.weight.add_(0.3)
-        module.begin_epoch(inputs, 0)
+        module.on_epoch_start(inputs, 0)
         parts = [module(batch) for batch in inputs.batches(inputs.labelled, 4)]
         every = next(inputs.batches(np.arange(96), 96))
         said_bk = 2.0 * said(module, every)
@@ -218,14 +218,14 @@ def test_an_epoch_takes_every_unlabelled_item_once():
 
 def test_the_start_knows_the_size_of_the_features():
     model, x = ClassAutoencoder(3, 2), torch.tensor([[1.0, 5.0, -2.0], [3.0, 5.0, -2.0]])
-    model.start_at(x)
+    model.init_from_features(x)
     assert model.decoder[-1].bias.tolist() == [2.0, 5.0, -2.0]
     assert model.log_variance.exp().item() == pytest.approx(1 / 3)
     fixed = ClassAutoencoder(3, 2, variance=4.0)
-    fixed.start_at(x)
+    fixed.init_from_features(x)
     assert fixed.log_variance.exp().item() == pytest.approx(4.0)
     assert "log_variance" not in dict(fixed.named_parameters())
-    model.start_at(x[:1])  # of one item there is no variance
+    model.init_from_features(x[:1])  # of one item there is no variance
     assert model.log_variance.isfinite()
 
 

@@ -1,4 +1,4 @@
-"""Supervised topics: the bound is what it says, lies below the evidence, and never falls."""
+"""Topics for classes: the bound matches its definition, is below the evidence, never falls."""
 
 import itertools
 
@@ -10,11 +10,16 @@ from scipy.optimize import check_grad
 from scipy.special import entr, gammaln, logsumexp, psi
 
 from manyhands.annotations import Annotations
-from manyhands.methods.topics import fit_topics
-from manyhands.methods.topics.beliefs import TopicBeliefs, Visits
-from manyhands.methods.topics.class_response import ClassResponse, _norms
+from manyhands.methods.topics import fit_topic_classifier
+from manyhands.methods.topics.classification_response import ClassResponse, normalisers
 from manyhands.methods.topics.corpus import as_corpus
-from manyhands.methods.topics.dirichlet import digamma, expected_log, prior_gain
+from manyhands.methods.topics.kernels import digamma
+from manyhands.methods.topics.variational import (
+    DocumentPosterior,
+    Sweeps,
+    expected_log,
+    negative_kl,
+)
 from random_tables import random_labels
 
 ALPHA, WORD_PRIOR, OMEGA = 0.3, 0.2, 0.7
@@ -45,7 +50,7 @@ def labels(seed, n_classes, n_items=12):
     sweeps=st.integers(1, 4),
 )
 def test_the_bound_never_falls(seed, n_topics, n_classes, mean, l2, sweeps):
-    fit = fit_topics(
+    fit = fit_topic_classifier(
         random_documents(seed, 14, mean=mean), labels(seed, n_classes),
         n_topics=n_topics, l2=l2, sweeps=sweeps, tol=0.0, max_iter=15, seed=seed,
     )  # fmt: skip
@@ -57,26 +62,26 @@ def test_the_bound_never_falls(seed, n_topics, n_classes, mean, l2, sweeps):
 
 
 class Tiny:
-    """A tiny model in the middle of its fit: beliefs, parameters, and their bound."""
+    """A tiny model in the middle of its fit: posterior, parameters, and their bound."""
 
     def __init__(self, counts, annotations, n_topics, seed, eta_scale):
         rng = np.random.default_rng(seed)
         self.counts, self.ann, self.corpus = np.asarray(counts), annotations, as_corpus(counts)
-        response = ClassResponse.begin(annotations, n_topics, omega=OMEGA, l2=0.0)
+        response = ClassResponse.initial(annotations, n_topics, omega=OMEGA, l2=0.0)
         eta_kt = rng.normal(scale=eta_scale, size=response.eta_kt.shape)
         xi_alk = response.xi_alk + rng.exponential(size=response.xi_alk.shape)
         self.response = ClassResponse(
             annotations, OMEGA, 0.0, eta_kt, xi_alk, response.posterior_dk
         )
         self.zeta_wt = rng.gamma(1.0, size=(self.counts.shape[1], n_topics)) + 0.1
-        self.beliefs = TopicBeliefs.even(self.corpus, n_topics, ALPHA)
-        self.bound = self.climb(3)
+        self.posterior = DocumentPosterior.uniform(self.corpus, n_topics, ALPHA)
+        self.bound = self.e_step(3)
 
-    def climb(self, sweeps):
+    def e_step(self, sweeps):
         log_word_wt = expected_log(self.zeta_wt, axis=0)
-        bound = self.response.expect(self.corpus, self.beliefs, log_word_wt, Visits(sweeps, 0.0))
-        bound += prior_gain(self.zeta_wt, WORD_PRIOR, axis=0)
-        return bound + self.response.prior_gain()
+        bound = self.response.e_step(self.corpus, self.posterior, log_word_wt, Sweeps(sweeps, 0.0))
+        bound += negative_kl(self.zeta_wt, WORD_PRIOR, axis=0)
+        return bound + self.response.prior_term()
 
 
 def dirichlet_gain(belief, prior):
@@ -90,7 +95,7 @@ def dirichlet_gain(belief, prior):
 
 def naive_bound(tiny):
     """The bound token by token and label by label, on dense arrays."""
-    zeta, gamma, eta = tiny.zeta_wt, tiny.beliefs.gamma_dt, tiny.response.eta_kt
+    zeta, gamma, eta = tiny.zeta_wt, tiny.posterior.gamma_dt, tiny.response.eta_kt
     xi, q = tiny.response.xi_alk, tiny.response.posterior_dk
     n_topics = zeta.shape[1]
     total = sum(dirichlet_gain(zeta[:, t], WORD_PRIOR) for t in range(n_topics))
@@ -98,7 +103,7 @@ def naive_bound(tiny):
         total += dirichlet_gain(xi[a, :, k], OMEGA)
     for d, row in enumerate(tiny.counts):
         total += dirichlet_gain(gamma[d], ALPHA)
-        phi = tiny.beliefs.phi_jt[tiny.corpus.offsets[d] : tiny.corpus.offsets[d + 1]]
+        phi = tiny.posterior.phi_jt[tiny.corpus.offsets[d] : tiny.corpus.offsets[d + 1]]
         tokens = np.repeat(phi, row[row > 0], axis=0)
         words = np.repeat(np.flatnonzero(row), row[row > 0])
         log_theta = psi(gamma[d]) - psi(gamma[d].sum())
@@ -121,7 +126,7 @@ def naive_bound(tiny):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_bound_is_the_naive_sum(seed, n_classes):
+def test_the_bound_matches_the_naive_sum(seed, n_classes):
     counts = random_documents(seed, 14)
     tiny = Tiny(counts, labels(seed, n_classes), 3, seed, eta_scale=4.0)
     assert tiny.bound == pytest.approx(naive_bound(tiny), rel=1e-11)
@@ -155,29 +160,29 @@ def drawn(counts, prior):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_bound_lies_below_the_evidence(seed):
+def test_the_bound_is_below_the_evidence(seed):
     counts = [[2, 1, 0], [0, 1, 2]]
     ann = Annotations.from_arrays([0, 0, 1], ["u", "v", "v"], [0, 1, 1])
     tiny = Tiny(counts, ann, 2, seed, eta_scale=2.0)
     evidence = exact_evidence(tiny)
-    for _ in range(30):  # so that the bound is not just any
-        tiny.zeta_wt = WORD_PRIOR + tiny.beliefs.word_counts(tiny.corpus)
-        response = tiny.response.maximise(tiny.corpus, tiny.beliefs)
+    for _ in range(30):  # so that the bound is tight
+        tiny.zeta_wt = WORD_PRIOR + tiny.posterior.word_counts(tiny.corpus)
+        response = tiny.response.m_step(tiny.corpus, tiny.posterior)
         tiny.response = ClassResponse(
             ann, OMEGA, 0.0, tiny.response.eta_kt, response.xi_alk, response.posterior_dk
         )
-        bound = tiny.climb(5)
+        bound = tiny.e_step(5)
     assert evidence - 5.0 < bound < evidence
 
 
-def test_the_logits_have_the_gradient_of_their_bound():
+def test_the_gradient_of_the_normaliser_matches_finite_differences():
     tiny = Tiny(random_documents(0, 14), labels(0, 3), 4, 0, eta_scale=3.0)
-    labelled_d = tiny.ann.labels_per_item > 0
+    is_labelled_d = tiny.ann.labels_per_item > 0
     shape = tiny.response.eta_kt.shape
 
     def part(which):
         return lambda flat: np.ravel(
-            _norms(tiny.corpus, tiny.beliefs, labelled_d, flat.reshape(shape))[which]
+            normalisers(tiny.corpus, tiny.posterior, is_labelled_d, flat.reshape(shape))[which]
         )
 
     flat = tiny.response.eta_kt.ravel()

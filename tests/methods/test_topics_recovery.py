@@ -8,10 +8,10 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_matrix
 
 from manyhands.annotations import Annotations
-from manyhands.methods.topics import fit_topics, predict_topics
+from manyhands.methods.topics import fit_topic_classifier, predict_classes
 
 N_TOPICS, N_WORDS = 4, 60
-ACCURACY = np.array([0.95, 0.85, 0.7, 0.6, 0.5])  # the last one says anything
+ACCURACY = np.array([0.95, 0.85, 0.7, 0.6, 0.5])  # the last one labels at random
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ def labelled(truth, per_document=3, seed=0, accuracy=ACCURACY, n_items=None):
     rng = np.random.default_rng(seed)
     who = np.array([rng.permutation(len(accuracy))[:per_document] for _ in truth]).ravel()
     item = np.repeat(np.arange(len(truth)), per_document)
-    said = np.where(rng.random(len(item)) < accuracy[who], truth[item], 1 - truth[item])
+    label = np.where(rng.random(len(item)) < accuracy[who], truth[item], 1 - truth[item])
     return Annotations.from_arrays(
-        item, who, said, items=range(n_items or len(truth)), annotators=range(len(accuracy))
+        item, who, label, items=range(n_items or len(truth)), annotators=range(len(accuracy))
     )
 
 
@@ -54,7 +54,7 @@ def documents():
 
 @pytest.fixture(scope="module")
 def fit(documents):
-    return fit_topics(documents.counts, labelled(documents.truth), n_topics=N_TOPICS)
+    return fit_topic_classifier(documents.counts, labelled(documents.truth), n_topics=N_TOPICS)
 
 
 def accuracy(probabilities, truth):
@@ -75,43 +75,45 @@ def test_annotators_are_found_and_the_spammer_with_them(fit):
     np.testing.assert_allclose(spammer_kl[0], spammer_kl[1], atol=0.15)
 
 
-def test_words_help_to_tell_the_classes(documents, fit):
+def test_words_improve_the_classes(documents, fit):
     votes = labelled(documents.truth).label_counts()
     assert accuracy(fit.posterior_dk, documents.truth) > accuracy(votes, documents.truth) + 0.05
 
 
-def test_a_crowd_teaches_almost_as_much_as_one_who_never_errs(documents, fit):
+def test_a_crowd_is_almost_as_good_as_a_perfect_annotator(documents, fit):
     new = planted(400, draw=1)
-    never_errs = labelled(documents.truth, 1, accuracy=np.array([1.0]))
-    ideal = fit_topics(documents.counts, never_errs, n_topics=N_TOPICS)
+    perfect = labelled(documents.truth, 1, accuracy=np.array([1.0]))
+    ideal = fit_topic_classifier(documents.counts, perfect, n_topics=N_TOPICS)
     assert accuracy(ideal.posterior_dk, documents.truth) > 0.99
-    best = accuracy(predict_topics(ideal, new.counts), new.truth)
+    best = accuracy(predict_classes(ideal, new.counts), new.truth)
     assert best > 0.85
-    assert accuracy(predict_topics(fit, new.counts), new.truth) > best - 0.03
+    assert accuracy(predict_classes(fit, new.counts), new.truth) > best - 0.03
 
 
-def test_documents_nobody_labelled_do_no_harm(documents, fit):
+def test_documents_without_labels_do_no_harm(documents, fit):
     more, new = planted(400, draw=2), planted(400, draw=1)
     both = csr_matrix(np.vstack([documents.counts.toarray(), more.counts.toarray()]))
-    wide = fit_topics(both, labelled(documents.truth, n_items=800), n_topics=N_TOPICS)
-    narrow = accuracy(predict_topics(fit, new.counts), new.truth)
-    assert accuracy(predict_topics(wide, new.counts), new.truth) > narrow - 0.03
-    told = predict_topics(wide, more.counts)  # a few documents may be read in two ways
-    assert np.abs(wide.posterior_dk[400:] - told).mean() < 0.01
+    wide = fit_topic_classifier(both, labelled(documents.truth, n_items=800), n_topics=N_TOPICS)
+    narrow = accuracy(predict_classes(fit, new.counts), new.truth)
+    assert accuracy(predict_classes(wide, new.counts), new.truth) > narrow - 0.03
+    predicted = predict_classes(wide, more.counts)  # a few documents are ambiguous
+    assert np.abs(wide.posterior_dk[400:] - predicted).mean() < 0.01
     assert accuracy(wide.posterior_dk[400:], more.truth) > narrow - 0.05
 
 
 def test_few_labels_per_document_are_enough(documents):
-    fit = fit_topics(documents.counts, labelled(documents.truth, 1), n_topics=N_TOPICS)
+    fit = fit_topic_classifier(documents.counts, labelled(documents.truth, 1), n_topics=N_TOPICS)
     new = planted(400, draw=1)
-    assert accuracy(predict_topics(fit, new.counts), new.truth) > 0.8
+    assert accuracy(predict_classes(fit, new.counts), new.truth) > 0.8
 
 
 def test_topics_that_start_from_classes_end_in_a_higher_bound(documents, fit):
     rng = np.random.default_rng(0)
     labels = labelled(documents.truth)
     others = [
-        fit_topics(documents.counts, labels, n_topics=N_TOPICS, start_tw=start_tw).objective[-1]
+        fit_topic_classifier(
+            documents.counts, labels, n_topics=N_TOPICS, start_tw=start_tw
+        ).objective[-1]
         for start_tw in rng.gamma(100.0, 0.01, size=(3, N_TOPICS, N_WORDS))
     ]
     assert fit.objective[-1] > np.mean(others)

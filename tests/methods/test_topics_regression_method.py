@@ -1,4 +1,4 @@
-"""The topic model for numbers, as the regressor offers it."""
+"""The topic model for numbers, through the regressor."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.estimators import CrowdRegressor, load
 from manyhands.methods import METHODS, RegressionTopicModel
-from manyhands.methods.topics import fit_number_topics, predict_number_topics
-from manyhands.methods.topics.regression_fitting import error_of_words
+from manyhands.methods.topics import fit_topic_regressor, predict_values
+from manyhands.methods.topics.regression import word_error_variance
 
 BIAS = np.array([-0.8, -0.4, 0.0, 0.1, 0.5, 0.6])
 METHOD = RegressionTopicModel(3)
@@ -25,8 +25,8 @@ def documents(n_documents=300, seed=0):
     truth = share_dt @ [10.0, 12.0, 15.0] + 0.3 * rng.normal(size=n_documents)
     item = np.repeat(np.arange(n_documents), 3)
     who = np.concatenate([rng.permutation(6)[:3] for _ in truth])
-    said = truth[item] + BIAS[who] + 0.5 * rng.normal(size=len(item))
-    return counts, Annotations.from_arrays(item, who, said, annotators=range(6)), truth
+    label = truth[item] + BIAS[who] + 0.5 * rng.normal(size=len(item))
+    return counts, Annotations.from_arrays(item, who, label, annotators=range(6)), truth
 
 
 @pytest.fixture(scope="module")
@@ -35,15 +35,15 @@ def model():
     return CrowdRegressor(method=METHOD, progress=False).fit(counts, ann)
 
 
-def test_the_regressor_holds_the_solution(model):
+def test_the_regressor_predicts_by_the_solution(model):
     counts, ann, _ = documents()
     unseen, _, truth = documents(seed=5)
-    found = fit_number_topics(counts, ann, n_topics=3)
-    np.testing.assert_allclose(model.predict(unseen), predict_number_topics(found, unseen), 1e-4)
+    fit = fit_topic_regressor(counts, ann, n_topics=3)
+    np.testing.assert_allclose(model.predict(unseen), predict_values(fit, unseen), 1e-4)
     table = model.annotators_frame()
-    np.testing.assert_allclose(table["bias"], found.bias_a, atol=1e-3)
-    np.testing.assert_allclose(table["noise"], found.precision_a**-0.5, rtol=1e-3)
-    error = error_of_words(found, counts, ann)
+    np.testing.assert_allclose(table["bias"], fit.bias_a, atol=1e-3)
+    np.testing.assert_allclose(table["noise"], fit.precision_a**-0.5, rtol=1e-3)
+    error = word_error_variance(fit, counts, ann)
     np.testing.assert_allclose(model.predict_spread(unseen) ** 2, error, rtol=1e-3)
     assert model.score(unseen, truth) > 0.85
 
@@ -55,7 +55,7 @@ def test_annotators_and_the_error_of_words_are_found(model):
     assert model.predict_spread(unseen)[0] == pytest.approx(off, rel=0.2)
 
 
-def test_words_and_labels_together_tell_more(model):
+def test_labels_improve_the_predictions_by_words(model):
     counts, ann, truth = documents()
     together = model.infer(counts, ann).values
     assert np.std(together - truth) < 0.9 * np.std(model.predict(counts) - truth)
@@ -66,20 +66,20 @@ def test_the_objective_never_falls(model):
     assert (np.diff(losses) <= 1e-9).all()
 
 
-def test_sparse_counts_are_the_same(model):
+def test_sparse_counts_give_the_same(model):
     counts, ann, _ = documents()
     sparse = CrowdRegressor(method=METHOD, progress=False).fit(csr_matrix(counts), ann)
     np.testing.assert_array_equal(sparse.predict(csr_matrix(counts)), model.predict(counts))
 
 
-def test_a_saved_model_tells_the_same(tmp_path):
+def test_a_saved_model_predicts_the_same(tmp_path):
     counts, ann, _ = documents()
     model = CrowdRegressor(method="ma-slda-r", epochs=5, progress=False).fit(counts, ann)
     model.save(tmp_path)
     np.testing.assert_array_equal(load(tmp_path).predict(counts), model.predict(counts))
 
 
-def test_what_it_is_not_for_is_refused():
+def test_invalid_requests_raise():
     counts, ann, _ = documents(20)
     with pytest.raises(DataError, match="topic models take whole numbers, 0 or more"):
         CrowdRegressor(method="ma-slda-r", progress=False).fit(counts / 2, ann)
@@ -87,4 +87,4 @@ def test_what_it_is_not_for_is_refused():
         CrowdRegressor("mlp", "ma-slda-r", progress=False).fit(counts, ann)
     with pytest.raises(SettingError, match="n_topics"):
         RegressionTopicModel(0)
-    assert METHODS["ma-slda-r"].task == ("numbers",)
+    assert METHODS["ma-slda-r"].tasks == ("regression",)

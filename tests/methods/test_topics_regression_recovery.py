@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix, vstack
 
 from manyhands.aggregation import aggregate
 from manyhands.annotations import Annotations
-from manyhands.methods.topics import fit_number_topics, predict_number_topics
+from manyhands.methods.topics import fit_topic_regressor, predict_values
 
 N_TOPICS, N_WORDS = 4, 60
 ETA = np.array([1.0, 3.0, 5.0, 8.0])
@@ -40,13 +40,13 @@ def planted(n_documents, seed=0, draw=0):
 
 
 def labelled(truth, per_document=3, n_items=None):
-    """Labels by people with biases and noises of their own."""
+    """Labels of annotators with own biases and noises."""
     rng = np.random.default_rng(0)
     who = np.array([rng.permutation(len(BIAS))[:per_document] for _ in truth]).ravel()
     item = np.repeat(np.arange(len(truth)), per_document)
-    said = truth[item] + BIAS[who] + NOISE[who] * rng.normal(size=len(item))
+    label = truth[item] + BIAS[who] + NOISE[who] * rng.normal(size=len(item))
     names = {"items": range(n_items or len(truth)), "annotators": range(len(BIAS))}
-    return Annotations.from_arrays(item, who, said, **names)
+    return Annotations.from_arrays(item, who, label, **names)
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +56,12 @@ def documents():
 
 @pytest.fixture(scope="module")
 def fit(documents):
-    return fit_number_topics(
+    return fit_topic_regressor(
         documents.counts, labelled(documents.truth), n_topics=N_TOPICS, prior_strength=2.0
     )
 
 
-def test_topics_and_what_they_stand_for_are_found(documents, fit):
+def test_topics_and_their_values_are_found(documents, fit):
     assert fit.converged
     overlap = np.minimum(fit.topics_tw[:, None], documents.topics[None]).sum(axis=2)
     rows, columns = linear_sum_assignment(-overlap)
@@ -78,7 +78,7 @@ def test_the_spread_around_topics_is_found(fit):
     assert fit.error_variance**0.5 == pytest.approx(ERROR, abs=0.15)
 
 
-def test_words_and_people_together_tell_more_than_labels(documents, fit):
+def test_words_improve_the_values(documents, fit):
     def error(value_d):
         return np.sqrt(np.mean((value_d - documents.truth) ** 2))
 
@@ -89,38 +89,36 @@ def test_words_and_people_together_tell_more_than_labels(documents, fit):
     assert 0.5 < sure_d.mean() < 2.0
 
 
-def test_a_crowd_teaches_almost_as_much_as_one_who_never_errs(documents, fit):
+def test_a_crowd_is_almost_as_good_as_a_perfect_annotator(documents, fit):
     new = planted(500, draw=1)
     never_errs = Annotations.from_arrays(range(500), [0] * 500, documents.truth)
-    ideal = fit_number_topics(documents.counts, never_errs, n_topics=N_TOPICS)
+    ideal = fit_topic_regressor(documents.counts, never_errs, n_topics=N_TOPICS)
 
     def r2(model):
-        off = predict_number_topics(model, new.counts) - new.truth
+        off = predict_values(model, new.counts) - new.truth
         return 1.0 - np.mean(off**2) / np.var(new.truth)
 
     assert r2(ideal) > 0.85
     assert r2(fit) > r2(ideal) - 0.03
 
 
-def test_documents_nobody_labelled_do_no_harm(documents, fit):
+def test_documents_without_labels_do_no_harm(documents, fit):
     more, new = planted(500, draw=2), planted(500, draw=1)
     ann = labelled(documents.truth, n_items=1000)
-    wide = fit_number_topics(
+    wide = fit_topic_regressor(
         vstack([documents.counts, more.counts]), ann, n_topics=N_TOPICS, prior_strength=2.0
     )
-    errors = [
-        np.mean((predict_number_topics(each, new.counts) - new.truth) ** 2) for each in (fit, wide)
-    ]
+    errors = [np.mean((predict_values(each, new.counts) - new.truth) ** 2) for each in (fit, wide)]
     assert errors[1] < 1.1 * errors[0]
-    told = predict_number_topics(wide, more.counts)  # a few documents may be read in two ways
-    assert np.abs(wide.value_d[500:] - told).mean() < 0.05
+    predicted = predict_values(wide, more.counts)  # a few documents are ambiguous
+    assert np.abs(wide.value_d[500:] - predicted).mean() < 0.05
 
 
 def test_topics_that_start_from_numbers_end_in_a_higher_bound(documents, fit):
     rng = np.random.default_rng(0)
     labels = labelled(documents.truth)
     others = [
-        fit_number_topics(
+        fit_topic_regressor(
             documents.counts, labels, n_topics=N_TOPICS, prior_strength=2.0, start_tw=start_tw
         ).objective[-1]
         for start_tw in rng.gamma(100.0, 0.01, size=(3, N_TOPICS, N_WORDS))

@@ -1,4 +1,4 @@
-"""What every entry of the table of networks must do, and what only some do."""
+"""Contracts of every entry of the table of networks, and laws of some."""
 
 import numpy as np
 import pytest

@@ -1,11 +1,11 @@
-"""Networks over words: what padding must not change, and what they must see."""
+"""Networks over words: padding changes nothing, context words count."""
 
 import numpy as np
 import pytest
 import torch
 
 from manyhands.core.errors import DataError, SettingError
-from manyhands.networks import NETWORKS, Tagger, TextCNN, WordTable
+from manyhands.networks import NETWORKS, Tagger, TextCNN, WordEmbeddings
 from manyhands.networks.catalog import WORD_NETWORKS
 
 
@@ -34,10 +34,10 @@ def test_a_text_in_a_padded_batch_is_the_text_alone(width):
     torch.testing.assert_close(together, alone, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("both_ways", [False, True])
+@pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("width", [13, 40])
-def test_a_sentence_in_a_padded_batch_is_the_sentence_alone(width, both_ways):
-    network = tagger(both_ways=both_ways)
+def test_a_sentence_in_a_padded_batch_is_the_sentence_alone(width, bidirectional):
+    network = tagger(bidirectional=bidirectional)
     together = network(padded(TEXTS, width))
     alone = torch.cat([network(torch.tensor([text])) for text in TEXTS])
     torch.testing.assert_close(together, alone, rtol=0, atol=1e-6)
@@ -81,16 +81,16 @@ def test_networks_over_words_are_made_for_the_table_of_words(name):
 
 def test_words_start_from_their_vectors():
     vectors = np.arange(6, dtype=np.float32).reshape(2, 3)
-    table = WordTable.of(["Cat", "dog", "emu"], ["cat", "dog"], vectors)
+    table = WordEmbeddings.build(["Cat", "dog", "emu"], ["cat", "dog"], vectors)
     words = np.array(["Cat", "dog", "cat", "emu", "DOG", "?"], dtype=object)
-    assert table.codes(words).tolist() == [2, 3, 1, 4, 3, 1]
+    assert table.encode(words).tolist() == [2, 3, 1, 4, 3, 1]
     np.testing.assert_array_equal(table.vectors[[0, 2, 3]], [[0, 0, 0], [0, 1, 2], [3, 4, 5]])
     np.testing.assert_allclose(table.vectors[1], table.vectors[2:].mean(axis=0), rtol=1e-6)
     assert 0 < np.abs(table.vectors[4]).max() < 1
 
 
 def test_a_table_of_no_words_knows_none():
-    table = WordTable.of([], dimension=4)
+    table = WordEmbeddings.build([], embedding_dim=4)
     assert len(table) == 2
-    assert table.codes(np.array(["a"], dtype=object)).tolist() == [1]
-    assert table.codes(np.array([], dtype=object)).tolist() == []
+    assert table.encode(np.array(["a"], dtype=object)).tolist() == [1]
+    assert table.encode(np.array([], dtype=object)).tolist() == []

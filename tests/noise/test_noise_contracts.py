@@ -1,4 +1,4 @@
-"""What every entry of the table of noise models must do."""
+"""Contracts of every entry of the table of noise models."""
 
 import inspect
 
@@ -27,6 +27,7 @@ from manyhands.simulation import SCENARIOS, CrowdSettings
 
 A, K, D, B = 5, 3, 4, 7
 IDENTITY_FREE = {"mixture-e2e"}
+NEEDS_ITEMS = {"conal", "conal-groups", "speelfc-d", "mixture-e2e"}
 
 
 @pytest.fixture(params=list(NOISE))
@@ -54,13 +55,13 @@ def a_batch(seed=1, n=20):
     return logits, AnnotationBatch(row, annotator, label, features)
 
 
-def outcome(layer, logits, batch):
+def log_labels(layer, logits, batch):
     return layer(logits.log_softmax(-1), batch.row, batch.annotator, batch.features)
 
 
 def test_settings_are_taken_by_name_and_no_other(name):
     maker = NOISE[name]
-    chosen = {each: inspect.signature(maker.made).parameters[each].default for each in
+    chosen = {each: inspect.signature(maker.model).parameters[each].default for each in
               maker.settings}  # fmt: skip
     maker(A, K, n_features=D, **chosen)
     with pytest.raises(SettingError, match="no setting 'strenght'"):
@@ -69,14 +70,14 @@ def test_settings_are_taken_by_name_and_no_other(name):
 
 def test_rows_exp_sum_to_one(name):
     logits, batch = a_batch()
-    log_label = outcome(make(name, jitter=0.5), logits, batch)
+    log_label = log_labels(make(name, jitter=0.5), logits, batch)
     assert log_label.shape == (20, K)
     torch.testing.assert_close(log_label.exp().sum(-1), torch.ones(20, dtype=torch.float64))
 
 
 def test_a_batch_of_one_keeps_its_shape(name):
     logits, batch = a_batch(n=1)
-    assert outcome(make(name), logits[batch.row], AnnotationBatch(
+    assert log_labels(make(name), logits[batch.row], AnnotationBatch(
         torch.zeros(1, dtype=torch.int64), batch.annotator, batch.label, batch.features[batch.row]
     )).shape == (1, K)  # fmt: skip
 
@@ -88,14 +89,14 @@ def test_no_labels_cost_nothing(name):
     assert annotation_loss(make(name), logits, empty).item() == 0.0
 
 
-def test_a_model_that_looks_at_items_is_not_trained_blind(name):
+def test_a_model_that_needs_features_raises_without_them(name):
     logits, batch = a_batch()
-    blind = AnnotationBatch(batch.row, batch.annotator, batch.label)
+    without = AnnotationBatch(batch.row, batch.annotator, batch.label)
     if name in {"conal", "conal-groups", "speelfc-d"}:
         with pytest.raises(DataError, match="give the batch their features"):
-            annotation_loss(make(name), logits, blind)
+            annotation_loss(make(name), logits, without)
     else:
-        assert annotation_loss(make(name), logits, blind).isfinite()
+        assert annotation_loss(make(name), logits, without).isfinite()
 
 
 def test_gradients_reach_every_parameter(name):
@@ -127,13 +128,13 @@ def test_gradients_match_finite_differences(name):
 def test_splitting_a_batch_gives_the_same_gradient(name):
     logits, batch = a_batch()
     whole, halves = make(name, jitter=0.3), make(name, jitter=0.3)
-    log_label = outcome(whole, logits, batch)
+    log_label = log_labels(whole, logits, batch)
     whole.log_likelihood(log_label, batch.label).sum().backward()
     for part in (slice(0, 9), slice(9, 20)):
         piece = AnnotationBatch(
             batch.row[part], batch.annotator[part], batch.label[part], batch.features
         )
-        halves.log_likelihood(outcome(halves, logits, piece), piece.label).sum().backward()
+        halves.log_likelihood(log_labels(halves, logits, piece), piece.label).sum().backward()
     for one, other in zip(whole.parameters(), halves.parameters(), strict=True):
         torch.testing.assert_close(one.grad, other.grad)
 
@@ -147,16 +148,16 @@ def test_permuting_annotators_permutes_the_outcome(name):
                 parameter.copy_(parameter[torch.argsort(order)])
     logits, batch = a_batch()
     renamed = AnnotationBatch(batch.row, order[batch.annotator], batch.label, batch.features)
-    torch.testing.assert_close(outcome(layer, logits, batch), outcome(moved, logits, renamed))
+    torch.testing.assert_close(log_labels(layer, logits, batch), log_labels(moved, logits, renamed))
 
 
-def test_portraits_are_confusions(name):
+def test_confusions_have_rows_that_sum_to_one(name):
     confusion = make(name, jitter=0.3).confusion()
     assert confusion.shape == (A, K, K)
     torch.testing.assert_close(confusion.sum(-1), torch.ones(A, K, dtype=torch.float64))
 
 
-def test_the_start_takes_everybody_for_right_more_often_than_wrong(name):
+def test_annotators_start_right_more_often_than_chance(name):
     right = make(name).confusion().diagonal(dim1=1, dim2=2)
     if name == "crowd-layer-vb":  # zero biases: softmax of f itself
         assert torch.allclose(right, torch.full_like(right, np.e / (np.e + K - 1)))
@@ -167,7 +168,7 @@ def test_saving_and_loading_gives_the_same_outcome(name):
     layer, other = make(name, jitter=0.5), make(name, seed=9)
     other.load_state_dict(layer.state_dict())
     logits, batch = a_batch()
-    assert torch.equal(outcome(layer, logits, batch), outcome(other, logits, batch))
+    assert torch.equal(log_labels(layer, logits, batch), log_labels(other, logits, batch))
 
 
 def test_sparse_gradients_equal_dense_ones(name):
@@ -185,8 +186,26 @@ def test_sparse_gradients_equal_dense_ones(name):
 
 def test_the_penalty_of_all_annotators_is_what_batches_estimate(name):
     layer = make(name, jitter=0.3)
-    everybody = layer.penalty(torch.arange(A).repeat(3))
-    torch.testing.assert_close(layer.penalty(), everybody)
+    estimate = layer.penalty(torch.arange(A).repeat(3))
+    torch.testing.assert_close(layer.penalty(), estimate)
+
+
+def test_the_probability_of_a_label_is_that_of_the_model(name):
+    layer = make(name, jitter=0.3)
+    logits, batch = a_batch()
+    expected = log_labels(layer, logits, batch)[torch.arange(len(batch)), batch.label]
+    assert layer.task == "classification"
+    assert torch.equal(layer.label_log_prob(logits, batch), expected)
+
+
+def test_a_complete_confusion_is_the_label_distribution_of_certain_items(name):
+    layer = make(name, jitter=0.3)
+    assert layer.confusion_is_complete == (name not in NEEDS_ITEMS)
+    _, batch = a_batch()
+    certain = torch.eye(K, dtype=torch.float64)[torch.arange(B) % K].log()
+    rows = layer(certain, batch.row, batch.annotator, batch.features).exp()
+    if layer.confusion_is_complete:
+        torch.testing.assert_close(rows, layer.confusion()[batch.annotator, batch.row % K])
 
 
 def test_an_unknown_name_lists_the_known():
@@ -234,7 +253,7 @@ def test_conal_with_a_closed_gate_is_the_own_model_and_with_an_open_one_the_comm
         own = torch.einsum("nlk,nk->nl", layer.own(batch.annotator), f).log_softmax(-1)
         common = (f @ layer.common.T).log_softmax(-1)
         wanted = own if expected == "own" else common
-        torch.testing.assert_close(outcome(layer, logits, batch), wanted)
+        torch.testing.assert_close(log_labels(layer, logits, batch), wanted)
 
 
 def test_conal_mixes_probabilities_as_its_formula_says():
@@ -247,7 +266,7 @@ def test_conal_mixes_probabilities_as_its_formula_says():
     assert ((omega > 0.26) & (omega < 0.74)).all()
     own = torch.einsum("nlk,nk->nl", layer.own(batch.annotator), f).softmax(-1)
     mixed = omega * (f @ layer.common.T).softmax(-1) + (1 - omega) * own
-    torch.testing.assert_close(outcome(layer, logits, batch).exp(), mixed)
+    torch.testing.assert_close(log_labels(layer, logits, batch).exp(), mixed)
 
 
 def test_conal_groups_with_one_group_is_conal():
@@ -255,7 +274,7 @@ def test_conal_groups_with_one_group_is_conal():
     torch.manual_seed(0)
     one = CoNALGroups(A, K, n_features=D, n_groups=1, omega=0.4).double()
     plain = CoNAL(A, K, n_features=D, omega=0.4).double()
-    torch.testing.assert_close(outcome(one, logits, batch), outcome(plain, logits, batch))
+    torch.testing.assert_close(log_labels(one, logits, batch), log_labels(plain, logits, batch))
 
 
 def test_the_conal_penalty_is_the_sum_of_distances():
@@ -272,20 +291,20 @@ def test_the_mixture_is_equation_four_and_needs_no_names():
     for n in range(len(batch)):
         i, y = batch.row[n], batch.label[n]
         total = sum(alpha[m] * f[i, k] * beta[m, k, y] for m in range(len(alpha)) for k in range(K))
-        said = outcome(layer, logits, batch)[n, y]
-        torch.testing.assert_close(said.exp(), total)
-    nobody = AnnotationBatch(batch.row, torch.zeros_like(batch.annotator), batch.label)
-    torch.testing.assert_close(outcome(layer, logits, batch), outcome(layer, logits, nobody))
+        log_label = log_labels(layer, logits, batch)[n, y]
+        torch.testing.assert_close(log_label.exp(), total)
+    others = AnnotationBatch(batch.row, torch.zeros_like(batch.annotator), batch.label)
+    torch.testing.assert_close(log_labels(layer, logits, batch), log_labels(layer, logits, others))
 
 
 def test_experts_depend_on_the_item():
     torch.manual_seed(0)
     layer = Mixture(A, K, experts=True, n_features=D).double()
     features = torch.randn(B, D, dtype=torch.float64)
-    shares = layer.log_shares(features).exp()
-    assert shares.shape == (B, 3)
-    torch.testing.assert_close(shares.sum(-1), torch.ones(B, dtype=torch.float64))
-    assert shares.std(0).min() > 0
+    weights = layer.log_weights(features).exp()
+    assert weights.shape == (B, 3)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(B, dtype=torch.float64))
+    assert weights.std(0).min() > 0
 
 
 def test_speelfc_d_is_right_by_ability_and_difficulty():
@@ -295,9 +314,9 @@ def test_speelfc_d_is_right_by_ability_and_difficulty():
     p = (layer.alpha(batch.annotator) * beta[batch.row]).sigmoid().unsqueeze(1)
     f = logits.softmax(-1)[batch.row]
     torch.testing.assert_close(
-        outcome(layer, logits, batch).exp(), p * f + (1 - p) * (1 - f) / (K - 1)
+        log_labels(layer, logits, batch).exp(), p * f + (1 - p) * (1 - f) / (K - 1)
     )
-    with pytest.raises(DataError, match="different items"):
+    with pytest.raises(DataError, match="both must be of the same items"):
         layer(logits.log_softmax(-1), batch.row, batch.annotator, batch.features[:2])
     assert SpeeLFCD(2, 3, n_features=1).alpha.weight[0].item() == pytest.approx(0.028)
 
@@ -318,13 +337,13 @@ def test_softened_targets_are_the_second_reading():
     hard, soft = (
         SoftmaxCrowdLayer(A, K, target=target).double() for target in ("labels", "softened")
     )
-    log_label = outcome(soft, logits, batch)
+    log_label = log_labels(soft, logits, batch)
     share = np.e / (np.e + K - 1)
-    said = log_label.gather(1, batch.label.unsqueeze(1)).squeeze(1)
-    rest = log_label.sum(1) - said
-    expected = share * said + (1 - share) / (K - 1) * rest
+    at_label = log_label.gather(1, batch.label.unsqueeze(1)).squeeze(1)
+    rest = log_label.sum(1) - at_label
+    expected = share * at_label + (1 - share) / (K - 1) * rest
     torch.testing.assert_close(soft.log_likelihood(log_label, batch.label), expected)
-    torch.testing.assert_close(hard.log_likelihood(log_label, batch.label), said)
+    torch.testing.assert_close(hard.log_likelihood(log_label, batch.label), at_label)
 
 
 def test_batches_come_out_of_a_data_loader():
@@ -345,12 +364,12 @@ def test_batches_come_out_of_a_data_loader():
 
 @pytest.mark.parametrize("name", ["crowd-layer-mw", "speelfc", "trace-reg", "conal"])
 def test_simulated_confusions_are_recovered_by_gradient(name):
-    """With the true classes as the network's output, the portraits approach the confusions."""
+    """With the true classes as the output of the network, the confusions approach the true ones."""
     crowd = SCENARIOS["confusions"](
         CrowdSettings(n_items=1500, n_annotators=6, n_classes=3, labels_per_item=4, seed=2)
     )
     torch.manual_seed(0)
-    # CoNAL is portrayed with its gate half open, so it is trained that way here.
+    # Without statistics the gate of CoNAL is half open in `confusion`, so it is trained that way.
     conal = CoNAL(6, 3, n_features=2, omega=0.5)
     layer = conal if name == "conal" else NOISE[name](6, 3)
     logits = 12.0 * torch.nn.functional.one_hot(torch.from_numpy(crowd.truth), 3).float()

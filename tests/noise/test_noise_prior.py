@@ -1,4 +1,4 @@
-"""The pull that holds annotators' parameters near their start."""
+"""The prior around the start of the parameters of annotators."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from manyhands.noise import (
 from manyhands.simulation.behaviours import confused
 
 A, K, D = 6, 4, 3
-PULLED = {
+WITH_PRIOR = {
     "crowd-layer-vw": lambda **s: CrowdLayer(A, K, kind="VW", **s),
     "crowd-layer-vb": lambda **s: CrowdLayer(A, K, kind="VB", **s),
     "crowd-layer-vwb": lambda **s: CrowdLayer(A, K, kind="VWB", **s),
@@ -31,9 +31,9 @@ PULLED = {
 }
 
 
-@pytest.fixture(params=list(PULLED))
-def pulled(request):
-    return PULLED[request.param]
+@pytest.fixture(params=list(WITH_PRIOR))
+def made(request):
+    return WITH_PRIOR[request.param]
 
 
 def a_crowd():
@@ -44,10 +44,10 @@ def annotator_tables(layer):
     return [each for each in layer.modules() if getattr(each, "start", None) is not None]
 
 
-def test_a_pull_is_nothing_at_the_start_and_draws_towards_it(pulled):
-    layer = pulled(prior_precision=2.0).double()
+def test_the_penalty_is_zero_at_the_start_and_grows_away_from_it(made):
+    layer = made(prior_precision=2.0).double()
     assert layer.penalty().item() == 0.0
-    assert layer.start_from(a_crowd()).penalty().item() == 0.0
+    assert layer.init_from_confusions(a_crowd()).penalty().item() == 0.0
     table = annotator_tables(layer)[0]
     with torch.no_grad():
         table.weight[1] += 0.5
@@ -58,9 +58,14 @@ def test_a_pull_is_nothing_at_the_start_and_draws_towards_it(pulled):
     assert layer.penalty(torch.tensor([0, 3])).item() == 0.0
 
 
-def test_the_pull_of_batches_adds_up_to_the_prior_over_all_labels(pulled):
+def test_the_penalty_of_batches_adds_up_to_the_prior_over_all_labels(made):
     labels_a = np.array([5, 1, 2, 8, 1, 3])
-    layer = pulled(prior_precision=2.0).double().start_from(a_crowd()).count_labels(labels_a)
+    layer = (
+        made(prior_precision=2.0)
+        .double()
+        .init_from_confusions(a_crowd())
+        .set_label_counts(labels_a)
+    )
     with torch.no_grad():
         for table in annotator_tables(layer):
             table.weight.add_(torch.randn_like(table.weight))
@@ -77,8 +82,8 @@ def test_the_pull_of_batches_adds_up_to_the_prior_over_all_labels(pulled):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_pull_touches_the_annotators_of_the_batch_only(pulled, sparse):
-    layer = pulled(prior_precision=2.0, sparse=sparse).double().start_from(a_crowd())
+def test_the_prior_touches_the_annotators_of_the_batch_only(made, sparse):
+    layer = made(prior_precision=2.0, sparse=sparse).double().init_from_confusions(a_crowd())
     table = annotator_tables(layer)[0]
     with torch.no_grad():
         table.weight.add_(1.0)
@@ -93,20 +98,23 @@ def test_a_pull_touches_the_annotators_of_the_batch_only(pulled, sparse):
     torch.testing.assert_close(gradient, expected)
 
 
-def test_without_a_pull_no_start_is_kept(pulled):
-    layer = pulled().double().start_from(a_crowd())
+def test_without_a_prior_no_start_is_kept(made):
+    layer = made().double().init_from_confusions(a_crowd())
     assert annotator_tables(layer) == []
     assert not any(key.endswith("start") for key in layer.state_dict())
     with torch.no_grad():
         for parameter in layer.parameters():
             parameter.add_(1.0)
     assert layer.penalty().item() == 0.0
-    with pytest.raises(SettingError, match="pull must be >= 0; got -1"):
-        pulled(prior_precision=-1)
+    with pytest.raises(SettingError, match="prior_precision must be >= 0; got -1"):
+        made(prior_precision=-1)
 
 
-def test_the_start_is_saved_with_the_parameters(pulled):
-    layer, other = pulled(prior_precision=2.0).start_from(a_crowd()), pulled(prior_precision=2.0)
+def test_the_start_is_saved_with_the_parameters(made):
+    layer, other = (
+        made(prior_precision=2.0).init_from_confusions(a_crowd()),
+        made(prior_precision=2.0),
+    )
     with torch.no_grad():
         for table in annotator_tables(layer):
             table.weight.mul_(1.5)

@@ -5,8 +5,8 @@ import pytest
 import torch
 from scipy.stats import multivariate_normal, norm
 
-from manyhands.core.errors import SettingError
-from manyhands.noise import AnnotationBatch, RegressionLayer, regression_loss
+from manyhands.core.errors import DataError, SettingError
+from manyhands.noise import AnnotationBatch, RegressionLayer, annotation_loss
 
 KINDS = ["none", "S", "B", "SB"]
 
@@ -15,8 +15,8 @@ def drawn(kind="SB", precision="own", n_annotators=4, seed=0, **settings):
     """A layer of annotators of every sort, in double precision."""
     rng = np.random.default_rng(seed)
     layer = RegressionLayer(n_annotators, kind=kind, precision=precision, **settings).double()
-    layer.expect(0.4, np.array([2, 3, 2, 1, *[1] * (n_annotators - 4)]))
-    return layer.start_from(
+    layer.set_prior(0.4, np.array([2, 3, 2, 1, *[1] * (n_annotators - 4)]))
+    return layer.init_from_profile(
         precision_a=np.exp(rng.normal(size=n_annotators)),
         error_variance=0.7,
         bias_a=rng.normal(size=n_annotators) if "B" in kind else 0.0,
@@ -34,24 +34,24 @@ def some_labels():
 
 
 def whole_loss(layer, value_b, batch):
-    return regression_loss(layer, value_b.unsqueeze(1), batch)
+    return annotation_loss(layer, value_b.unsqueeze(1), batch)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_labels_of_an_item_are_normal_together(kind):
     layer, (value_b, batch) = drawn(kind), some_labels()
-    found_b = layer.log_likelihood(value_b, batch).detach().numpy()
-    people = layer.profile
+    found_b = layer.joint_log_prob(value_b, batch).detach().numpy()
+    profile = layer.profile
     for row in range(3):
         own = (batch.row == row).numpy()
         who = batch.annotator.numpy()[own]
-        scale, noise = people["scale"][who], 1 / people["precision"][who]
+        scale, noise = profile["scale"][who], 1 / profile["precision"][who]
         if not own.any():
             assert found_b[row] == 0.0
             continue
         expected = multivariate_normal.logpdf(
             batch.label.numpy()[own],
-            scale * value_b[row].item() + people["bias"][who],
+            scale * value_b[row].item() + profile["bias"][who],
             np.diag(noise) + 0.7 * np.outer(scale, scale),
         )
         assert found_b[row] == pytest.approx(expected, abs=1e-9)
@@ -59,9 +59,9 @@ def test_labels_of_an_item_are_normal_together(kind):
 
 def test_a_label_by_itself_has_the_marginal_density():
     layer, (value_b, batch) = drawn(), some_labels()
-    people, who = layer.profile, batch.annotator.numpy()
-    mean = people["scale"][who] * value_b.numpy()[batch.row] + people["bias"][who]
-    deviation = np.sqrt(1 / people["precision"][who] + 0.7 * people["scale"][who] ** 2)
+    profile, who = layer.profile, batch.annotator.numpy()
+    mean = profile["scale"][who] * value_b.numpy()[batch.row] + profile["bias"][who]
+    deviation = np.sqrt(1 / profile["precision"][who] + 0.7 * profile["scale"][who] ** 2)
     found = layer.label_log_prob(value_b, batch).detach().numpy()
     np.testing.assert_allclose(found, norm.logpdf(batch.label.numpy(), mean, deviation), atol=1e-9)
 
@@ -86,14 +86,16 @@ def test_gradients_are_those_of_finite_differences(kind):
 
 def test_the_penalty_is_minus_the_log_prior():
     def log_prior(layer):
-        people, v, w = layer.profile, layer.error_variance, 0.4
-        bias = norm.logpdf(people["bias"], 0, np.sqrt(w / 5))
-        scale = norm.logpdf(people["scale"], 1, np.sqrt(w / 5))
-        precision = 25 * (np.log(people["precision"]) - w * people["precision"])
+        profile, v, w = layer.profile, layer.error_variance, 0.4
+        bias = norm.logpdf(profile["bias"], 0, np.sqrt(w / 5))
+        scale = norm.logpdf(profile["scale"], 1, np.sqrt(w / 5))
+        precision = 25 * (np.log(profile["precision"]) - w * profile["precision"])
         return (bias + scale + precision).sum() + np.log(1 / v) - w / 100 / v  # worth two items
 
     one, other = drawn(), drawn(seed=1)
-    other.start_from(error_variance=0.1, **{f"{k}_a": each for k, each in other.profile.items()})
+    other.init_from_profile(
+        error_variance=0.1, **{f"{k}_a": each for k, each in other.profile.items()}
+    )
     found = one.penalty().item() - other.penalty().item()
     assert found == pytest.approx(-(log_prior(one) - log_prior(other)) / 8)
 
@@ -107,7 +109,7 @@ def test_the_penalty_of_batches_averages_to_that_of_all():
 def test_equal_precisions_are_squared_error():
     free = {"bias_strength": 0.0, "scale_strength": 0.0, "prior_strength": 0.0}
     layer, (value_b, batch) = drawn("B", "equal", **free), some_labels()
-    layer.start_from(precision_a=2.0, error_variance=0.7, bias_a=layer.profile["bias"])
+    layer.init_from_profile(precision_a=2.0, error_variance=0.7, bias_a=layer.profile["bias"])
     value_b.requires_grad_()
     found = torch.autograd.grad(whole_loss(layer, value_b, batch), [value_b, layer.bias.weight])
     off_n = batch.label - value_b[batch.row] - layer.bias(batch.annotator)
@@ -121,7 +123,7 @@ def test_equal_precisions_are_squared_error():
 def test_a_batch_touches_its_own_annotators_only():
     layer = RegressionLayer(1000, kind="SB", sparse=True)
     batch = AnnotationBatch(torch.tensor([0, 0]), torch.tensor([7, 900]), torch.ones(2))
-    regression_loss(layer, torch.zeros(1, 1), batch).backward()
+    annotation_loss(layer, torch.zeros(1, 1), batch).backward()
     for table in (layer.scale, layer.bias, layer.log_precision):
         assert set(table.weight.grad.coalesce().indices()[0].tolist()) == {7, 900}
 
@@ -129,20 +131,33 @@ def test_a_batch_touches_its_own_annotators_only():
 def test_no_labels_cost_nothing_and_leave_no_gradient():
     value = torch.ones(2, 1, requires_grad=True)
     none = torch.zeros(0, dtype=torch.long)
-    loss = regression_loss(RegressionLayer(3), value, AnnotationBatch(none, none, torch.zeros(0)))
+    loss = annotation_loss(RegressionLayer(3), value, AnnotationBatch(none, none, torch.zeros(0)))
     loss.backward()
     assert loss.item() == 0.0
     assert not value.grad.any()
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "message"),
     [
         ({"kind": "W"}, "kind must be one of none, S, B, SB"),
         ({"precision": "none"}, "precision must be one of own, equal"),
         ({"bias_strength": -1.0}, "bias_strength must be >= 0"),
     ],
 )
-def test_wrong_settings_are_refused(setting, said):
-    with pytest.raises(SettingError, match=said):
+def test_wrong_settings_are_refused(setting, message):
+    with pytest.raises(SettingError, match=message):
         RegressionLayer(3, **setting)
+
+
+def test_outputs_of_another_shape_raise():
+    _, batch = some_labels()
+    for outputs in (torch.zeros(3), torch.zeros(3, 2)):
+        with pytest.raises(DataError, match=r"one number each is expected, in shape \(3, 1\)"):
+            annotation_loss(drawn(), outputs, batch)
+
+
+def test_outputs_may_be_a_column_or_a_vector():
+    layer, (value_b, batch) = drawn(), some_labels()
+    for method in (layer.joint_log_prob, layer.label_log_prob):
+        assert torch.equal(method(value_b, batch), method(value_b.unsqueeze(1), batch))

@@ -166,7 +166,7 @@ def test_settings_of_ones_own_are_chosen_among(small):
 
 def test_all_methods_but_truth_are_candidates():
     counts = np.array([[2.0, 0.0], [0.0, 1.0]])
-    known = {name for name, method in METHODS.items() if "classes" in method.kinds}
+    known = {name for name, method in METHODS.items() if "classification" in method.tasks}
     assert all_candidates(None, None, counts).keys() == known - {"truth"}
     assert all_candidates(None, None, counts / 2).keys() == known - {"truth", "ma-slda-c"}
 
@@ -190,14 +190,14 @@ def test_a_repeated_label_is_not_taken_for_an_unseen_one(small):
     if "held-out labels" in reason:
         assert int(reason.split(" held-out labels")[0].split()[-1]) < 0.15 * 480
     lone = Annotations.from_arrays([0, 0, 1, 1], [0, 0, 1, 1], ["a", "a", "b", "b"])
-    with pytest.raises(DataError, match="every label that could be kept aside is a repeat"):
+    with pytest.raises(DataError, match="every label that could be held out is a repeat"):
         select(small.x[:2], lone, ["speelfc"], settings=QUICK)
 
 
 @pytest.mark.parametrize(
     ("changed", "error", "text"),
     [
-        ({"monitor": "majorty"}, UnknownNameError, "no criterion 'majorty'; did you mean majority"),
+        ({"monitor": "majorty"}, UnknownNameError, "no monitor 'majorty'; did you mean majority"),
         (
             {"validation_fraction": 0},
             SettingError,
@@ -207,8 +207,8 @@ def test_a_repeated_label_is_not_taken_for_an_unseen_one(small):
         ({"candidates": []}, SettingError, "candidates must be at least one"),
         ({"candidates": {}}, SettingError, "candidates must be at least one"),
         ({"candidates": ["conall"]}, UnknownNameError, "did you mean conal"),
-        ({"candidates": ["truth"]}, SettingError, "'truth' is told the truth, so it is no cand"),
-        ({"candidates": {"me": CrowdClassifier(method="truth")}}, SettingError, "told the truth"),
+        ({"candidates": ["truth"]}, SettingError, "'truth' trains on the truth, so it is no cand"),
+        ({"candidates": {"me": CrowdClassifier(method="truth")}}, SettingError, "trains on the truth"),
         ({"candidates": {"me": TwoStage("majority")}}, SettingError, "must be classifiers"),
         ({"candidates": {"me": CrowdClassifier()}}, SettingError, "yours have their own"),
     ],
@@ -270,7 +270,7 @@ def test_wrong_requests_among_aggregators_are_refused(labels):
         aggregation.select(labels, ["gaussian"])
     with pytest.raises(SettingError, match="methods must be at least one name"):
         aggregation.select(labels, [])
-    with pytest.raises(UnknownNameError, match="no criterion 'rank'"):
+    with pytest.raises(UnknownNameError, match="no monitor 'rank'"):
         aggregation.select(labels, monitor="rank")
     with pytest.raises(DataError, match="no item has three labels"):
         aggregation.select(labels.only(labels.item_offsets[:-1]))

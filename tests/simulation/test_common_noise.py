@@ -5,8 +5,7 @@ import pytest
 from planted import assert_follow, assert_share, label_counts
 
 from manyhands.simulation import SCENARIOS, CommonNoiseSettings
-from manyhands.simulation.common_noise import shift_for
-from manyhands.simulation.mistakes import drawn_partners, mistaken
+from manyhands.simulation.common_noise import draw_partners, partner_confusions, shift_for
 
 
 def crowd_of(**settings):
@@ -79,7 +78,9 @@ def test_the_paper_s_most_extreme_crowd_flips_42_of_100_labels():
 
 
 def test_asymmetric_confusions_take_each_class_for_one_other():
-    confusion_akl = mistaken(drawn_partners(200, 5, "asymmetric", np.random.default_rng(0)), 0.4)
+    confusion_akl = partner_confusions(
+        draw_partners(200, 5, "asymmetric", np.random.default_rng(0)), 0.4
+    )
     np.testing.assert_allclose(np.einsum("akk->ak", confusion_akl), 0.6)
     assert ((confusion_akl > 0).sum(axis=2) == 2).all()
     others = confusion_akl.mean(axis=0)[~np.eye(5, dtype=bool)] / 0.1
@@ -88,13 +89,13 @@ def test_asymmetric_confusions_take_each_class_for_one_other():
 
 @pytest.mark.parametrize("n_classes", [2, 5, 6])
 def test_symmetric_confusions_pair_the_classes(n_classes):
-    partner_ak = drawn_partners(100, n_classes, "symmetric", np.random.default_rng(0))
+    partner_ak = draw_partners(100, n_classes, "symmetric", np.random.default_rng(0))
     np.testing.assert_array_equal(
         np.take_along_axis(partner_ak, partner_ak, axis=1), np.tile(np.arange(n_classes), (100, 1))
     )
     alone = (partner_ak == np.arange(n_classes)).sum(axis=1)
     assert set(alone) == {n_classes % 2}
-    confusion_akl = mistaken(partner_ak, 0.7)
+    confusion_akl = partner_confusions(partner_ak, 0.7)
     np.testing.assert_array_equal(confusion_akl, confusion_akl.transpose(0, 2, 1))
 
 

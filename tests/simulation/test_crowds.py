@@ -10,10 +10,11 @@ import pytest
 from planted import assert_follow, label_counts, same_bits, small_crowd, small_settings
 
 from manyhands import read_annotations
+from manyhands.annotations import Items
 from manyhands.core.errors import SettingError, UnknownNameError
 from manyhands.datasets import load_demo
 from manyhands.io import read_features, read_truth
-from manyhands.simulation import SCENARIOS, CrowdSettings, Items, assign, write_crowd
+from manyhands.simulation import SCENARIOS, CrowdSettings, assign, write_crowd
 from manyhands.simulation import assignment as who
 
 NAMES = sorted(SCENARIOS)
@@ -98,7 +99,7 @@ def test_memory_grows_with_labels_not_with_pairs(name):
 @every_scenario
 def test_defaults_can_be_had_without_settings_and_others_settings_are_refused(name):
     scenario = SCENARIOS[name]
-    assert scenario.settle({}) == scenario.settings()
+    assert scenario.make_settings({}) == scenario.settings()
 
     class Strange(CrowdSettings):
         pass
@@ -176,7 +177,7 @@ def test_spammers_and_adversaries_are_what_they_say():
         ("perturbed-networks", {"labels_vary": 1}, "labels_vary must be true or false"),
         ("perturbed-networks", {"groups": (1, 2, 3)}, "groups must be a list, each a word"),
         ("copycats", {"copying": -0.1}, "copying must be in"),
-        ("copycats", {"share": 1.0}, "share must be such that somebody is left to copy"),
+        ("copycats", {"share": 1.0}, "share must be such that one annotator does not copy"),
         ("copycats", {"n_sources": 9}, "n_sources must be in 1..8"),
     ],
 )
@@ -189,7 +190,7 @@ def test_wrong_settings_are_named(name, wrong, message):
 def test_unknown_settings_are_named_with_the_known():
     message = r"no setting 'n_item'; did you mean n_items.*share"
     with pytest.raises(UnknownNameError, match=message):
-        SCENARIOS["symmetric"].settle({"n_item": 3})
+        SCENARIOS["symmetric"].make_settings({"n_item": 3})
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_a_crowd_is_written_and_read_back(name, tmp_path):
     np.testing.assert_array_equal(read.label_names(), crowd.annotations.label)
     assert read_truth(truth) == crowd.truth_by_item
     content = json.loads(Path(described).read_text())
-    assert SCENARIOS[content.pop("scenario")].settle(content) == settings
+    assert SCENARIOS[content.pop("scenario")].make_settings(content) == settings
     assert people.endswith("annotators.csv")
     further = {Path(path).name: path for path in written[4:]}
     assert ("sources.csv" in further) == bool(crowd.label_notes)

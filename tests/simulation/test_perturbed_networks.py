@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from planted import assert_follow, assert_share, label_counts
 
+from manyhands.annotations import Items
 from manyhands.simulation import (
     SCENARIOS,
-    Items,
     PerturbedImageSettings,
     PerturbedNetworkSettings,
     assign_varied,
 )
 from manyhands.simulation.perturbed_networks import centres
-from manyhands.simulation.small_network import _slopes, train_network
+from manyhands.simulation.small_network import _gradients, train_network
 
 
 def crowd_of(items=None, **settings):
@@ -36,7 +36,7 @@ def test_the_paper_s_setups_are_the_presets():
 def test_the_truth_can_be_learnt_as_well_as_in_the_paper():
     crowd = SCENARIOS["perturbed-networks"](PerturbedNetworkSettings(n_annotators=10))
     network = train_network(crowd.features, crowd.truth, 3, 16, seed=0)
-    right = network.says(crowd.test.features) == crowd.test.truth
+    right = network.predict(crowd.test.features) == crowd.test.truth
     assert right.mean() == pytest.approx(0.9475, abs=0.025)  # "Ideal" of table 2
 
 
@@ -135,7 +135,7 @@ def test_a_class_without_items_is_labelled_anyhow():
     np.testing.assert_allclose(crowd.group_mkl[:, 2], 1 / 3)
 
 
-def test_slopes_are_those_of_the_cross_entropy():
+def test_gradients_are_those_of_the_cross_entropy():
     rng = np.random.default_rng(0)
     weights = [rng.normal(size=shape) for shape in ((2, 4), (4,), (4, 3), (3,))]
     features, truth = rng.normal(size=(7, 2)), rng.integers(0, 3, 7)
@@ -146,7 +146,7 @@ def test_slopes_are_those_of_the_cross_entropy():
         log_share = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
         return -log_share[np.arange(7), truth].mean()
 
-    for weight, slope in zip(weights, _slopes(weights, features, truth), strict=True):
+    for weight, slope in zip(weights, _gradients(weights, features, truth), strict=True):
         for place in np.ndindex(weight.shape):
             at = weight[place]
             weight[place] = at + 1e-6

@@ -1,32 +1,40 @@
-"""Many labels per item, one belief per item."""
+"""Many labels per item -> one consensus label per item, with its probability."""
 
+from manyhands.aggregation.averages import Mean, Median
 from manyhands.aggregation.base import Aggregator
-from manyhands.aggregation.catalog import AGGREGATORS, aggregate, name_of
+from manyhands.aggregation.catalog import (
+    AGGREGATORS,
+    DEFAULTS,
+    aggregate,
+    make_aggregator,
+    parse_settings,
+    settings_of,
+)
 from manyhands.aggregation.common_noise import CommonNoise
 from manyhands.aggregation.common_noise_steps import (
     AnnotationShareSteps,
     AnnotatorShareSteps,
     Sources,
 )
-from manyhands.aggregation.comparison import Comparison, compare, require_comparable
+from manyhands.aggregation.compare import Comparison, compare, require_comparable
 from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.dawid_skene import DawidSkene
+from manyhands.aggregation.dawid_skene import ConfusionSteps, DawidSkene, estimate_confusions
 from manyhands.aggregation.gaussian import Gaussian
 from manyhands.aggregation.gaussian_steps import GaussianSteps, NetworkedParameters
 from manyhands.aggregation.glad import Glad
-from manyhands.aggregation.held_out import leave_one_label_out, validation_score
+from manyhands.aggregation.leave_one_out import leave_one_label_out, validation_score
+from manyhands.aggregation.loading import load_consensus
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.mixture import Mixture
-from manyhands.aggregation.numbers import Mean, Median
 from manyhands.aggregation.one_coin import OneCoin
-from manyhands.aggregation.profiles import estimate_confusions
-from manyhands.aggregation.selection import Choice, choose, contenders, select
-from manyhands.aggregation.steps import ConfusionSteps
-from manyhands.aggregation.tokens import TokenConsensus, aggregate_tokens, decoded_tokens
+from manyhands.aggregation.quality import Quality
+from manyhands.aggregation.select import Choice, candidates, rank_by_predictions, select
+from manyhands.aggregation.tokens import TokenConsensus, aggregate_tokens, decode_tokens
 from manyhands.aggregation.worker_clustering import WorkerClustering
 
 __all__ = [
     "AGGREGATORS",
+    "DEFAULTS",
     "Aggregator",
     "AnnotationShareSteps",
     "AnnotatorShareSteps",
@@ -45,19 +53,23 @@ __all__ = [
     "Mixture",
     "NetworkedParameters",
     "OneCoin",
+    "Quality",
     "Sources",
     "TokenConsensus",
     "WorkerClustering",
     "aggregate",
     "aggregate_tokens",
-    "choose",
+    "candidates",
     "compare",
-    "contenders",
-    "decoded_tokens",
+    "decode_tokens",
     "estimate_confusions",
     "leave_one_label_out",
-    "name_of",
+    "load_consensus",
+    "make_aggregator",
+    "parse_settings",
+    "rank_by_predictions",
     "require_comparable",
     "select",
+    "settings_of",
     "validation_score",
 ]

@@ -1,8 +1,10 @@
-"""The table of aggregators, and the one call that uses it."""
+"""The table of aggregators, and the call that uses it."""
 
-from collections.abc import Mapping
-from typing import Any
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, get_origin, get_type_hints
 
+from manyhands.aggregation.averages import Mean, Median
 from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.common_noise import CommonNoise
 from manyhands.aggregation.consensus import Consensus
@@ -11,35 +13,32 @@ from manyhands.aggregation.gaussian import Gaussian
 from manyhands.aggregation.glad import Glad
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.mixture import Mixture
-from manyhands.aggregation.numbers import Mean, Median
 from manyhands.aggregation.one_coin import OneCoin
 from manyhands.aggregation.worker_clustering import WorkerClustering
-from manyhands.annotations import Annotations
-from manyhands.core.registry import Registry
+from manyhands.annotations import Annotations, Kind
+from manyhands.core.errors import SettingError
+from manyhands.core.registry import Registry, nearest_names
 
 AGGREGATORS: Registry[type[Aggregator[Any]]] = Registry(
     "aggregator",
     {
-        "majority": Majority,
-        "dawid-skene": DawidSkene,
-        "one-coin": OneCoin,
-        "glad": Glad,
-        "worker-clustering": WorkerClustering,
-        "common-noise": CommonNoise,
-        "mixture": Mixture,
-        "mean": Mean,
-        "median": Median,
-        "gaussian": Gaussian,
+        each.name: each
+        for each in (
+            Majority,
+            DawidSkene,
+            OneCoin,
+            Glad,
+            WorkerClustering,
+            CommonNoise,
+            Mixture,
+            Mean,
+            Median,
+            Gaussian,
+        )
     },
 )
 
-DEFAULTS = {"classes": "dawid-skene", "numbers": "gaussian"}
-
-
-def name_of(method: Aggregator[Any]) -> str:
-    """The name under which a method stands in `AGGREGATORS`; its class name if it does not."""
-    found = [name for name, made in AGGREGATORS.items() if made is type(method)]
-    return found[0] if found else type(method).__name__
+DEFAULTS: Mapping[Kind, str] = {"classes": "dawid-skene", "numbers": "gaussian"}
 
 
 def aggregate(
@@ -47,14 +46,87 @@ def aggregate(
     method: str | None = None,
     *,
     known: Mapping[Any, Any] | None = None,
+    **settings: Any,
 ) -> Consensus:
-    """The consensus of a set of labels by a method of `AGGREGATORS` with its default settings.
+    """The consensus of a set of labels by a method of `AGGREGATORS`.
 
-    Without a method: dawid-skene for classes, gaussian for numbers. For other settings make the
-    aggregator yourself: `DawidSkene(max_iter=20).fit(annotations)`.
+    Without a method it is dawid-skene for classes and gaussian for numbers. `settings` are those of
+    the method; `known` maps some items to their certain truths.
 
     >>> ann = Annotations.from_dense([[0, 0, 1], [1, 1, 1], [0, 0, 0]])
     >>> aggregate(ann, method="majority").confidence.round(2).tolist()
     [0.67, 1.0, 1.0]
+    >>> aggregate(ann, method="dawid-skene", max_iter=5).n_iterations
+    5
     """
-    return AGGREGATORS[method or DEFAULTS[annotations.kind]]().fit(annotations, known)
+    return make_aggregator(method or DEFAULTS[annotations.kind], settings).fit(annotations, known)
+
+
+def make_aggregator(method: str, settings: Mapping[str, Any]) -> Aggregator[Any]:
+    """The aggregator of this name with these settings.
+
+    >>> make_aggregator("mixture", {"n_group": 2})
+    Traceback (most recent call last):
+    ...
+    manyhands.core.errors.SettingError: mixture has no setting 'n_group'; did you mean n_groups? \
+known: max_iter, tol, n_groups, n_restarts, pseudo_count, class_pseudo_count, seed
+    """
+    known = settings_of(method)
+    for name in settings:
+        _require_setting(method, name, known)
+    return AGGREGATORS[method](**settings)
+
+
+def settings_of(method: str) -> dict[str, Any]:
+    """The settings of a method of `AGGREGATORS`, with their defaults.
+
+    >>> settings_of("one-coin")
+    {'max_iter': 100, 'tol': 1e-06, 'prior_strength': 5.0, 'class_pseudo_count': inf}
+    """
+    return {each.name: each.default for each in dataclasses.fields(AGGREGATORS[method])}
+
+
+def parse_settings(method: str, pairs: Iterable[str]) -> dict[str, Any]:
+    """Settings of a method from texts "NAME=VALUE", converted to the types that it declares.
+
+    >>> parse_settings("dawid-skene", ["max_iter=5", "prior=flat", "tol=1e-4"])
+    {'max_iter': 5, 'prior': 'flat', 'tol': 0.0001}
+    """
+    known = settings_of(method)
+    hints = get_type_hints(AGGREGATORS[method])
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        name = name.strip()
+        if not equals:
+            raise SettingError(f"a setting must be NAME=VALUE; got {pair!r}")
+        _require_setting(method, name, known)
+        if name in settings:
+            raise SettingError(f"the setting {name} of {method} is given twice; give it once")
+        settings[name] = _parsed(name, text.strip(), hints[name])
+    return settings
+
+
+def _require_setting(method: str, name: str, known: Mapping[str, Any]) -> None:
+    if name in known:
+        return
+    if not known:
+        raise SettingError(f"{method} has no setting {name!r}; it has no settings")
+    near = nearest_names(name, known)
+    hint = f" did you mean {' or '.join(near)}?" if near else ""
+    raise SettingError(f"{method} has no setting {name!r};{hint} known: {', '.join(known)}")
+
+
+_WORDS = {int: "a whole number", float: "a number"}
+
+
+def _parsed(name: str, text: str, hint: Any) -> Any:
+    """A text as a value of a declared type; choices are checked by the method itself."""
+    if get_origin(hint) is Literal:
+        return text
+    if hint not in _WORDS:
+        raise SettingError(f"{name} cannot be given as text; set it in Python")
+    try:
+        return hint(text)
+    except ValueError:
+        raise SettingError(f"{name} must be {_WORDS[hint]}; got {text!r}") from None

@@ -3,27 +3,33 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from manyhands.aggregation.base import ClassAggregator, IterativeSettings
-from manyhands.aggregation.confusions import first_look, fit_class_prior, fit_confusions
+from manyhands.aggregation.confusions import first_expectation, fit_class_prior
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.em import run_em
 from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.kernels.confusion_pass import (
+    TINY,
+    ConfusionPass,
+    Expectation,
+    fit_confusions,
+)
+from manyhands.aggregation.kernels.label_sources import even_mistakes, mix_sources, split_sources
 from manyhands.aggregation.majority import majority_posterior
-from manyhands.aggregation.passes import TINY, ConfusionPass, Expectation
-from manyhands.aggregation.sources import even_mistakes, mix_sources, split_sources
+from manyhands.aggregation.parameters import Parameters
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.settings import require
 
 
 @dataclass(frozen=True)
-class CommonNoiseParameters:
-    """Class prior, the shared confusion, everybody's own, and how often it is the shared one.
+class CommonNoiseParameters(Parameters):
+    """Class prior, shared confusion, own confusions, and shares of labels from the shared one.
 
-    `log_even_lk` stands for the own confusion of an unseen annotator.
+    `log_even_lk` is the own confusion of an unseen annotator.
     """
 
     log_prior_k: Floats
@@ -33,8 +39,8 @@ class CommonNoiseParameters:
     log_even_lk: Floats
 
     @cached_property
-    def log_portrait_alk(self) -> Floats:
-        """The logarithm of how annotators label: share x common + (1 - share) x own."""
+    def log_confusion_alk(self) -> Floats:
+        """Log-confusions of annotators: share x common + (1 - share) x own."""
         return mix_sources(self.log_common_lk, self.log_own_alk, self.share_a)
 
     def common_kl(self) -> Floats:
@@ -42,17 +48,25 @@ class CommonNoiseParameters:
         return np.exp(self.log_common_lk).T
 
     def own_akl(self) -> Floats:
-        """Everybody's own confusion."""
+        """Every annotator's own confusion."""
         return np.exp(self.log_own_alk).transpose(0, 2, 1)
 
-    def with_strangers(self, n_new: int) -> "CommonNoiseParameters":
-        """The same with average annotators added."""
+    def confusion(self) -> Floats:
+        """How annotators label, from either source, shape (a, k, l)."""
+        return np.exp(self.log_confusion_alk).transpose(0, 2, 1)
+
+    def annotator_traits(self) -> Mapping[str, AnyArray]:
+        """The share of labels that come from the shared confusion."""
+        return {"common_share": self.share_a}
+
+    def with_unseen_annotators(self, n_new: int) -> Self:
+        """The same with average annotators appended."""
         if n_new == 0:
             return self
-        strangers_alk = np.repeat(self.log_even_lk[None], n_new, axis=0)
+        new_alk = np.repeat(self.log_even_lk[None], n_new, axis=0)
         return replace(
             self,
-            log_own_alk=np.concatenate([self.log_own_alk, strangers_alk]),
+            log_own_alk=np.concatenate([self.log_own_alk, new_alk]),
             share_a=np.append(self.share_a, np.full(n_new, self.share_a.mean())),
         )
 
@@ -64,7 +78,7 @@ _State = tuple[CommonNoiseParameters, float]  # parameters and their log-prior
 class CommonNoise(IterativeSettings, ClassAggregator[CommonNoiseParameters]):
     """With probability w_a a label of annotator a comes from the shared confusion G, else from C_a.
 
-    An annotator's portrait is P_a = w_a G + (1 - w_a) C_a. EM over truths and sources s_n::
+    An annotator labels by P_a = w_a G + (1 - w_a) C_a. EM over truths and sources s_n::
 
         E:  q_ik ~ pi_k prod_n P[a_n, k, y_n]
             r[a,k,l] = p(s_n = common | z = k, y_n = l) = w_a G[k,l] / P[a,k,l]
@@ -80,24 +94,24 @@ class CommonNoise(IterativeSettings, ClassAggregator[CommonNoiseParameters]):
             + own_strength sum_akl even[k,l] log C[a,k,l]
             + share_pseudo_count sum_a [log w_a + log(1 - w_a)] + class_pseudo_count sum_k log pi_k
 
-    The source gives every annotation an omega of its own, whose closed form is r. Without features
-    such an omega is fitted to one label and ends at 0 or 1, so that nothing can be foretold: here
-    the labels of an annotator have one, whose closed form is the mean of r.
+    The paper gives every annotation its own omega, whose closed form is r. Without features such an
+    omega is fitted to one label and ends at 0 or 1, so that it predicts nothing. Here the labels of
+    an annotator share one, whose closed form is the mean of r.
 
-    Any portrait can be written with w_a = 0, so labels alone do not tell the two confusions apart;
-    the priors do.
+    Any P_a can be written with w_a = 0, so labels alone do not separate the two confusions; the
+    priors do.
 
     Settings
     --------
     prior_strength:
-        pseudo-labels per class that everybody gave as the crowd does: the pooled prior of
-        `DawidSkene` on the portrait. It decides who is good; the split is left open.
+        pseudo-labels per class that every annotator gave as the crowd does: the pooled prior of
+        `DawidSkene` for P_a. It decides who is good, not how P_a is split.
     own_strength:
-        pseudo-labels per class that an own confusion begins with. They are right as often as the
-        crowd's and have no favourite mistake: a favourite that many have goes to G. With two
-        classes there is but one mistake, and w_a says little.
+        pseudo-labels per class of an own confusion. They are right as often as the crowd and have
+        equally frequent mistakes: a mistake that many annotators share goes to G. With two classes
+        there is only one mistake, and w_a tells little.
     share_pseudo_count:
-        labels from either source that everybody begins with.
+        pseudo-labels of every annotator from each of the two sources.
 
     Source: Chu, Ma and Wang 2021, appendix B (CoNAL by EM).
 
@@ -106,6 +120,9 @@ class CommonNoise(IterativeSettings, ClassAggregator[CommonNoiseParameters]):
     >>> CommonNoise().fit(ann).labels.tolist()
     [0, 1, 0]
     """
+
+    name: ClassVar[str] = "common-noise"
+    parameters_type: ClassVar[type[Parameters]] = CommonNoiseParameters
 
     max_iter: int = 500
     prior_strength: float = 10.0
@@ -126,33 +143,31 @@ class CommonNoise(IterativeSettings, ClassAggregator[CommonNoiseParameters]):
         )
         require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
 
-    def confusion(self, consensus: Consensus) -> Floats:
-        """Every annotator's portrait, shape (a, k, l)."""
-        parameters: CommonNoiseParameters = consensus.parameters
-        return np.exp(parameters.log_portrait_alk).transpose(0, 2, 1)
-
     def _fit(self, evidence: Evidence, start: CommonNoiseParameters | None) -> Consensus:
         expect = ConfusionPass(evidence)
-        begun, crowd_lk = self._first(expect)
-        start = begun if start is None else start
-        expected = expect(start.log_prior_k, start.log_portrait_alk)
+        first, crowd_lk = self.first_parameters(expect)
+        start = first if start is None else start
+        expected = expect(start.log_prior_k, start.log_confusion_alk)
 
         def step(state: _State) -> tuple[_State, float]:
             parameters, log_p_parameters = state
-            expected = expect(parameters.log_prior_k, parameters.log_portrait_alk)
-            better = self._maximise(expected, parameters, crowd_lk)
+            expected = expect(parameters.log_prior_k, parameters.log_confusion_alk)
+            better = self.maximise(expected, parameters, crowd_lk)
             return better, expected.log_likelihood + log_p_parameters
 
-        begin = self._maximise(expected, start, crowd_lk)
+        initial = self.maximise(expected, start, crowd_lk)
         tol = self.tol * evidence.annotations.n_annotations
-        run = run_em(begin, step, max_iter=self.max_iter, tol=tol)
+        run = run_em(initial, step, max_iter=self.max_iter, tol=tol)
         parameters, _ = run.state
-        beliefs = self._beliefs(evidence, parameters)
-        return self._consensus(evidence, parameters, beliefs, run.objective, run.converged)
+        estimates = self._estimate_items(evidence, parameters)
+        return self._consensus(evidence, parameters, estimates, run.objective, run.converged)
 
-    def _first(self, expect: ConfusionPass) -> tuple[CommonNoiseParameters, Floats]:
-        """The crowd as the shared confusion and own ones that hold all labels; the crowd (l, k)."""
-        expected, crowd_lk = first_look(
+    def first_parameters(self, expect: ConfusionPass) -> tuple[CommonNoiseParameters, Floats]:
+        """Initial parameters, and the crowd's confusion (l, k).
+
+        The shared confusion is the crowd's. Own confusions are fitted to all labels.
+        """
+        expected, crowd_lk = first_expectation(
             expect,
             majority_posterior(expect.evidence),
             lambda crowd_lk: self.prior_strength * crowd_lk[None],
@@ -165,27 +180,28 @@ class CommonNoise(IterativeSettings, ClassAggregator[CommonNoiseParameters]):
         log_own_alk = fit_confusions(expected.counts_alk, pseudo_lk[None]).log_confusion_alk
         share_a = np.full(len(log_own_alk), 0.5)
         log_even_lk = np.log(np.maximum(even_lk, TINY))
-        begun = CommonNoiseParameters(
+        first = CommonNoiseParameters(
             log_prior_k, np.log(crowd_lk), log_own_alk, share_a, log_even_lk
         )
-        return begun, crowd_lk
+        return first, crowd_lk
 
-    def _maximise(
+    def maximise(
         self, expected: Expectation, before: CommonNoiseParameters, crowd_lk: Floats
     ) -> _State:
+        """The M-step: better parameters, and their log-prior."""
         pseudo_lk, even_lk = self.prior_strength * crowd_lk, even_mistakes(crowd_lk)
         split = split_sources(
             expected.counts_alk,
             pseudo_lk,
             before.log_common_lk,
-            before.log_portrait_alk,
+            before.log_confusion_alk,
             before.share_a,
         )
         log_prior_k, log_p_prior = fit_class_prior(expected.mass_k, self.class_pseudo_count)
         common = fit_confusions(split.common_lk[None], np.zeros((1, *even_lk.shape)))
         own = fit_confusions(split.own_alk, self.own_strength * even_lk[None])
-        begun = self.share_pseudo_count
-        share_a = (split.common_a + begun) / (split.total_a + 2.0 * begun)
+        pseudo = self.share_pseudo_count
+        share_a = (split.common_a + pseudo) / (split.total_a + 2.0 * pseudo)
         after = CommonNoiseParameters(
             log_prior_k,
             common.log_confusion_alk[0],
@@ -193,18 +209,12 @@ class CommonNoise(IterativeSettings, ClassAggregator[CommonNoiseParameters]):
             share_a,
             np.log(np.maximum(even_lk, TINY)),
         )
-        log_p_share = begun * float((np.log(share_a) + np.log1p(-share_a)).sum())
-        log_p_portraits = float((pseudo_lk * after.log_portrait_alk.sum(axis=0)).sum())
-        return after, log_p_prior + own.log_prior + log_p_share + log_p_portraits
+        log_p_share = pseudo * float((np.log(share_a) + np.log1p(-share_a)).sum())
+        log_p_confusions = float((pseudo_lk * after.log_confusion_alk.sum(axis=0)).sum())
+        return after, log_p_prior + own.log_prior + log_p_share + log_p_confusions
 
-    def _beliefs(self, evidence: Evidence, parameters: CommonNoiseParameters) -> dict[str, Any]:
-        expected = ConfusionPass(evidence)(parameters.log_prior_k, parameters.log_portrait_alk)
+    def _estimate_items(
+        self, evidence: Evidence, parameters: CommonNoiseParameters
+    ) -> dict[str, Any]:
+        expected = ConfusionPass(evidence)(parameters.log_prior_k, parameters.log_confusion_alk)
         return {"probabilities": expected.posterior_ik}
-
-    def _with_unseen_annotators(
-        self, parameters: CommonNoiseParameters, n_new: int
-    ) -> CommonNoiseParameters:
-        return parameters.with_strangers(n_new)
-
-    def _annotator_traits(self, parameters: CommonNoiseParameters) -> Mapping[str, AnyArray]:
-        return {"common_share": parameters.share_a}

@@ -1,43 +1,63 @@
-"""Parameters of confusion models, and their M-step under a Dirichlet prior."""
+"""Parameters of confusion models, and the parts of their M-step that need no kernel."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
-from manyhands.aggregation.passes import TINY, ConfusionPass, Expectation
-from manyhands.core.arrays import Floats
-from manyhands.core.kernels import even_blocks, kernel, run_blocks
-
-_CHUNKS = 16
+from manyhands.aggregation.kernels.confusion_pass import (
+    TINY,
+    ConfusionPass,
+    Expectation,
+    fit_confusions,
+)
+from manyhands.aggregation.parameters import Parameters
+from manyhands.core.arrays import AnyArray, Floats
 
 
 @dataclass(frozen=True)
-class ConfusionParameters:
-    """Class prior and confusions in log space; `log_crowd_lk` stands for an unseen annotator."""
+class ConfusionParameters(Parameters):
+    """Class prior and confusions in log space; `log_crowd_lk` is for unseen annotators."""
 
     log_prior_k: Floats
     log_confusion_alk: Floats
     log_crowd_lk: Floats
 
-    def with_strangers(self, n_new: int) -> "ConfusionParameters":
-        """The same with average annotators added."""
+    def confusion(self) -> Floats:
+        """Every annotator's confusion, shape (a, k, l)."""
+        return np.exp(self.log_confusion_alk).transpose(0, 2, 1)
+
+    def with_unseen_annotators(self, n_new: int) -> Self:
+        """The same with average annotators appended."""
         if n_new == 0:
             return self
-        strangers = np.repeat(self.log_crowd_lk[None], n_new, axis=0)
-        return replace(self, log_confusion_alk=np.concatenate([self.log_confusion_alk, strangers]))
-
-    def confusion_akl(self) -> Floats:
-        """Probabilities, row = true class, column = label said."""
-        return np.exp(self.log_confusion_alk).transpose(0, 2, 1)
+        new_alk = np.repeat(self.log_crowd_lk[None], n_new, axis=0)
+        return replace(self, log_confusion_alk=np.concatenate([self.log_confusion_alk, new_alk]))
 
 
 @dataclass(frozen=True)
-class ConfusionStep:
-    """What an M-step gives: the log-confusions and their log-prior (up to a constant)."""
+class GroupParameters(Parameters):
+    """Class prior, sizes and confusions of groups, and each annotator's membership (a, m)."""
 
-    log_confusion_alk: Floats
-    log_prior: float
+    log_prior_k: Floats
+    log_share_m: Floats
+    log_confusion_mlk: Floats
+    member_am: Floats
+
+    def confusion(self) -> Floats:
+        """Group confusions weighted by membership, shape (a, k, l)."""
+        confusion_mlk = np.exp(self.log_confusion_mlk)
+        return np.asarray(np.einsum("am,mlk->akl", self.member_am, confusion_mlk))
+
+    def with_unseen_annotators(self, n_new: int) -> Self:
+        """The same with annotators appended whose membership is the average one."""
+        new_am = np.repeat(np.exp(self.log_share_m)[None], n_new, axis=0)
+        return replace(self, member_am=np.concatenate([self.member_am, new_am]))
+
+    def member_columns(self, noun: str) -> Mapping[str, AnyArray]:
+        """Membership as columns `<noun>_1`, `<noun>_2` and so on."""
+        return {f"{noun}_{m + 1}": column for m, column in enumerate(self.member_am.T)}
 
 
 def crowd_confusion(counts_alk: Floats, strength: float) -> Floats:
@@ -45,8 +65,9 @@ def crowd_confusion(counts_alk: Floats, strength: float) -> Floats:
 
     P[k,l] ~ sum_a w_ak counts[a,k,l] / n_ak  with  w_ak = n_ak / (n_ak + strength)
 
-    Annotators with many labels weigh the same whatever their number, those with few by how much
-    they tell: the mean over people, not over labels, so that a tireless few do not set it.
+    This is a mean over annotators, not over labels, so that a few busy annotators do not determine
+    it. An annotator with few labels has less weight; beyond that the number of labels does not
+    matter.
     """
     n_labels = counts_alk.shape[1]
     n_ak = counts_alk.sum(axis=1)
@@ -55,17 +76,17 @@ def crowd_confusion(counts_alk: Floats, strength: float) -> Floats:
     return np.asarray(total_lk / total_lk.sum(axis=0))
 
 
-def first_look(
+def first_expectation(
     expect: ConfusionPass,
     posterior_ik: Floats,
     pseudo_counts: Callable[[Floats], Floats],
     strength: float,
     class_pseudo_count: float,
 ) -> tuple[Expectation, Floats]:
-    """The expectation one step after `posterior_ik`, and the crowd's confusion (l, k) there.
+    """The expectation one EM step after `posterior_ik`, and the crowd's confusion (l, k) there.
 
-    Label shares smear every confusion, so the crowd is looked at after one step from them.
-    `pseudo_counts` makes those of that step out of the crowd as the shares show it.
+    Label distributions blur every confusion, so the crowd's confusion is estimated after one step.
+    `pseudo_counts` returns the pseudo-counts of that step for the crowd's blurred confusion.
     """
     weight = max(strength, 1.0)
     expected = expect.count(posterior_ik)
@@ -86,41 +107,3 @@ def fit_class_prior(mass_k: Floats, pseudo: float) -> tuple[Floats, float]:
     raised_k = mass_k + pseudo
     log_prior_k = np.log(np.maximum(raised_k / raised_k.sum(), TINY))
     return log_prior_k, pseudo * float(log_prior_k.sum())
-
-
-def fit_confusions(counts_alk: Floats, pseudo_alk: Floats) -> ConfusionStep:
-    """Log C[a,k,l] with C ~ counts + pseudo, and the log-prior sum pseudo * log C.
-
-    `pseudo_alk` holds pseudo-counts per annotator, or one set (1, l, k) for all of them.
-    """
-    log_confusion_alk = np.empty_like(counts_alk)
-
-    def work(chunk: tuple[int, int]) -> float:
-        return _normalise(*chunk, counts_alk, pseudo_alk, log_confusion_alk)
-
-    chunks = even_blocks(np.arange(len(counts_alk) + 1), _CHUNKS)
-    return ConfusionStep(log_confusion_alk, sum(run_blocks(work, chunks)))
-
-
-@kernel
-def _normalise(
-    first: int, last: int, counts: Floats, pseudo: Floats, log_confusion: Floats
-) -> float:
-    n_labels, n_classes = counts.shape[1], counts.shape[2]
-    total = np.empty(n_classes)
-    log_prior = 0.0
-    for a in range(first, last):
-        prior = pseudo[a if len(pseudo) > 1 else 0]
-        total[:] = 0.0
-        for label in range(n_labels):
-            for k in range(n_classes):
-                total[k] += counts[a, label, k] + prior[label, k]
-        for label in range(n_labels):
-            for k in range(n_classes):
-                if total[k] > 0.0:
-                    share = (counts[a, label, k] + prior[label, k]) / total[k]
-                else:
-                    share = 1.0 / n_labels
-                log_confusion[a, label, k] = np.log(max(share, TINY))
-                log_prior += prior[label, k] * log_confusion[a, label, k]
-    return log_prior

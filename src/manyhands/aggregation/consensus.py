@@ -1,69 +1,151 @@
-"""What aggregation believes: about every item, and about every annotator."""
+"""What aggregation believes about every item and about every annotator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyhands.aggregation.beliefs import agreement_with, winners
-from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.quality import Quality
+from manyhands.aggregation.evidence import Evidence, nothing_known
+from manyhands.aggregation.most_probable import most_probable
+from manyhands.aggregation.quality import Quality, estimate_quality
+from manyhands.aggregation.saving import NAME, pack_consensus
 from manyhands.annotations import Annotations
 from manyhands.annotations.frames import make_frame
 from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.core.errors import DataError
 from manyhands.evaluation import (
-    ClassScorecard,
+    ClassificationScorecard,
     RegressionScorecard,
+    apply_temperature,
+    classification_scorecard,
     fit_temperature,
-    score_classes,
-    score_regression,
-    tempered,
+    regression_scorecard,
 )
-from manyhands.evaluation.scorecard import matched
+from manyhands.evaluation.scorecard import match_truth
+from manyhands.io.bundle import write_bundle
 
 if TYPE_CHECKING:
     from manyhands.aggregation.base import Aggregator
 
+_NO_METHOD = "this consensus has no aggregator to continue with; fit one to all labels"
 
-@dataclass(frozen=True, eq=False, repr=False)
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Consensus:
-    """The outcome of an aggregator; rows follow the items and annotators of `annotations`.
+    """The result of aggregation; rows follow the items and annotators of `annotations`.
 
     For classes, `probabilities` has shape (i, k) and `confidence` is the probability of the
-    label; these are the model's own probabilities, as good as the model: they are not calibrated
-    (real crowds make the same mistakes, which models take for independent) unless `calibrated`
-    has set a temperature. For numbers, `spread` is the standard deviation of what is believed
-    about the item's value, and `confidence` the share of variance that is signal rather than doubt.
+    label. These are the model's own probabilities. They are not calibrated unless `calibrated` has
+    set a temperature: models assume independent mistakes, and real crowds share mistakes. For
+    numbers, `spread` is the standard deviation of the belief about the item's value, and
+    `confidence` is the share of the variance that is signal.
+
+    `method` and `parameters` are the way to continue: `update` and `predict` use them. A consensus
+    without a method is plain data; both then raise a `DataError` with the text `cannot_continue`.
     """
 
-    method: "Aggregator[Any]"
-    evidence: Evidence
-    parameters: Any
+    annotations: Annotations
     quality: Quality
     probabilities: Floats | None = None
     values: Floats | None = None
     spread: Floats | None = None
     signal_share: Floats | None = None
+    confusion: Floats | None = None  # (a, k, l), row = true class; None if the model has none
     item_traits: Mapping[str, AnyArray] = field(default_factory=dict)
     annotator_traits: Mapping[str, AnyArray] = field(default_factory=dict)
+    known: AnyArray = field(default_factory=nothing_known)  # see `Evidence`
+    method: "Aggregator[Any] | None" = None
+    parameters: Any = None
+    cannot_continue: str = _NO_METHOD
     objective: tuple[float, ...] = ()
     converged: bool = True
     temperature: float = 1.0
-    codes: AnyArray | None = None
+    codes: AnyArray | None = None  # labels that are not the most probable ones, such as valid tags
+
+    @classmethod
+    def from_probabilities(
+        cls,
+        annotations: Annotations,
+        probabilities: Floats,
+        *,
+        confusion: Floats | None = None,
+        quality: Quality | None = None,
+        item_traits: Mapping[str, AnyArray] | None = None,
+        annotator_traits: Mapping[str, AnyArray] | None = None,
+        cannot_continue: str = _NO_METHOD,
+    ) -> "Consensus":
+        """A consensus from class probabilities (i, k) that come from elsewhere.
+
+        Without `quality` it is estimated: how often each annotator is right by these
+        probabilities.
+
+        >>> ann = Annotations.from_arrays([1, 1], ["u", "v"], ["cat", "dog"])
+        >>> Consensus.from_probabilities(ann, np.array([[0.9, 0.1]])).labels.tolist()
+        ['cat']
+        """
+        if probabilities.shape != (annotations.n_items, annotations.n_classes):
+            raise DataError(
+                f"probabilities must have shape {(annotations.n_items, annotations.n_classes)}; "
+                f"got {probabilities.shape}"
+            )
+        if quality is None:
+            quality = estimate_quality(Evidence(annotations, nothing_known()), probabilities)
+        return cls(
+            annotations=annotations,
+            quality=quality,
+            probabilities=probabilities,
+            confusion=confusion,
+            item_traits=item_traits or {},
+            annotator_traits=annotator_traits or {},
+            cannot_continue=cannot_continue,
+        )
+
+    @classmethod
+    def from_values(
+        cls,
+        annotations: Annotations,
+        values: Floats,
+        variance: Floats,
+        *,
+        between: float,
+        quality: Quality,
+        item_traits: Mapping[str, AnyArray] | None = None,
+        annotator_traits: Mapping[str, AnyArray] | None = None,
+        cannot_continue: str = _NO_METHOD,
+    ) -> "Consensus":
+        """A consensus of numbers from the mean and variance of every item's value.
+
+        `between` is the variance between items: the signal that `confidence` compares with.
+        """
+        if values.shape != (annotations.n_items,) or variance.shape != values.shape:
+            raise DataError(
+                f"values and variance must have shape {(annotations.n_items,)}; "
+                f"got {values.shape} and {variance.shape}"
+            )
+        return cls(
+            annotations=annotations,
+            quality=quality,
+            values=values,
+            spread=np.sqrt(variance),
+            signal_share=between / (between + variance),
+            item_traits=item_traits or {},
+            annotator_traits=annotator_traits or {},
+            cannot_continue=cannot_continue,
+        )
 
     @property
-    def annotations(self) -> Annotations:
-        """The labels this consensus was drawn from."""
-        return self.evidence.annotations
+    def evidence(self) -> Evidence:
+        """The annotations and the truths that were known beforehand."""
+        return Evidence(self.annotations, self.known)
 
     @cached_property
     def _winners(self) -> tuple[AnyArray, Bools]:
         if self.probabilities is None:
             return self._numbers, np.zeros(len(self._numbers), dtype=bool)
-        codes, tied = winners(self.probabilities)
+        codes, tied = most_probable(self.probabilities)
         return (codes if self.codes is None else self.codes), tied
 
     @property
@@ -79,12 +161,12 @@ class Consensus:
 
     @property
     def tied(self) -> Bools:
-        """Items for which another class is just as probable."""
+        """Items for which another class is equally probable."""
         return self._winners[1]
 
     @cached_property
     def confidence(self) -> Floats:
-        """How sure the model is of every label, between 0 and 1."""
+        """How certain the model is of every label, between 0 and 1."""
         if self.probabilities is not None:
             return np.asarray(
                 np.take_along_axis(self.probabilities, self._winners[0][:, None], 1)[:, 0]
@@ -94,14 +176,17 @@ class Consensus:
 
     @cached_property
     def agreement(self) -> Floats:
-        """Share of an item's labels that equal the consensus.
+        """Share of an item's labels that equal the consensus; NaN for an item without labels.
 
-        For numbers: one minus the labels' mean squared distance from it over the variance of all
-        labels, not below 0. NaN for an item without labels.
+        For numbers: one minus the mean squared distance of the labels from the consensus divided
+        by the variance of all labels, at least 0.
         """
-        if self.probabilities is not None:
-            return agreement_with(self.annotations, self._winners[0])
         ann = self.annotations
+        if self.probabilities is not None:
+            same_n = ann.label == self._winners[0][ann.item]
+            same_i = np.bincount(ann.item, weights=same_n, minlength=ann.n_items)
+            with np.errstate(invalid="ignore"):
+                return np.asarray(same_i / ann.labels_per_item)
         off_n = (ann.label - self._numbers[ann.item]) ** 2
         off_i = np.bincount(ann.item, weights=off_n, minlength=ann.n_items)
         variance = float(np.var(ann.label)) if ann.n_annotations else 0.0
@@ -118,14 +203,14 @@ class Consensus:
         """One number per annotator between 0 and 1; `quality` holds its interval too."""
         return self.quality.value
 
-    @cached_property
-    def confusion(self) -> Floats | None:
-        """Row = true class, column = label said, shape (a, k, l); None if the model has none."""
-        return self.method.confusion(self)
+    @property
+    def method_name(self) -> str:
+        """The name of the aggregator in `AGGREGATORS`; empty without one."""
+        return "" if self.method is None else self.method.name
 
     @property
     def n_iterations(self) -> int:
-        """How many EM steps were made."""
+        """The number of EM steps."""
         return len(self.objective)
 
     def to_frame(self) -> Any:
@@ -172,67 +257,77 @@ class Consensus:
         return columns
 
     def predict(self, annotations: Annotations) -> "Consensus":
-        """Beliefs about other items from the portraits as they are; nothing is learnt.
+        """The consensus of other items, by the parameters as they are; nothing is fitted.
 
-        An annotator who was not seen before is taken for an average member of the crowd.
+        An annotator who was not seen before is treated as an average one.
         """
-        return self.method.predict(self, annotations)
+        return self._continuing().predict(self, annotations)
 
     def update(self, more: Annotations, known: Mapping[Any, Any] | None = None) -> "Consensus":
-        """The consensus once more labels have arrived, starting from where this one ended.
+        """The consensus of all labels once more have arrived, started from these parameters.
 
-        Items, annotators and classes may be new; truths known before stay known.
+        Items, annotators and classes may be new. Truths that were known before stay known.
         """
-        return self.method.update(self, more, known)
+        return self._continuing().update(self, more, known)
 
-    def score(self, truth: Mapping[Any, Any]) -> ClassScorecard | RegressionScorecard:
+    def _continuing(self) -> "Aggregator[Any]":
+        if self.method is None:
+            raise DataError(self.cannot_continue)
+        return self.method
+
+    def save(self, folder: str | Path) -> None:
+        """Write the consensus to a folder as safetensors and json; `mh.load` reads it."""
+        write_bundle(folder, NAME, *pack_consensus(self))
+
+    def score(self, truth: Mapping[Any, Any]) -> ClassificationScorecard | RegressionScorecard:
         """How well this consensus does on the items whose truth is given as {item: truth}.
 
-        Items whose truth it was told beforehand do not count.
+        Items whose truth was known beforehand do not count.
         """
-        truth = self._not_known(truth)
+        truth = self._without_known(truth)
         items, classes = self.annotations.item_vocabulary, self.annotations.class_vocabulary
         if self.probabilities is None or classes is None:
-            return score_regression(items, self._numbers, truth)
-        return score_classes(
+            return regression_scorecard(items, self._numbers, truth)
+        return classification_scorecard(
             items, classes, self.probabilities, self.labels, self.confidence, truth
         )
 
     def calibrated(self, truth: Mapping[Any, Any]) -> "Consensus":
-        """The same consensus with its probabilities tempered to fit some truths.
+        """The same consensus with a temperature for its probabilities, fitted to some truths.
 
-        Labels stay as they are; confidence becomes what it was on items like these. Truths that
-        were known beforehand tell nothing and are left out. After an `update`, calibrate again.
+        Labels do not change. Truths that were known beforehand are left out, as they tell nothing.
+        Calibrate again after an `update`.
         """
         classes = self.annotations.class_vocabulary
         if self.probabilities is None or classes is None:
             raise DataError("only class probabilities can be calibrated; these labels are numbers")
-        row, names = matched(self.annotations.item_vocabulary, self._not_known(truth))
+        row, names = match_truth(self.annotations.item_vocabulary, self._without_known(truth))
         code = classes.codes(names)
         if not np.any(code >= 0):
             raise DataError("the truths to calibrate with are all classes that nobody said")
         temperature = fit_temperature(code[code >= 0], self.probabilities[row[code >= 0]])
         return replace(
             self,
-            probabilities=tempered(self.probabilities, temperature),
+            probabilities=apply_temperature(self.probabilities, temperature),
             temperature=self.temperature * temperature,
             codes=self._winners[0],
         )
 
-    def _not_known(self, truth: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    def _without_known(self, truth: Mapping[Any, Any]) -> Mapping[Any, Any]:
         """The truths of items that were not known beforehand."""
         known = self.evidence.is_known
         if not known.any():
             return truth
         codes = self.annotations.item_vocabulary.codes(truth)
-        fresh = {
+        others = {
             name: value
             for (name, value), code in zip(truth.items(), codes, strict=True)
             if code < 0 or not known[code]
         }
-        if not fresh:
+        if not others:
             raise DataError("all these truths were known beforehand; give others")
-        return fresh
+        return others
 
     def __repr__(self) -> str:
-        return f"Consensus({type(self.method).__name__} of {self.annotations!r})"
+        method = "" if self.method is None else f"{type(self.method).__name__} of "
+        return f"Consensus({method}{self.annotations!r})"

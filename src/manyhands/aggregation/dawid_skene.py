@@ -1,30 +1,35 @@
-"""Dawid-Skene: every annotator has a confusion matrix of their own."""
+"""Dawid-Skene: every annotator has their own confusion matrix."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from manyhands.aggregation.base import ClassAggregator, IterativeSettings
 from manyhands.aggregation.confusions import (
     ConfusionParameters,
-    first_look,
+    crowd_confusion,
+    first_expectation,
     fit_class_prior,
-    fit_confusions,
 )
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.em import run_em
-from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.evidence import Evidence, gather_evidence
+from manyhands.aggregation.kernels.confusion_pass import (
+    ConfusionPass,
+    Expectation,
+    fit_confusions,
+)
 from manyhands.aggregation.majority import majority_posterior
-from manyhands.aggregation.passes import ConfusionPass, Expectation
+from manyhands.aggregation.parameters import Parameters
 from manyhands.aggregation.spectral import spectral_posterior
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import require, require_choice
 
-STARTS = ("majority", "spectral")
+INITS = ("majority", "spectral")
 PRIORS = ("pooled", "flat")
 
 _State = tuple[ConfusionParameters, float]  # parameters and their log-prior
@@ -48,15 +53,18 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
     Settings
     --------
     prior, prior_strength:
-        "pooled" draws every annotator towards the crowd: A[k,l] = prior_strength x the confusion
-        of an average annotator as it shows after one step, held fixed from then on. An annotator
-        with few labels is then taken for an average one instead of being fitted to noise. "flat"
-        spreads the same number of pseudo-labels evenly. prior_strength is in labels per true
-        class; 0 is plain Dawid-Skene (maximum likelihood).
+        "pooled" shrinks every annotator towards the crowd: A[k,l] = prior_strength x the confusion
+        of an average annotator, estimated after one step and then kept fixed. An annotator with few
+        labels is then close to an average one instead of being fitted to noise. "flat" spreads the
+        same number of pseudo-labels evenly. prior_strength is in labels per true class; 0 is plain
+        Dawid-Skene (maximum likelihood).
     prior_confusions:
-        what is known of some annotators: {name: (k, l) matrix}; takes the crowd's place for them.
-    start:
+        {annotator: (k, l) matrix} for annotators about whom something is known. It replaces the
+        crowd's confusion in their prior.
+    init:
         "majority", or "spectral" (Zhang et al. 2016), which does not need the majority to be right.
+    seed:
+        Random numbers of the spectral start are drawn from it.
 
     Source: Dawid and Skene 1979.
 
@@ -66,17 +74,20 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
     [0, 1, 0]
     """
 
+    name: ClassVar[str] = "dawid-skene"
+    parameters_type: ClassVar[type[Parameters]] = ConfusionParameters
+
     prior: Literal["pooled", "flat"] = "pooled"
     prior_strength: float = 10.0
     class_pseudo_count: float = 1.0
     prior_confusions: Mapping[Any, Any] | None = None
-    start: Literal["majority", "spectral"] = "majority"
+    init: Literal["majority", "spectral"] = "majority"
     seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choice("prior", self.prior, PRIORS)
-        require_choice("start", self.start, STARTS)
+        require_choice("init", self.init, INITS)
         require(
             0 <= self.prior_strength < np.inf, "prior_strength", "0 or more", self.prior_strength
         )
@@ -88,15 +99,10 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
         )
         require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
 
-    def confusion(self, consensus: Consensus) -> Floats:
-        """Every annotator's confusion, shape (a, k, l)."""
-        parameters: ConfusionParameters = consensus.parameters
-        return parameters.confusion_akl()
-
     def _fit(self, evidence: Evidence, start: ConfusionParameters | None) -> Consensus:
         expect = ConfusionPass(evidence)
-        expected, crowd_lk = self._begin(expect)
-        pseudo_alk = self._pseudo_counts(crowd_lk, evidence.annotations)
+        expected, crowd_lk = self.first_expectation(expect)
+        pseudo_alk = self.pseudo_counts(crowd_lk, evidence.annotations)
 
         def maximise(expected: Expectation) -> _State:
             log_prior_k, log_p_prior = fit_class_prior(expected.mass_k, self.class_pseudo_count)
@@ -111,39 +117,35 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
 
         if start is not None:
             expected = expect(start.log_prior_k, start.log_confusion_alk)
-        begin = maximise(expected)
         tol = self.tol * evidence.annotations.n_annotations
-        run = run_em(begin, step, max_iter=self.max_iter, tol=tol)
+        run = run_em(maximise(expected), step, max_iter=self.max_iter, tol=tol)
         parameters, _ = run.state
         expected = expect(parameters.log_prior_k, parameters.log_confusion_alk)
-        beliefs = {"probabilities": expected.posterior_ik}
-        return self._consensus(evidence, parameters, beliefs, run.objective, run.converged)
+        estimates = {"probabilities": expected.posterior_ik}
+        return self._consensus(evidence, parameters, estimates, run.objective, run.converged)
 
-    def _begin(self, expect: ConfusionPass) -> tuple[Expectation, Floats]:
-        """The first expectation, and the crowd's confusion as it shows there."""
+    def first_expectation(self, expect: ConfusionPass) -> tuple[Expectation, Floats]:
+        """The first expectation, and the crowd's confusion (l, k) in it."""
         evidence = expect.evidence
         posterior_ik = majority_posterior(evidence)
-        if self.start == "spectral":
+        if self.init == "spectral":
             posterior_ik = spectral_posterior(evidence, posterior_ik, self.seed)
-        return first_look(
+        return first_expectation(
             expect,
             posterior_ik,
-            lambda crowd_lk: self._pseudo_counts(crowd_lk, evidence.annotations),
+            lambda crowd_lk: self.pseudo_counts(crowd_lk, evidence.annotations),
             self.prior_strength,
             self.class_pseudo_count,
         )
 
-    def _beliefs(self, evidence: Evidence, parameters: ConfusionParameters) -> dict[str, Any]:
+    def _estimate_items(
+        self, evidence: Evidence, parameters: ConfusionParameters
+    ) -> dict[str, Any]:
         expected = ConfusionPass(evidence)(parameters.log_prior_k, parameters.log_confusion_alk)
         return {"probabilities": expected.posterior_ik}
 
-    def _with_unseen_annotators(
-        self, parameters: ConfusionParameters, n_new: int
-    ) -> ConfusionParameters:
-        return parameters.with_strangers(n_new)
-
-    def _pseudo_counts(self, crowd_lk: Floats, annotations: Annotations) -> Floats:
-        """Pseudo-counts (1, l, k), or (a, l, k) when something is known of some annotators."""
+    def pseudo_counts(self, crowd_lk: Floats, annotations: Annotations) -> Floats:
+        """Pseudo-counts (1, l, k), or (a, l, k) with `prior_confusions` of some annotators."""
         n_classes = len(crowd_lk)
         target_lk = crowd_lk if self.prior == "pooled" else np.full_like(crowd_lk, 1 / n_classes)
         pseudo_alk = self.prior_strength * target_lk[None]
@@ -152,11 +154,62 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
         pseudo_alk = np.repeat(pseudo_alk, annotations.n_annotators, axis=0)
         for name, matrix in self.prior_confusions.items():
             a = annotations.annotator_vocabulary.code(name)
-            pseudo_alk[a] = self.prior_strength * _checked(matrix, n_classes, name).T
+            pseudo_alk[a] = self.prior_strength * _prior_confusion(matrix, n_classes, name).T
         return pseudo_alk
 
 
-def _checked(matrix: Any, n_classes: int, name: object) -> Floats:
+class ConfusionSteps:
+    """E- and M-steps of Dawid-Skene with its priors, one at a time, for a classifier f.
+
+    ::
+
+        E:  q_ik ~ f_k(x_i) prod_n C[a_n, k, y_n]
+        M:  C[a, k, l] ~ sum_n q_ik [a_n = a, y_n = l] + A[k, l]
+
+    The classifier takes the place of the class prior. The pseudo-counts A are those of `model`,
+    computed once at the start. Confusions have shape (a, k, l).
+    """
+
+    def __init__(self, annotations: Annotations, model: DawidSkene) -> None:
+        self._expect = ConfusionPass(gather_evidence(annotations))
+        expected, crowd_lk = model.first_expectation(self._expect)
+        self._pseudo_alk = model.pseudo_counts(crowd_lk, annotations)
+        self.first = self._confusions(expected.counts_alk)
+
+    def posterior(self, log_class_ik: Floats, confusion_akl: Floats) -> Floats:
+        """The E-step: class probabilities given classifier and labels, (i, k)."""
+        log_confusion_alk = np.log(np.maximum(confusion_akl, np.finfo(np.float64).tiny))
+        aligned_alk = np.ascontiguousarray(log_confusion_alk.transpose(0, 2, 1))
+        return self._expect(log_class_ik, aligned_alk).posterior_ik.copy()
+
+    def confusions(self, posterior_ik: Floats) -> Floats:
+        """The M-step: the most probable confusions (a, k, l) under a posterior."""
+        return self._confusions(self._expect.count(posterior_ik).counts_alk)
+
+    def _confusions(self, counts_alk: Floats) -> Floats:
+        log_confusion_alk = fit_confusions(counts_alk, self._pseudo_alk).log_confusion_alk
+        return np.asarray(np.exp(log_confusion_alk).transpose(0, 2, 1))
+
+
+def estimate_confusions(
+    annotations: Annotations,
+    posterior_ik: Floats,
+    *,
+    prior_strength: float = DawidSkene.prior_strength,
+) -> Floats:
+    """Every annotator's confusion (a, k, l) given class probabilities of the items.
+
+    C[a,k,l] ~ sum_n q_ik [a_n = a, y_n = l] + prior_strength P[k,l], P the confusion of an average
+    annotator: the M-step of Dawid-Skene with its pooled prior.
+    """
+    require(prior_strength > 0, "prior_strength", "> 0", prior_strength)
+    expected = ConfusionPass(gather_evidence(annotations)).count(posterior_ik)
+    crowd_lk = crowd_confusion(expected.counts_alk, max(prior_strength, 1.0))
+    step = fit_confusions(expected.counts_alk, prior_strength * crowd_lk[None])
+    return np.exp(step.log_confusion_alk).transpose(0, 2, 1)
+
+
+def _prior_confusion(matrix: Any, n_classes: int, name: object) -> Floats:
     confusion_kl = np.asarray(matrix, dtype=np.float64)
     if confusion_kl.shape != (n_classes, n_classes):
         raise SettingError(

@@ -10,7 +10,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class EMRun(Generic[S]):
-    """Where the loop ended: the state, the objective of every state visited, and why it stopped."""
+    """The last state, the objective of every state before it, and whether the loop converged."""
 
     state: S
     objective: tuple[float, ...]
@@ -22,7 +22,7 @@ def run_em(
 ) -> EMRun[S]:
     """Repeat `step(state) -> (better state, objective of state)` until it gains less than `tol`.
 
-    With tol = 0 all `max_iter` steps are made.
+    With `tol=0` the loop makes all `max_iter` steps.
 
     >>> halve = lambda x: (x / 2, -abs(x))
     >>> run_em(8.0, halve, max_iter=3, tol=0.0)

@@ -1,4 +1,4 @@
-"""What a model is given: the annotations, and the truths that are known beforehand."""
+"""What a model is fitted to: the annotations, and the truths that are known beforehand."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from manyhands.core.errors import DataError
 class Evidence:
     """Annotations and known truths: class codes (-1 unknown), or numbers (NaN unknown).
 
-    `known` is empty when nothing is known, so that kernels can skip the look-up.
+    `known` is empty when no truth is known, so that kernels can skip the look-up.
     """
 
     annotations: Annotations
@@ -30,7 +30,7 @@ class Evidence:
         return known
 
     def clamp(self, posterior_ik: Floats) -> Floats:
-        """The posterior with certainty put on known truths."""
+        """The posterior with probability 1 on known truths."""
         if len(self.known) == 0:
             return posterior_ik
         clamped = posterior_ik.copy()
@@ -39,26 +39,38 @@ class Evidence:
         clamped[rows, self.known[rows]] = 1.0
         return clamped
 
+    def known_by_name(self) -> dict[Any, Any]:
+        """The known truths as {item: class name or number}."""
+        ann, rows = self.annotations, np.flatnonzero(self.is_known)
+        values = self.known[rows]
+        truths = values if ann.class_vocabulary is None else ann.classes[values]
+        return dict(zip(ann.items[rows], truths, strict=True))
+
+
+def nothing_known() -> AnyArray:
+    """The `known` of an `Evidence` without known truths."""
+    return np.zeros(0, dtype=np.int32)
+
 
 def gather_evidence(annotations: Annotations, known: Mapping[Any, Any] | None = None) -> Evidence:
     """Evidence from names: `known` maps item names to class names or numbers."""
     if not known:
-        return Evidence(annotations, np.zeros(0, dtype=np.int32))
+        return Evidence(annotations, nothing_known())
     rows = annotations.item_vocabulary.codes(known)
     if np.any(rows < 0):
-        stranger = list(known)[int(np.flatnonzero(rows < 0)[0])]
-        raise DataError(f"known truth of item {stranger!r}, which nobody labelled; leave it out")
+        unlabelled = list(known)[int(np.flatnonzero(rows < 0)[0])]
+        raise DataError(f"known truth of item {unlabelled!r}, which nobody labelled; leave it out")
     values: AnyArray
     if annotations.class_vocabulary is None:
         values = np.full(annotations.n_items, np.nan)
-        values[rows] = _numbers(known)
+        values[rows] = _as_numbers(known)
     else:
         values = np.full(annotations.n_items, -1, dtype=np.int32)
         values[rows] = [annotations.class_vocabulary.code(name) for name in known.values()]
     return Evidence(annotations, values)
 
 
-def _numbers(known: Mapping[Any, Any]) -> Floats:
+def _as_numbers(known: Mapping[Any, Any]) -> Floats:
     try:
         values = np.array([float(value) for value in known.values()])
     except (TypeError, ValueError):

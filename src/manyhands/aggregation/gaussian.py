@@ -2,22 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
-from manyhands.aggregation.base import Aggregator, IterativeSettings
+from manyhands.aggregation.base import IterativeSettings
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.em import run_em
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.numbers import (
-    regression_beliefs,
-    regression_consensus,
+from manyhands.aggregation.parameters import Parameters
+from manyhands.aggregation.regression import (
+    RegressionAggregator,
+    RegressionParameters,
     summarise,
+    value_estimates,
 )
 from manyhands.aggregation.sums import annotator_sums, item_sums
-from manyhands.annotations import Annotations, Kind
+from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.settings import require
 
@@ -25,8 +27,8 @@ _CG_STEPS = 50
 
 
 @dataclass(frozen=True)
-class GaussianParameters:
-    """Each annotator's bias and precision, the crowd's noise, and how the values lie together."""
+class GaussianParameters(RegressionParameters):
+    """Each annotator's bias and precision, the crowd's variance, mean and variance of values."""
 
     bias_a: Floats
     precision_a: Floats
@@ -34,10 +36,23 @@ class GaussianParameters:
     centre: float
     between: float
 
+    def annotator_traits(self) -> Mapping[str, AnyArray]:
+        """Bias and noise of annotators."""
+        return {"bias": self.bias_a, "noise": self.precision_a**-0.5}
+
+    def with_unseen_annotators(self, n_new: int) -> Self:
+        """The same with annotators appended who have no bias and the crowd's variance."""
+        precision = np.full(n_new, 1.0 / self.crowd_variance)
+        return replace(
+            self,
+            bias_a=np.append(self.bias_a, np.zeros(n_new)),
+            precision_a=np.append(self.precision_a, precision),
+        )
+
 
 @dataclass(frozen=True)
 class ValuePrior:
-    """What is known of the values without their labels: z_i ~ N(mean_i, 1 / precision)."""
+    """A prior for the values, such as a network's output: z_i ~ N(mean_i, 1 / precision)."""
 
     mean_i: Floats
     precision: float
@@ -53,8 +68,8 @@ class Values:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaussian(IterativeSettings, Aggregator[GaussianParameters]):
-    """Numbers with a bias and a noise level per annotator; nothing is assumed of the values z_i.
+class Gaussian(IterativeSettings, RegressionAggregator[GaussianParameters]):
+    """Numbers with a bias and a noise level per annotator; the values z_i have a flat prior.
 
     With s = prior_strength, w the variance within items at the start::
 
@@ -62,19 +77,20 @@ class Gaussian(IterativeSettings, Aggregator[GaussianParameters]):
         bias_a | precision_a ~ N(0, 1 / (bias_strength precision_a))
         precision_a ~ Gamma((1 + s) / 2, s w / 2)
 
-    so that an annotator with one label is an average one. The strength is in labels. It is large
-    because the noise seen in an annotator's labels also tells how hard their items were::
+    so that an annotator with one label is close to an average one. The strength is in labels. It is
+    large because the noise in an annotator's labels also depends on how hard their items were::
 
         E:  z_i is normal with precision sum_n precision_a, its mean that of y_n - bias_a
             weighted by precision_a
         M:  precision_a = (n_a + s) / (sum_n [(y_n - z_i - bias_a)^2 + var z_i]
                                        + bias_strength bias_a^2 + s w)
 
-    then all biases at once, where the likelihood with z integrated out is largest: people who
-    label the same items lift and lower each other, and one at a time they would crawl.
+    then all biases at once, at the maximum of the likelihood with z integrated out. Biases of
+    annotators who label the same items depend on each other, and updates one at a time would
+    converge slowly.
 
     The objective, log-likelihood (z integrated out) + log-priors, never falls. An item without
-    labels gets the centre of the others.
+    labels gets the mean of the others.
 
     Source: Raykar et al. 2010, section on regression, with a bias per annotator.
 
@@ -84,7 +100,8 @@ class Gaussian(IterativeSettings, Aggregator[GaussianParameters]):
     [0.2, 1.0]
     """
 
-    kind: ClassVar[Kind] = "numbers"
+    name: ClassVar[str] = "gaussian"
+    parameters_type: ClassVar[type[Parameters]] = GaussianParameters
 
     prior_strength: float = 50.0
     bias_strength: float = 5.0
@@ -105,11 +122,9 @@ class Gaussian(IterativeSettings, Aggregator[GaussianParameters]):
             return self._maximise(evidence, values, parameters), objective
 
         run = run_em(start, step, max_iter=self.max_iter, tol=self.tol * ann.n_annotations)
-        parameters = _with_layout(run.state, expect_values(evidence, run.state), ann)
-        beliefs = self._beliefs(evidence, parameters)
-        return regression_consensus(
-            self, evidence, parameters, parameters.between, beliefs, run.objective, run.converged
-        )
+        parameters = _with_moments(run.state, expect_values(evidence, run.state), ann)
+        estimates = self._estimate_items(evidence, parameters)
+        return self._consensus(evidence, parameters, estimates, run.objective, run.converged)
 
     def _maximise(
         self, evidence: Evidence, values: Values, parameters: GaussianParameters
@@ -120,7 +135,7 @@ class Gaussian(IterativeSettings, Aggregator[GaussianParameters]):
     def precisions(
         self, evidence: Evidence, values: Values, parameters: GaussianParameters
     ) -> Floats:
-        """The most probable precision of every annotator, given what is believed of the values."""
+        """The most probable precision of every annotator, given the posterior of the values."""
         ann, bias_a = evidence.annotations, parameters.bias_a
         square_n = (ann.label - values.mean_i[ann.item] - bias_a[ann.annotator]) ** 2
         square_n += values.variance_i[ann.item]
@@ -133,32 +148,19 @@ class Gaussian(IterativeSettings, Aggregator[GaussianParameters]):
     def log_prior(self, parameters: GaussianParameters) -> float:
         """The log-prior of the parameters, up to a constant."""
         precision_a = parameters.precision_a
-        pulls_a = self.bias_strength * parameters.bias_a**2
-        pulls_a += self.prior_strength * parameters.crowd_variance
+        penalty_a = self.bias_strength * parameters.bias_a**2
+        penalty_a += self.prior_strength * parameters.crowd_variance
         return 0.5 * float(
-            (self.prior_strength * np.log(precision_a) - precision_a * pulls_a).sum()
+            (self.prior_strength * np.log(precision_a) - precision_a * penalty_a).sum()
         )
 
-    def _beliefs(self, evidence: Evidence, parameters: GaussianParameters) -> dict[str, Any]:
+    def _estimate_items(self, evidence: Evidence, parameters: GaussianParameters) -> dict[str, Any]:
         values = expect_values(evidence, parameters)
-        return regression_beliefs(evidence, values.mean_i, values.variance_i, parameters.between)
-
-    def _with_unseen_annotators(
-        self, parameters: GaussianParameters, n_new: int
-    ) -> GaussianParameters:
-        precision = np.full(n_new, 1.0 / parameters.crowd_variance)
-        return replace(
-            parameters,
-            bias_a=np.append(parameters.bias_a, np.zeros(n_new)),
-            precision_a=np.append(parameters.precision_a, precision),
-        )
-
-    def _annotator_traits(self, parameters: GaussianParameters) -> Mapping[str, AnyArray]:
-        return {"bias": parameters.bias_a, "noise": parameters.precision_a**-0.5}
+        return value_estimates(evidence, values.mean_i, values.variance_i, parameters.between)
 
 
 def average_annotators(annotations: Annotations) -> GaussianParameters:
-    """Nobody biased, and everybody's noise the variance within items."""
+    """No biases, and the variance within items as every annotator's noise."""
     summary, n = summarise(annotations), annotations.n_annotators
     precision_a = np.full(n, 1.0 / summary.within)
     return GaussianParameters(
@@ -169,11 +171,11 @@ def average_annotators(annotations: Annotations) -> GaussianParameters:
 def expect_values(
     evidence: Evidence, parameters: GaussianParameters, prior: ValuePrior | None = None
 ) -> Values:
-    """The posterior of every item's value, known truths put in, and the log-likelihood.
+    """The posterior of every item's value, with known truths put in, and the log-likelihood.
 
     log p(y_i) = sum_n log N(y_n - bias_a; m_i, 1 / precision_a) + log(2 pi var z_i) / 2 with m_i
-    the posterior mean; where the truth is known, the sum alone at that truth. A `prior` counts as
-    one more label of every item: log N(m_i; its mean, its variance) stands beside the sum.
+    the posterior mean. For a known truth it is only the sum, at that truth. A `prior` acts as one
+    more label of every item and adds log N(m_i; its mean, its variance).
     """
     ann = evidence.annotations
     precision_n = parameters.precision_a[ann.annotator]
@@ -184,8 +186,8 @@ def expect_values(
     labelled = precision_i > 0
     safe_i = np.where(labelled, precision_i, 1.0)
     mean_i = np.where(labelled, sum_i / safe_i, parameters.centre)
-    stranger = parameters.between + parameters.crowd_variance
-    variance_i = np.where(labelled, 1.0 / safe_i, stranger)
+    unlabelled = parameters.between + parameters.crowd_variance
+    variance_i = np.where(labelled, 1.0 / safe_i, unlabelled)
     is_known = evidence.is_known
     if is_known.any():
         mean_i = np.where(is_known, evidence.known, mean_i)
@@ -210,20 +212,20 @@ def best_biases(
 
     precision_a [(n_a + strength) bias_a - sum_n sum_n' precision bias / precision_i]
     = precision_a sum_n (y_n - m_i), n over the labels of a, n' over those of item i, and m_i the
-    value of item i were nobody biased; known items have a fixed value and no inner sum.
+    value of item i without biases. Known items have a fixed value and no inner sum.
     """
     ann = evidence.annotations
     precision_a, n_a = parameters.precision_a, ann.labels_per_annotator
-    nobody = replace(parameters, bias_a=np.zeros_like(precision_a))
-    unbiased = expect_values(evidence, nobody, prior)
+    without_bias = replace(parameters, bias_a=np.zeros_like(precision_a))
+    unbiased = expect_values(evidence, without_bias, prior)
     share_i = np.where(evidence.is_known, 0.0, unbiased.variance_i)
     right_a = precision_a * annotator_sums(ann, ann.label - unbiased.mean_i[ann.item])
 
     def apply(bias_a: Floats) -> Floats:
-        pull_a = precision_a * bias_a
-        shift_i = share_i * item_sums(ann, pull_a[ann.annotator])
+        weighted_a = precision_a * bias_a
+        shift_i = share_i * item_sums(ann, weighted_a[ann.annotator])
         shared_a = precision_a * annotator_sums(ann, shift_i[ann.item])
-        return np.asarray((n_a + strength) * pull_a - shared_a)
+        return np.asarray((n_a + strength) * weighted_a - shared_a)
 
     n = ann.n_annotators
     operator = LinearOperator((n, n), matvec=apply, dtype=np.float64)
@@ -231,10 +233,10 @@ def best_biases(
     return np.asarray(bias_a)
 
 
-def _with_layout(
+def _with_moments(
     parameters: GaussianParameters, values: Values, annotations: Annotations
 ) -> GaussianParameters:
-    """The parameters with the centre of the values and the variance between them."""
+    """The parameters with the mean of the values and the variance between them."""
     labelled = annotations.labels_per_item > 0
     mean_i, variance_i = values.mean_i[labelled], values.variance_i[labelled]
     between = float(np.var(mean_i) - variance_i.mean())

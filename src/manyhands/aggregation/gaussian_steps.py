@@ -1,4 +1,4 @@
-"""The steps of EM for numbers, with a network that says something of the values beforehand."""
+"""EM steps of the Gaussian model with a network that predicts the values."""
 
 from dataclasses import dataclass, replace
 
@@ -18,14 +18,15 @@ from manyhands.aggregation.gaussian import (
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 
-NETWORK_STRENGTH = 2.0  # how many items' worth the prior of the network's error counts for
-NETWORK_SHARE = 0.01  # of an annotator's variance, which that prior takes for the network's: only
-# to keep it from 0, as labels say little of an error much smaller than their own
+NETWORK_STRENGTH = 2.0  # weight of the prior of the network's error, in items
+# The network's variance in that prior, as a share of an annotator's. It only keeps the variance off
+# 0, because labels tell little about an error much smaller than their own.
+NETWORK_SHARE = 0.01
 
 
 @dataclass(frozen=True)
 class NetworkedParameters:
-    """The annotators, and the precision of the network: one over the variance of its error."""
+    """Annotators' parameters, and the network's precision: one over the variance of its error."""
 
     annotators: GaussianParameters
     network_precision: float
@@ -43,10 +44,10 @@ class GaussianSteps:
         M:  network_precision = (n + 2) / (sum_i [(z_i - f(x_i))^2 + var z_i] + 2 w / 100), and
             annotators as in `Gaussian`
 
-    The network is held for an annotator who labels every item, with a weak prior of its own. Its
-    own part of the M-step is a regression on the means of z. Without `biases` nobody has one. A
-    `fixed_precision` of the network is not learnt; at 0 the labels speak alone, and all of it is
-    `Gaussian`. `crowd_variance` is w where it is not that of `Gaussian`.
+    The network acts as an annotator who labels every item, with a weak prior of its own. Its own
+    part of the M-step is a regression on the means of z. With `biases=False` all biases are 0. A
+    `fixed_precision` of the network is not learnt; at 0 the model is `Gaussian` without a network.
+    `crowd_variance` replaces the w of `Gaussian`.
     """
 
     def __init__(
@@ -68,14 +69,14 @@ class GaussianSteps:
         self.first = NetworkedParameters(crowd, precision)
 
     def values(self, value_i: Floats, parameters: NetworkedParameters) -> Values:
-        """The E-step: what network and labels believe together of every item."""
+        """The E-step: the posterior of every item's value, given network and labels."""
         prior = ValuePrior(value_i, parameters.network_precision)
         return expect_values(self._evidence, parameters.annotators, prior)
 
     def parameters(
         self, value_i: Floats, values: Values, before: NetworkedParameters
     ) -> NetworkedParameters:
-        """The M-step: the most probable precisions, and biases, under these beliefs."""
+        """The M-step: the most probable precisions and biases, given that posterior."""
         precision = self.fixed_precision
         if precision is None:
             square = float(((values.mean_i - value_i) ** 2 + values.variance_i).sum())
@@ -84,13 +85,13 @@ class GaussianSteps:
         precision_a = self.model.precisions(self._evidence, values, before.annotators)
         better = replace(before.annotators, precision_a=precision_a)
         if self.biases:
-            told = ValuePrior(value_i, precision)
-            bias_a = best_biases(self._evidence, better, self.model.bias_strength, told)
+            prior = ValuePrior(value_i, precision)
+            bias_a = best_biases(self._evidence, better, self.model.bias_strength, prior)
             better = replace(better, bias_a=bias_a)
         return NetworkedParameters(better, precision)
 
     def objective(self, value_i: Floats, parameters: NetworkedParameters) -> float:
-        """Log-likelihood, with the values integrated out, + log-priors; no step lowers it."""
+        """Log-likelihood with the values integrated out + log-priors; it never falls."""
         precision = parameters.network_precision
         w = NETWORK_SHARE * parameters.annotators.crowd_variance
         log_prior = self.model.log_prior(parameters.annotators)
@@ -101,7 +102,7 @@ class GaussianSteps:
     def profile_annotators(
         self, value_i: Floats, *, max_iter: int, tol: float
     ) -> EMRun[NetworkedParameters]:
-        """The annotators and the network's precision for values of the network that stay."""
+        """Fit annotators and the network's precision to fixed outputs of the network."""
 
         def step(before: NetworkedParameters) -> tuple[NetworkedParameters, float]:
             values = self.values(value_i, before)

@@ -1,35 +1,37 @@
-"""Mixture: labels come from a few groups that share a confusion, whoever gave them."""
+"""Mixture: labels come from a few groups with a confusion each, whoever gave them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
-from manyhands.aggregation.agreement_groups import group_counts
 from manyhands.aggregation.base import ClassAggregator, IterativeSettings
-from manyhands.aggregation.confusions import fit_class_prior
+from manyhands.aggregation.confusions import GroupParameters, fit_class_prior
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.em import EMRun, run_em
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.groups import GroupParameters
-from manyhands.aggregation.label_patterns import LabelPatterns
+from manyhands.aggregation.kernels.mixture_pass import LabelPatterns, group_log_likelihoods
 from manyhands.aggregation.majority import majority_posterior
-from manyhands.aggregation.passes import TINY
-from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets
-from manyhands.core.kernels import even_blocks, kernel, run_blocks
+from manyhands.aggregation.parameters import Parameters
+from manyhands.core.arrays import AnyArray, Codes, Floats
+from manyhands.core.seeds import generator
 from manyhands.core.settings import require
 
-_BLOCKS = 16
-_LEAST_GAIN = 1e-9  # per label: below it two starts ended at the same likelihood
+_MIN_GAIN = 1e-9  # per label; two starts whose objectives differ by less are equally good
+_DECIMALS = 3  # so that there are at most a thousand different shares
 
 
 class MixtureParameters(GroupParameters):
-    """Groups of annotations; membership is what an annotator's labels say afterwards."""
+    """Groups of annotations; membership is estimated from an annotator's labels afterwards."""
+
+    def annotator_traits(self) -> Mapping[str, AnyArray]:
+        """The probability of every group."""
+        return self.member_columns("group")
 
     def log_crowd_lk(self) -> Floats:
-        """Log B[k,l] with B = sum_m alpha_m beta_m: what the crowd says, whoever labels."""
+        """Log B[k,l] with B = sum_m alpha_m beta_m: the confusion of the whole crowd."""
         log_joint_mlk = self.log_share_m[:, None, None] + self.log_confusion_mlk
         return np.asarray(logsumexp(log_joint_mlk, axis=0))
 
@@ -39,10 +41,9 @@ _State = tuple[MixtureParameters, float]  # parameters and their log-prior
 
 @dataclass(frozen=True, kw_only=True)
 class Mixture(IterativeSettings, ClassAggregator[MixtureParameters]):
-    """Every label comes from one of a few groups, drawn anew with shares alpha, and its confusion.
+    """Every label is drawn from one of `n_groups` groups m with shares alpha, and its confusion.
 
-    There are `n_groups` groups m. The likelihood needs the counts of labels only, so that it works
-    with no annotators at all::
+    The likelihood needs only the counts of labels, so the model works without annotators::
 
         E:  q_ik ~ pi_k prod_n B[k, y_n]  with  B[k,l] = sum_m alpha_m beta_m[k,l]
             q(m | k, l) = alpha_m beta_m[k,l] / B[k,l]
@@ -55,15 +56,17 @@ class Mixture(IterativeSettings, ClassAggregator[MixtureParameters]):
         sum_i log sum_k pi_k prod_n B[k,y_n] + pseudo_count sum_kl log B[k,l]
             + class_pseudo_count sum_k log pi_k
 
-    The class prior takes the place of the network in the source, and the labels of an item share
-    its truth. Afterwards each annotator is placed, and portrayed by the groups so weighted::
+    The class prior takes the place of the network in the paper, and the labels of an item share
+    its truth. Afterwards the membership of each annotator is estimated; their confusion is that of
+    the groups weighted by it::
 
         p(m | a) ~ alpha_m prod_n sum_k q_ik beta_m[k, y_n]
 
-    Groups start from label shares and k-means over annotations by how far each agrees with the
-    others of its item, most agreeing first, `n_restarts` times; the highest objective is kept, and
-    of equal ones the first. Counts determine B; how B falls into groups is what the start suggests.
-    Where annotators are known and have many labels, `WorkerClustering` tells groups better.
+    Initial groups come from k-means over annotations by how far each agrees with the other labels
+    of its item, the most agreeing group first. There are `n_restarts` starts; the highest objective
+    wins, and among equal ones the first. Counts determine B, but the division of B into groups
+    depends on the start. With known annotators who gave many labels, `WorkerClustering` separates
+    groups better.
 
     Source: Mena and Nanculef 2019 (Crowd Mixture Model).
 
@@ -72,6 +75,9 @@ class Mixture(IterativeSettings, ClassAggregator[MixtureParameters]):
     >>> Mixture(n_groups=2).fit(ann).labels.tolist()
     [0, 1, 0]
     """
+
+    name: ClassVar[str] = "mixture"
+    parameters_type: ClassVar[type[Parameters]] = MixtureParameters
 
     n_groups: int = 3
     n_restarts: int = 20
@@ -87,11 +93,6 @@ class Mixture(IterativeSettings, ClassAggregator[MixtureParameters]):
         require(0 < self.pseudo_count < np.inf, "pseudo_count", "> 0", self.pseudo_count)
         require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
 
-    def confusion(self, consensus: Consensus) -> Floats:
-        """Group confusions weighted by each annotator's membership, shape (a, k, l)."""
-        parameters: MixtureParameters = consensus.parameters
-        return parameters.confusion_akl()
-
     def _fit(self, evidence: Evidence, start: MixtureParameters | None) -> Consensus:
         patterns = LabelPatterns(evidence)
         if start is None:
@@ -99,20 +100,20 @@ class Mixture(IterativeSettings, ClassAggregator[MixtureParameters]):
         else:
             run = self._run(patterns, start, evidence.annotations.n_annotations)
         parameters, _ = run.state
-        beliefs = self._beliefs(evidence, parameters)
-        parameters = _placed(parameters, evidence, beliefs["probabilities"])
-        return self._consensus(evidence, parameters, beliefs, run.objective, run.converged)
+        estimates = self._estimate_items(evidence, parameters)
+        parameters = _with_members(parameters, evidence, estimates["probabilities"])
+        return self._consensus(evidence, parameters, estimates, run.objective, run.converged)
 
     def _best_run(self, evidence: Evidence, patterns: LabelPatterns) -> EMRun[_State]:
-        """The run that ends highest; a later one must gain more than what ends the loop."""
+        """The run with the highest objective; a later run must gain more than the tolerance."""
         n_annotations = evidence.annotations.n_annotations
-        margin = max(self.tol, _LEAST_GAIN) * n_annotations
+        margin = max(self.tol, _MIN_GAIN) * n_annotations
         mass_k = majority_posterior(evidence).sum(axis=0)
         log_prior_k, _ = fit_class_prior(mass_k, self.class_pseudo_count)
         best: EMRun[_State] | None = None
         for counts_mlk in group_counts(evidence, self.n_groups, self.n_restarts, self.seed):
             log_counts_mlk = np.log(counts_mlk + self.pseudo_count / self.n_groups)
-            run = self._run(patterns, _shared_out(log_prior_k, log_counts_mlk), n_annotations)
+            run = self._run(patterns, _from_counts(log_prior_k, log_counts_mlk), n_annotations)
             if best is None or run.objective[-1] > best.objective[-1] + margin:
                 best = run
         assert best is not None, "there is at least one start"
@@ -131,29 +132,21 @@ class Mixture(IterativeSettings, ClassAggregator[MixtureParameters]):
             log_joint_mlk = parameters.log_share_m[:, None, None] + parameters.log_confusion_mlk
             log_counts_lk = np.log(expected.counts_lk + self.pseudo_count)
             log_counts_mlk = log_joint_mlk - log_crowd_lk + log_counts_lk
-            return (_shared_out(log_prior_k, log_counts_mlk), log_p_prior), value
+            return (_from_counts(log_prior_k, log_counts_mlk), log_p_prior), value
 
         pseudo = self.class_pseudo_count
         log_p_prior = 0.0 if np.isinf(pseudo) else pseudo * float(start.log_prior_k.sum())
         tol = self.tol * n_annotations
         return run_em((start, log_p_prior), step, max_iter=self.max_iter, tol=tol)
 
-    def _beliefs(self, evidence: Evidence, parameters: MixtureParameters) -> dict[str, Any]:
+    def _estimate_items(self, evidence: Evidence, parameters: MixtureParameters) -> dict[str, Any]:
         patterns = LabelPatterns(evidence)
         expected = patterns(parameters.log_prior_k, parameters.log_crowd_lk())
         return {"probabilities": patterns.posterior_ik(expected)}
 
-    def _with_unseen_annotators(
-        self, parameters: MixtureParameters, n_new: int
-    ) -> MixtureParameters:
-        return parameters.with_strangers(n_new)
 
-    def _annotator_traits(self, parameters: MixtureParameters) -> Mapping[str, AnyArray]:
-        return parameters.columns("group")
-
-
-def _shared_out(log_prior_k: Floats, log_counts_mlk: Floats) -> MixtureParameters:
-    """alpha_m ~ sum_kl counts, beta_m[k,l] ~ counts; nobody is placed yet."""
+def _from_counts(log_prior_k: Floats, log_counts_mlk: Floats) -> MixtureParameters:
+    """alpha_m ~ sum_kl counts, beta_m[k,l] ~ counts; no memberships yet."""
     log_total_mk = logsumexp(log_counts_mlk, axis=1)
     return MixtureParameters(
         log_prior_k,
@@ -163,47 +156,65 @@ def _shared_out(log_prior_k: Floats, log_counts_mlk: Floats) -> MixtureParameter
     )
 
 
-def _placed(
+def _with_members(
     parameters: MixtureParameters, evidence: Evidence, posterior_ik: Floats
 ) -> MixtureParameters:
     """The same with p(m | a) ~ alpha_m prod_n sum_k q_ik beta_m[k, y_n]."""
-    ann = evidence.annotations
-    confusion_lmk = np.exp(parameters.log_confusion_mlk).transpose(1, 0, 2).copy()
-    blocks = even_blocks(ann.item_offsets, _BLOCKS)
-    log_said_bam = np.zeros((len(blocks), ann.n_annotators, len(parameters.log_share_m)))
-
-    def work(block: int) -> None:
-        _say(
-            *blocks[block],
-            ann.item_offsets,
-            ann.annotator,
-            ann.label,
-            posterior_ik,
-            confusion_lmk,
-            log_said_bam[block],
-        )
-
-    run_blocks(work, range(len(blocks)))
-    log_member_am = log_softmax(parameters.log_share_m + log_said_bam.sum(axis=0), axis=1)
+    log_likelihood_am = group_log_likelihoods(
+        evidence.annotations, posterior_ik, np.exp(parameters.log_confusion_mlk)
+    )
+    log_member_am = log_softmax(parameters.log_share_m + log_likelihood_am, axis=1)
     return replace(parameters, member_am=np.exp(log_member_am))
 
 
-@kernel
-def _say(
-    first: int,
-    last: int,
-    offsets: Offsets,
-    annotator: Codes,
-    label: Codes,
-    posterior: Floats,
-    confusion: Floats,
-    label_log_prob: Floats,
-) -> None:
-    n_groups, n_classes = confusion.shape[1], confusion.shape[2]
-    for i in range(first, last):
-        for n in range(offsets[i], offsets[i + 1]):
-            for m in range(n_groups):
-                said = 0.0
-                for k in range(n_classes):
-                    said += posterior[i, k] * confusion[label[n], m, k]
-                label_log_prob[annotator[n], m] += np.log(max(said, TINY))
+def group_counts(evidence: Evidence, n_groups: int, n_starts: int, seed: int) -> Iterator[Floats]:
+    """Soft counts (m, l, k) of groups of annotations, for up to `n_starts` initial centres.
+
+    The feature of an annotation is the share of its item's labels that equal its own. K-means
+    divides annotations by it into groups, the most agreeing first; annotators play no part. The
+    first start has its centres at even quantiles, the others at random quantiles. Centres that
+    were used before are skipped, so there may be fewer starts. A group may be empty. The result
+    does not depend on the names or the order of items, annotators or classes.
+    """
+    share_v, n_v, counts_vlk = _by_share(evidence)
+    rng = generator(seed, "groups of annotations")
+    reached_v = np.cumsum(n_v) / n_v.sum()
+    level_m = (np.arange(n_groups) + 0.5) / n_groups
+    used: set[bytes] = set()
+    for _ in range(n_starts):
+        centre = np.unique(np.searchsorted(reached_v, level_m))
+        level_m = rng.random(n_groups)
+        if centre.tobytes() in used:
+            continue
+        used.add(centre.tobytes())
+        counts_mlk = np.zeros((n_groups, *counts_vlk.shape[1:]))
+        np.add.at(counts_mlk, _nearest(share_v, n_v, centre), counts_vlk)
+        yield counts_mlk
+
+
+def _by_share(evidence: Evidence) -> tuple[Floats, Floats, Floats]:
+    """The distinct shares of labels in their items, largest first, their counts, soft counts."""
+    ann = evidence.annotations
+    posterior_ik = majority_posterior(evidence)
+    share_n = np.round(posterior_ik[ann.item, ann.label], _DECIMALS)
+    share_v, index_n, n_v = np.unique(-share_n, return_inverse=True, return_counts=True)
+    cell_n = index_n.reshape(-1) * ann.n_classes + ann.label
+    shape = (len(share_v), ann.n_classes)
+    counts_vlk: Floats = np.stack(
+        [
+            np.bincount(cell_n, posterior_ik[ann.item, k], shape[0] * shape[1]).reshape(shape)
+            for k in range(ann.n_classes)
+        ],
+        axis=2,
+    )
+    return -share_v, n_v.astype(np.float64), counts_vlk.astype(np.float64, copy=False)
+
+
+def _nearest(share_v: Floats, n_v: Floats, centre: AnyArray) -> Codes:
+    """The group of every share, by weighted k-means with these shares as initial centres."""
+    from sklearn.cluster import KMeans
+
+    means = KMeans(len(centre), init=share_v[centre, None], n_init=1)
+    group_v = means.fit(share_v[:, None], sample_weight=n_v).labels_
+    rank_m = np.argsort(np.argsort(-means.cluster_centers_[:, 0]))
+    return np.asarray(rank_m[group_v].astype(np.int32))

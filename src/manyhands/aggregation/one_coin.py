@@ -3,28 +3,29 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from manyhands.aggregation.base import ClassAggregator, IterativeSettings
-from manyhands.aggregation.coins import CoinExpectation, expect_coins
 from manyhands.aggregation.confusions import fit_class_prior
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.em import run_em
 from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.kernels.coin_pass import CoinExpectation, expect_coins
 from manyhands.aggregation.majority import majority_posterior
+from manyhands.aggregation.parameters import Parameters
 from manyhands.aggregation.sums import annotator_sums
 from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.confusions import symmetric_confusions
 from manyhands.core.settings import require
-from manyhands.simulation.behaviours import honest
 
-_ALWAYS = 1e-12  # keeps a share of right labels off 0 and 1, where its logit is infinite
+_MARGIN = 1e-12  # keeps an accuracy off 0 and 1, where its logit is infinite
 
 
 @dataclass(frozen=True)
-class CoinParameters:
-    """Class prior in log space, each annotator's share of right labels, and the crowd's."""
+class CoinParameters(Parameters):
+    """Class prior in log space, each annotator's accuracy, and the crowd's."""
 
     log_prior_k: Floats
     right_a: Floats
@@ -35,29 +36,44 @@ class CoinParameters:
         """log(right / wrong)."""
         return np.asarray(np.log(self.right_a) - np.log1p(-self.right_a))
 
+    def confusion(self) -> Floats:
+        """Every annotator's confusion, shape (a, k, l)."""
+        return symmetric_confusions(self.right_a, len(self.log_prior_k))
+
+    def annotator_traits(self) -> Mapping[str, AnyArray]:
+        """The accuracy of annotators."""
+        return {"accuracy": self.right_a}
+
+    def with_unseen_annotators(self, n_new: int) -> Self:
+        """The same with annotators appended who have the crowd's accuracy."""
+        return replace(self, right_a=np.append(self.right_a, np.full(n_new, self.crowd)))
+
 
 @dataclass(frozen=True, kw_only=True)
 class OneCoin(IterativeSettings, ClassAggregator[CoinParameters]):
-    """EM for one accuracy p_a per annotator; a wrong label is any other class alike.
+    """EM for one accuracy p_a per annotator; all wrong labels are equally probable.
 
     ::
 
         E:  q_ik ~ pi_k prod_n p_a^[y_n = k] ((1 - p_a) / (K - 1))^[y_n != k]
         M:  p_a = (sum_n q[i, y_n] + prior_strength p) / (n_a + prior_strength)
 
-    p is the accuracy of an average annotator as the majority sees it. The objective never falls::
+    p is the accuracy of an average annotator against the majority. The objective never falls::
 
         log-likelihood + prior_strength sum_a [p log p_a + (1 - p) log(1 - p_a)]
             + class_pseudo_count sum_k log pi_k
 
-    By default classes are equally probable: with symmetric
-    errors a learnt prior takes up what is really a bias of the annotators.
+    By default classes are equally probable: with symmetric errors, a learnt prior absorbs what is
+    really a bias of the annotators.
 
     >>> from manyhands.annotations import Annotations
     >>> ann = Annotations.from_dense([[0, 0, 1], [1, 1, 1], [0, 0, 0]])
     >>> OneCoin().fit(ann).annotator_quality.round(2).tolist()
     [0.92, 0.92, 0.73]
     """
+
+    name: ClassVar[str] = "one-coin"
+    parameters_type: ClassVar[type[Parameters]] = CoinParameters
 
     prior_strength: float = 5.0
     class_pseudo_count: float = math.inf
@@ -68,11 +84,6 @@ class OneCoin(IterativeSettings, ClassAggregator[CoinParameters]):
             0 <= self.prior_strength < math.inf, "prior_strength", "0 or more", self.prior_strength
         )
         require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
-
-    def confusion(self, consensus: Consensus) -> Floats:
-        """Every annotator's confusion, shape (a, k, l)."""
-        parameters: CoinParameters = consensus.parameters
-        return honest(parameters.right_a, consensus.annotations.n_classes)
 
     def _fit(self, evidence: Evidence, start: CoinParameters | None) -> Consensus:
         n_a = evidence.annotations.labels_per_annotator.astype(np.float64)
@@ -98,18 +109,11 @@ class OneCoin(IterativeSettings, ClassAggregator[CoinParameters]):
         tol = self.tol * evidence.annotations.n_annotations
         run = run_em(begin, step, max_iter=self.max_iter, tol=tol)
         parameters, _ = run.state
-        beliefs = self._beliefs(evidence, parameters)
-        return self._consensus(evidence, parameters, beliefs, run.objective, run.converged)
+        estimates = self._estimate_items(evidence, parameters)
+        return self._consensus(evidence, parameters, estimates, run.objective, run.converged)
 
-    def _beliefs(self, evidence: Evidence, parameters: CoinParameters) -> dict[str, Any]:
+    def _estimate_items(self, evidence: Evidence, parameters: CoinParameters) -> dict[str, Any]:
         return {"probabilities": _expect(evidence, parameters).posterior_ik}
-
-    def _with_unseen_annotators(self, parameters: CoinParameters, n_new: int) -> CoinParameters:
-        right_a = np.append(parameters.right_a, np.full(n_new, parameters.crowd))
-        return replace(parameters, right_a=right_a)
-
-    def _annotator_traits(self, parameters: CoinParameters) -> Mapping[str, AnyArray]:
-        return {"accuracy": parameters.right_a}
 
 
 def accuracies(right_a: Floats, n_a: Floats, crowd: float, strength: float) -> Floats:
@@ -118,7 +122,7 @@ def accuracies(right_a: Floats, n_a: Floats, crowd: float, strength: float) -> F
     share_a = np.divide(
         right_a + strength * crowd, total_a, out=np.full_like(total_a, crowd), where=total_a > 0
     )
-    return np.clip(share_a, _ALWAYS, 1.0 - _ALWAYS)
+    return np.clip(share_a, _MARGIN, 1.0 - _MARGIN)
 
 
 def _expect(evidence: Evidence, parameters: CoinParameters) -> CoinExpectation:

@@ -1,34 +1,40 @@
-"""How good an annotator is, with an interval that says how sure that is."""
+"""How good an annotator is, with an interval for the estimate."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import special
 
 from manyhands.aggregation.evidence import Evidence
-from manyhands.core.arrays import Bools, Codes, Floats, Offsets
-from manyhands.core.kernels import kernel
+from manyhands.aggregation.kernels.confirmed_labels import count_confirmed
+from manyhands.core.arrays import Floats
 from manyhands.evaluation.scores import LEVEL
 
-CROWD_LABELS = 2.0  # how many labels' worth the crowd's average counts for
+CROWD_LABELS = 2.0  # the weight of the crowd's average, in labels
 
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """An estimate per annotator between 0 and 1, and the interval around it.
+    """An estimate per annotator between 0 and 1, and its 95 % interval.
 
-    The interval is worked out when it is first asked for: for a large crowd it takes longer than
-    the consensus itself.
+    `compute_interval` is called when the interval is first asked for, because it takes longer
+    than the consensus itself in a large crowd. It must be picklable: a function of a module or a
+    `functools.partial` of one.
     """
 
     value: Floats
-    find_interval: Callable[[], tuple[Floats, Floats]]
+    compute_interval: Callable[[], tuple[Floats, Floats]]
+
+    @classmethod
+    def from_interval(cls, value: Floats, low: Floats, high: Floats) -> "Quality":
+        """A quality whose interval is known already."""
+        return cls(value, partial(_pair, low, high))
 
     @cached_property
     def _interval(self) -> tuple[Floats, Floats]:
-        low, high = self.find_interval()
+        low, high = self.compute_interval()
         return np.minimum(low, self.value), np.maximum(high, self.value)
 
     @property
@@ -41,30 +47,24 @@ class Quality:
         """The upper end of the 95 % interval."""
         return self._interval[1]
 
-    def with_strangers(self, n_new: int) -> "Quality":
-        """The same, and for strangers the crowd's average with the crowd's whole range."""
+    def with_unseen_annotators(self, n_new: int) -> "Quality":
+        """The same with annotators appended: the mean quality, within the crowd's whole range."""
         if n_new == 0:
             return self
         value = np.append(self.value, np.full(n_new, self.value.mean()))
-        return Quality(
-            value,
-            lambda: (
-                np.append(self.low, np.full(n_new, self.low.min())),
-                np.append(self.high, np.full(n_new, self.high.max())),
-            ),
-        )
+        return Quality(value, partial(_crowd_range, self, n_new))
 
 
-def share_right(evidence: Evidence, posterior_ik: Floats) -> Quality:
+def estimate_quality(evidence: Evidence, posterior_ik: Floats) -> Quality:
     """How often an annotator is right: the mean of a Beta posterior and its 95 % interval.
 
-    A label counts as right by the consensus probability of the class it names, and it counts
-    only where somebody else labelled the item too or its truth is known: a label nobody can
-    confirm says nothing about who gave it. The prior is the crowd's average, worth two labels.
-    The interval takes the consensus as it is; it does not hold the consensus's own doubt.
+    A label counts as right with the consensus probability of its class. It counts only if another
+    annotator labelled the item too or if the item's truth is known: a label that nothing can
+    confirm tells nothing about its annotator. The prior is the crowd's average with the weight of
+    two labels. The interval treats the consensus as given and ignores its own uncertainty.
     """
     ann = evidence.annotations
-    right, seen = _confirmed(
+    right_a, seen_a = count_confirmed(
         ann.item_offsets,
         ann.annotator,
         ann.label,
@@ -72,39 +72,24 @@ def share_right(evidence: Evidence, posterior_ik: Floats) -> Quality:
         posterior_ik,
         ann.n_annotators,
     )
-    crowd = (right.sum() + 1.0) / (seen.sum() + 2.0)
-    return beta_interval(right, seen, float(crowd))
+    crowd = float((right_a.sum() + 1.0) / (seen_a.sum() + 2.0))
+    hits_a = right_a + CROWD_LABELS * crowd
+    misses_a = np.maximum(seen_a - right_a, 0.0) + CROWD_LABELS * (1.0 - crowd)
+    return Quality(hits_a / (hits_a + misses_a), partial(_beta_interval, hits_a, misses_a))
 
 
-def beta_interval(right: Floats, seen: Floats, crowd: float) -> Quality:
-    """Beta posterior of a share from soft counts, drawn towards the crowd's share."""
-    hits = right + CROWD_LABELS * crowd
-    misses = np.maximum(seen - right, 0.0) + CROWD_LABELS * (1.0 - crowd)
+def _beta_interval(hits_a: Floats, misses_a: Floats) -> tuple[Floats, Floats]:
     tail = (1.0 - LEVEL) / 2.0
-
-    def interval() -> tuple[Floats, Floats]:
-        low, high = (special.betaincinv(hits, misses, p) for p in (tail, 1.0 - tail))
-        return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-
-    return Quality(hits / (hits + misses), interval)
+    low, high = (special.betaincinv(hits_a, misses_a, p) for p in (tail, 1.0 - tail))
+    return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 
 
-@kernel
-def _confirmed(
-    offsets: Offsets,
-    annotator: Codes,
-    label: Codes,
-    is_known: Bools,
-    posterior: Floats,
-    n_annotators: int,
-) -> tuple[Floats, Floats]:
-    right, seen = np.zeros(n_annotators), np.zeros(n_annotators)
-    for i in range(len(offsets) - 1):
-        begin, end = offsets[i], offsets[i + 1]
-        # Labels of an item stand by annotator: first and last are of one person, or of several.
-        if begin == end or (annotator[begin] == annotator[end - 1] and not is_known[i]):
-            continue
-        for n in range(begin, end):
-            right[annotator[n]] += posterior[i, label[n]]
-            seen[annotator[n]] += 1.0
-    return right, seen
+def _crowd_range(known: Quality, n_new: int) -> tuple[Floats, Floats]:
+    return (
+        np.append(known.low, np.full(n_new, known.low.min())),
+        np.append(known.high, np.full(n_new, known.high.max())),
+    )
+
+
+def _pair(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    return low, high

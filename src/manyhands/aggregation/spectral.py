@@ -1,6 +1,6 @@
-"""A start for Dawid-Skene that does not lean on the majority (Zhang et al. 2016).
+"""An initial posterior for Dawid-Skene that does not rely on the majority (Zhang et al. 2016).
 
-Annotators are dealt into three groups. Given the true class the groups are independent, so the
+Annotators are divided into three groups. Given the true class the groups are independent, so the
 moments of their average labels determine each group's confusion: E[Z_a Z_b'] = C_a' diag(pi) C_b,
 and the third moment, whitened, has the classes as its orthogonal components.
 """
@@ -11,20 +11,20 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.passes import TINY, ConfusionPass
+from manyhands.aggregation.kernels.confusion_pass import TINY, ConfusionPass
 from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.core.seeds import generator
 
-_MOST_CLASSES = 50  # the third moment has the cube of this many cells
-_GROUP_LABELS = 5.0  # how many labels' worth the group's confusion counts for an annotator
-_WORST_CONDITION = 1e6
+_MAX_CLASSES = 50  # the third moment has the cube of this many cells
+_GROUP_LABELS = 5.0  # weight of the group's confusion for an annotator, in labels
+_MAX_CONDITION = 1e6
 
 
 def spectral_posterior(evidence: Evidence, fallback_ik: Floats, seed: int) -> Floats:
-    """Item posteriors under confusions found by the method of moments, shape (i, k).
+    """Item posteriors under confusions estimated by the method of moments, shape (i, k).
 
-    Where the moments cannot be inverted (too few shared items, more classes than the labels
-    tell apart) a warning says so and `fallback_ik` is returned.
+    If the moments cannot be inverted (too few shared items, or classes that the labels do not
+    separate), the function warns and returns `fallback_ik`.
     """
     ann = evidence.annotations
     if ann.n_classes < 2:
@@ -32,35 +32,37 @@ def spectral_posterior(evidence: Evidence, fallback_ik: Floats, seed: int) -> Fl
     try:
         log_prior_k, log_confusion_alk = _moment_parameters(evidence, seed)
     except np.linalg.LinAlgError as error:
-        warnings.warn(f"spectral start not possible ({error}); started from majority", stacklevel=2)
+        warnings.warn(
+            f"spectral initialisation failed ({error}); started from the majority", stacklevel=2
+        )
         return fallback_ik
     return ConfusionPass(evidence)(log_prior_k, log_confusion_alk).posterior_ik.copy()
 
 
 def _moment_parameters(evidence: Evidence, seed: int) -> tuple[Floats, Floats]:
     ann = evidence.annotations
-    if ann.n_classes > _MOST_CLASSES:
-        raise np.linalg.LinAlgError(f"more than {_MOST_CLASSES} classes")
-    group_a = _deal(ann.labels_per_annotator)
+    if ann.n_classes > _MAX_CLASSES:
+        raise np.linalg.LinAlgError(f"more than {_MAX_CLASSES} classes")
+    group_a = _three_groups(ann.labels_per_annotator)
     mean_gik, seen_gi = _group_means(evidence, group_a)
     shared_i = seen_gi.all(axis=0)
     if shared_i.sum() < ann.n_classes:
         raise np.linalg.LinAlgError("too few items are labelled by all three groups")
     mean_gsk = mean_gik[:, shared_i]
     rng = generator(seed, "spectral start")
-    found = [
+    estimates = [
         _group_confusion(mean_gsk[(g + 1) % 3], mean_gsk[(g + 2) % 3], mean_gsk[g], rng)
         for g in range(3)
     ]
-    prior_k = np.mean([weight_k for weight_k, _ in found], axis=0)
-    confusion_gkl = np.array([confusion_kl for _, confusion_kl in found])
+    prior_k = np.mean([weight_k for weight_k, _ in estimates], axis=0)
+    confusion_gkl = np.array([confusion_kl for _, confusion_kl in estimates])
     confusion_akl = _annotator_confusions(evidence, group_a, mean_gik, prior_k, confusion_gkl)
     log_confusion_alk = np.log(np.maximum(confusion_akl, TINY)).transpose(0, 2, 1)
     return np.log(prior_k), np.ascontiguousarray(log_confusion_alk)
 
 
-def _deal(labels_per_annotator: AnyArray) -> AnyArray:
-    """Three groups of about equal weight: annotators dealt like cards, busiest first."""
+def _three_groups(labels_per_annotator: AnyArray) -> AnyArray:
+    """Three groups of about equal size: annotators in turn, those with most labels first."""
     group_a = np.empty(len(labels_per_annotator), dtype=np.int64)
     group_a[np.argsort(-labels_per_annotator, kind="stable")] = (
         np.arange(len(labels_per_annotator)) % 3
@@ -90,8 +92,8 @@ def _group_confusion(
     second_as_own = second_ik @ (own_first @ _inverse(first_second.T)).T
     pairs = first_as_own.T @ second_as_own / n_items
     values, vectors = np.linalg.eigh((pairs + pairs.T) / 2)
-    if values.min() <= values.max() / _WORST_CONDITION:
-        raise np.linalg.LinAlgError("the labels do not tell all classes apart")
+    if values.min() <= values.max() / _MAX_CONDITION:
+        raise np.linalg.LinAlgError("the labels do not separate all classes")
     whiten = vectors / np.sqrt(values)
     triple = np.einsum(
         "ia,ib,ic->abc",
@@ -104,7 +106,7 @@ def _group_confusion(
     column_hl = strength_h[:, None] * (direction_hk @ (vectors * np.sqrt(values)).T)
     column_hl = np.maximum(column_hl, 1e-3)
     column_hl /= column_hl.sum(axis=1, keepdims=True)
-    _, h_of_class = linear_sum_assignment(-column_hl.T)  # class k is what its column says most
+    _, h_of_class = linear_sum_assignment(-column_hl.T)  # class k: the component that says it most
     weight_k = 1.0 / np.maximum(strength_h[h_of_class] ** 2, 1.0)
     return weight_k / weight_k.sum(), column_hl[h_of_class]
 
@@ -135,7 +137,7 @@ def _annotator_confusions(
     prior_k: Floats,
     confusion_gkl: Floats,
 ) -> Floats:
-    """E[z_a Z_b'] = C_a' diag(pi) C_b solved for C_a, drawn towards the annotator's group."""
+    """E[z_a Z_b'] = C_a' diag(pi) C_b solved for C_a, shrunk towards the annotator's group."""
     confusion_akl = confusion_gkl[group_a]
     count = ConfusionPass(evidence).count
     for g in range(3):
@@ -150,6 +152,6 @@ def _annotator_confusions(
 
 
 def _inverse(matrix: Floats) -> Floats:
-    if np.linalg.cond(matrix) > _WORST_CONDITION:
-        raise np.linalg.LinAlgError("the groups' labels do not tell all classes apart")
+    if np.linalg.cond(matrix) > _MAX_CONDITION:
+        raise np.linalg.LinAlgError("the groups' labels do not separate all classes")
     return np.asarray(np.linalg.inv(matrix))

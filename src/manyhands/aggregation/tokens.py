@@ -1,37 +1,40 @@
-"""A consensus of tokens whose tags form whole entities: aggregate, then decode."""
+"""A consensus of tokens whose tags form valid entities: aggregate, then decode."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from manyhands.aggregation.base import Aggregator
-from manyhands.aggregation.beliefs import winners
-from manyhands.aggregation.catalog import AGGREGATORS, DEFAULTS
+from manyhands.aggregation.catalog import DEFAULTS, make_aggregator
 from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.most_probable import most_probable
+from manyhands.aggregation.saving import NAME, pack_consensus, pack_sentences
 from manyhands.annotations import (
     Annotations,
     Sentences,
     Spans,
     TagScheme,
-    TokenisedTexts,
-    decode_valid,
+    TokenizedTexts,
+    align_to_tokens,
+    decode_bio,
     find_spans,
-    labels_of_tokens,
 )
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingError
+from manyhands.io.bundle import write_bundle
 
 
 @dataclass(frozen=True, eq=False)
 class TokenConsensus:
-    """What is believed about every token, and the entities this makes.
+    """The consensus of every token, and the entities that its tags form.
 
-    `tokens` is the consensus of the tokens; its labels are the decoded tags, its probabilities
-    those of the aggregator, token by token. The confidence of a span is the probability that all
-    of its tokens have their tags when tokens are independent: the product of theirs. A longer
-    span is therefore less certain than its tokens are.
+    `tokens` is the consensus of the tokens: its labels are the decoded tags, its probabilities are
+    those of the aggregator. The confidence of a span is the probability that all of its tokens have
+    their tags if tokens are independent: the product of theirs. A longer span is therefore less
+    certain than its tokens are.
     """
 
     sentences: Sentences
@@ -44,11 +47,15 @@ class TokenConsensus:
         """The tag of every token, valid BIO in every sentence."""
         return self.tokens.labels
 
-    def span_columns(self, texts: TokenisedTexts | None = None) -> dict[str, AnyArray]:
-        """A row per span: sentence, first token and end in it, label, confidence, its words.
+    def item_columns(self) -> dict[str, AnyArray]:
+        """A row per token; see `Consensus.item_columns`."""
+        return self.tokens.item_columns()
 
-        With the `texts` that the tokens are of: document, the characters it starts at and ends
-        before, label, confidence, its words as they stand there.
+    def span_columns(self, texts: TokenizedTexts | None = None) -> dict[str, AnyArray]:
+        """One row per span: sentence, first token and end, label, confidence, words.
+
+        Given the `texts` of the tokens: document, first character and end, label, confidence, and
+        the words as they are written in the text.
         """
         first_s, end_s = self.spans.first, self.spans.end
         pairs = list(zip(first_s.tolist(), end_s.tolist(), strict=True))
@@ -66,6 +73,12 @@ class TokenConsensus:
             "words": np.array([*words, None], dtype=object)[:-1],
         }
 
+    def save(self, folder: str | Path) -> None:
+        """Write the consensus to a folder as safetensors and json; `mh.load` reads it."""
+        arrays, header = pack_consensus(self.tokens)
+        sentence_arrays, sentence_header = pack_sentences(self.sentences)
+        write_bundle(folder, NAME, arrays | sentence_arrays, header | sentence_header)
+
 
 def aggregate_tokens(
     sentences: Sentences,
@@ -73,13 +86,14 @@ def aggregate_tokens(
     method: str | Aggregator[Any] | None = None,
     *,
     known: Mapping[Any, Any] | None = None,
+    **settings: Any,
 ) -> TokenConsensus:
     """The consensus of every token by an aggregator of classes, then valid BIO tags by sentence.
 
-    Of all valid sequences of a sentence the one of largest sum_t log p_t(tag) is taken; where the
-    most probable tags are valid already they stay. `method` is a name of `AGGREGATORS` or an
-    aggregator with settings of its own; `known` maps item names ("<sentence>:<token>") to tags
-    held for certain. Items so called are found by name, others are taken in order.
+    Of all valid tag sequences of a sentence, the one with the largest sum_t log p_t(tag) is chosen;
+    most probable tags that are valid already stay. `method` is a name of `AGGREGATORS`, whose
+    `settings` may follow, or an aggregator. `known` maps item names ("<sentence>:<token>") to
+    certain tags. Items with such names are matched by name, others by their order.
 
     >>> sentences = Sentences.from_lists([["Anna", "Berg"]])
     >>> ann = Annotations.from_arrays(
@@ -89,25 +103,36 @@ def aggregate_tokens(
     >>> aggregate_tokens(sentences, ann, "majority").tags.tolist()
     ['B-PER', 'I-PER']
     """
-    annotations = labels_of_tokens(sentences, annotations)
+    annotations = align_to_tokens(sentences, annotations)
     if annotations.kind != "classes":
         raise DataError("the labels of tokens are numbers; tags are needed")
     if method is None or isinstance(method, str):
-        method = AGGREGATORS[method or DEFAULTS["classes"]]()
-    return decoded_tokens(sentences, method.fit(annotations, known))
+        method = make_aggregator(method or DEFAULTS["classes"], settings)
+    elif settings:
+        raise SettingError(
+            f"settings go with the name of a method; {type(method).__name__} is an aggregator "
+            "already: give it its settings"
+        )
+    return decode_tokens(sentences, method.fit(annotations, known))
 
 
-def decoded_tokens(sentences: Sentences, consensus: Consensus) -> TokenConsensus:
+def decode_tokens(sentences: Sentences, consensus: Consensus) -> TokenConsensus:
     """The valid tags and spans of a consensus of tokens."""
     if consensus.probabilities is None:
         raise DataError("this consensus holds numbers; tags come from class probabilities")
     tags = [str(name) for name in consensus.annotations.classes]
     with np.errstate(divide="ignore"):
         log_prob_tk = np.log(consensus.probabilities)
-    choice_t, _ = winners(consensus.probabilities)
-    code_t = decode_valid(log_prob_tk, sentences.offsets, tags, choice_t=choice_t)
-    tokens = replace(consensus, codes=code_t)
-    spans = find_spans(code_t, sentences.offsets, TagScheme.of(tags))
+    choice_t, _ = most_probable(consensus.probabilities)
+    code_t = decode_bio(log_prob_tk, sentences.offsets, tags, choice_t=choice_t)
+    return with_spans(sentences, replace(consensus, codes=code_t))
+
+
+def with_spans(sentences: Sentences, tokens: Consensus) -> TokenConsensus:
+    """The token consensus of decoded tokens: their spans, and the confidence of these."""
+    assert tokens.codes is not None, "tokens are decoded"
+    tags = TagScheme.of([str(name) for name in tokens.annotations.classes])
+    spans = find_spans(tokens.codes, sentences.offsets, tags)
     pairs = zip(spans.first.tolist(), spans.end.tolist(), strict=True)
     confidence = [float(np.prod(tokens.confidence[first:end])) for first, end in pairs]
     return TokenConsensus(sentences, tokens, spans, np.array(confidence))

@@ -2,28 +2,36 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import log_softmax
 
 from manyhands.aggregation.base import ClassAggregator, IterativeSettings
-from manyhands.aggregation.confusions import crowd_confusion, fit_class_prior, fit_confusions
+from manyhands.aggregation.confusions import GroupParameters, crowd_confusion, fit_class_prior
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.em import run_em
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.groups import GroupParameters
+from manyhands.aggregation.kernels.confusion_pass import (
+    ConfusionPass,
+    Expectation,
+    fit_confusions,
+)
 from manyhands.aggregation.majority import majority_posterior
-from manyhands.aggregation.passes import ConfusionPass, Expectation
+from manyhands.aggregation.parameters import Parameters
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.settings import require
 
 
 class ClusterParameters(GroupParameters):
-    """Clusters of annotators: each has one, and the model doubts which."""
+    """Clusters of annotators: each annotator belongs to one, with some probability."""
+
+    def annotator_traits(self) -> Mapping[str, AnyArray]:
+        """The probability of every cluster."""
+        return self.member_columns("cluster")
 
     def log_confusion_alk(self) -> Floats:
-        """What an annotator's labels say on average over the clusters they may belong to."""
+        """Log-confusions averaged over the clusters that an annotator may belong to."""
         return np.asarray(np.einsum("am,mlk->alk", self.member_am, self.log_confusion_mlk))
 
 
@@ -38,8 +46,8 @@ class WorkerClustering(IterativeSettings, ClassAggregator[ClusterParameters]):
         r_am ~ share_m exp sum_n sum_k q_ik log C_m[k, y_n]
         C_m[k,l] ~ sum_a r_am sum_n q_ik [y_n = l] + pseudo_count
 
-    The objective is the evidence lower bound + log-priors; it never falls. Clusters start as
-    levels of accuracy seen from the majority, so the outcome does not depend on names or order.
+    The objective is the evidence lower bound + log-priors; it never falls. The initial clusters
+    are levels of accuracy against the majority, so the result does not depend on names or order.
 
     Source: Imamura, Sato and Sugiyama 2018.
 
@@ -48,6 +56,9 @@ class WorkerClustering(IterativeSettings, ClassAggregator[ClusterParameters]):
     >>> WorkerClustering(n_clusters=2).fit(ann).labels.tolist()
     [0, 1, 0]
     """
+
+    name: ClassVar[str] = "worker-clustering"
+    parameters_type: ClassVar[type[Parameters]] = ClusterParameters
 
     n_clusters: int = 3
     pseudo_count: float = 1.0
@@ -63,11 +74,6 @@ class WorkerClustering(IterativeSettings, ClassAggregator[ClusterParameters]):
         )
         require(self.pseudo_count > 0, "pseudo_count", "> 0", self.pseudo_count)
         require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
-
-    def confusion(self, consensus: Consensus) -> Floats:
-        """Cluster confusions weighted by membership, shape (a, k, l)."""
-        parameters: ClusterParameters = consensus.parameters
-        return parameters.confusion_akl()
 
     def _fit(self, evidence: Evidence, start: ClusterParameters | None) -> Consensus:
         expect = ConfusionPass(evidence)
@@ -98,24 +104,15 @@ class WorkerClustering(IterativeSettings, ClassAggregator[ClusterParameters]):
             bound = expected.log_likelihood + log_p_parameters + _membership_bound(parameters)
             return maximise(expected, memberships(expected.counts_alk, parameters)), bound
 
-        begin = maximise(expected, member_am)
         tol = self.tol * evidence.annotations.n_annotations
-        run = run_em(begin, step, max_iter=self.max_iter, tol=tol)
+        run = run_em(maximise(expected, member_am), step, max_iter=self.max_iter, tol=tol)
         parameters, _ = run.state
-        beliefs = self._beliefs(evidence, parameters)
-        return self._consensus(evidence, parameters, beliefs, run.objective, run.converged)
+        estimates = self._estimate_items(evidence, parameters)
+        return self._consensus(evidence, parameters, estimates, run.objective, run.converged)
 
-    def _beliefs(self, evidence: Evidence, parameters: ClusterParameters) -> dict[str, Any]:
+    def _estimate_items(self, evidence: Evidence, parameters: ClusterParameters) -> dict[str, Any]:
         expected = ConfusionPass(evidence)(parameters.log_prior_k, parameters.log_confusion_alk())
         return {"probabilities": expected.posterior_ik}
-
-    def _with_unseen_annotators(
-        self, parameters: ClusterParameters, n_new: int
-    ) -> ClusterParameters:
-        return parameters.with_strangers(n_new)
-
-    def _annotator_traits(self, parameters: ClusterParameters) -> Mapping[str, AnyArray]:
-        return parameters.columns("cluster")
 
 
 def memberships(counts_alk: Floats, parameters: ClusterParameters) -> Floats:
@@ -125,14 +122,14 @@ def memberships(counts_alk: Floats, parameters: ClusterParameters) -> Floats:
 
 
 def accuracy_levels(counts_alk: Floats, n_clusters: int) -> Floats:
-    """Each annotator in one of the clusters by accuracy: lowest share of right labels first."""
+    """Each annotator in one of the clusters by accuracy, the lowest accuracy first."""
     n_a = counts_alk.sum(axis=(1, 2))
     right_a = np.einsum("akk->a", counts_alk)
     strength = 5.0
     crowd = np.diagonal(crowd_confusion(counts_alk, strength)).mean()
     accuracy_a = (right_a + strength * crowd) / (n_a + strength)
     edges = np.quantile(accuracy_a, np.arange(1, n_clusters) / n_clusters)
-    # Rounded, so that accuracies equal but for the order of a sum land in the same cluster.
+    # Rounded, because the order of a sum must not move an annotator to another cluster.
     level_a = np.searchsorted(np.round(edges, 9), np.round(accuracy_a, 9), side="left")
     return np.asarray(np.eye(n_clusters)[level_a])
 

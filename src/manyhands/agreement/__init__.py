@@ -1,4 +1,4 @@
-"""How far people agree with one another."""
+"""How far annotators agree with each other."""
 
 from manyhands.agreement.pairwise import (
     PairAgreement,

@@ -1,9 +1,9 @@
-"""What every two annotators said of the items they share, from the pairs that occur.
+"""Agreement of every pair of annotators on the items that both labelled.
 
-The work grows with the pairs of labels on one item, never with annotators x annotators. An item
-with more than `MOST_LABELS` labels is left out, for its pairs would outnumber those of all the
-others together, and when more than `MOST_PAIRS` pairs remain, every second, third ... item is
-taken, so that any table is walked in seconds and always in the same way.
+The work grows with the number of pairs of labels on one item, never with annotators x annotators.
+Items with more than `MAX_LABELS` labels are left out, because their pairs would outnumber those of
+all other items. If more than `MAX_PAIRS` pairs remain, only every second (third, ...) item is used.
+So any table takes seconds, and the result is always the same.
 """
 
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, Offsets
 from manyhands.core.kernels import kernel
 
-MOST_LABELS = 50
-MOST_PAIRS = 20_000_000
+MAX_LABELS = 50
+MAX_PAIRS = 20_000_000
 
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """Pairs of annotators, the items they share, and on how many of those they said the same."""
+    """Pairs of annotators, their number of shared items, and on how many of these they agree."""
 
     first: Codes
     second: Codes
@@ -30,7 +30,7 @@ class PairAgreement:
 
 @dataclass(frozen=True)
 class PairMoments:
-    """Pairs of annotators, the items they share, and the sums that their correlation needs."""
+    """Pairs of annotators, their number of shared items, and the sums for their correlation."""
 
     first: Codes
     second: Codes
@@ -42,13 +42,13 @@ class PairMoments:
     square_second: Floats
 
     def correlation(self) -> Floats:
-        """Pearson's correlation over the shared items; 0 where one of the two never varies."""
+        """Pearson's correlation over the shared items; 0 if the labels of one do not vary."""
         n = self.shared
         covariance = self.product - self.sum_first * self.sum_second / n
         spread_first = np.maximum(self.square_first - self.sum_first**2 / n, 0.0)
         spread_second = np.maximum(self.square_second - self.sum_second**2 / n, 0.0)
         scale = np.sqrt(spread_first * spread_second)
-        # What rounding leaves of a spread of nothing must not pass for a spread.
+        # A spread that is only a rounding error counts as none.
         varies = (spread_first > 1e-9 * self.square_first) & (
             spread_second > 1e-9 * self.square_second
         )
@@ -57,19 +57,19 @@ class PairMoments:
 
 
 def pair_agreement(
-    annotations: Annotations, *, least_shared: int = 1, touching: Bools | None = None
+    annotations: Annotations, *, min_shared: int = 1, involving: Bools | None = None
 ) -> PairAgreement:
-    """Agreement of all pairs that share `least_shared` items; `touching` picks annotators.
+    """Agreement of all pairs of annotators with at least `min_shared` shared items.
 
-    With `touching`, only pairs with at least one annotator of that mask are made.
+    `involving` is a mask of annotators: with it, only pairs that involve one of them are returned.
 
     >>> ann = Annotations.from_dense([[0, 0, 1], [1, 1, -1]])
-    >>> pairs = pair_agreement(ann, least_shared=2)
+    >>> pairs = pair_agreement(ann, min_shared=2)
     >>> pairs.first.tolist(), pairs.second.tolist(), pairs.shared.tolist(), pairs.agreed.tolist()
     ([0], [1], [2], [2])
     """
     label = annotations.label.astype(np.float64)
-    first, second, sums = _pairs(annotations, label, 2, least_shared, touching)
+    first, second, sums = _pairs(annotations, label, 2, min_shared, involving)
     shared, agreed = sums.astype(np.int32).T
     return PairAgreement(first, second, shared, agreed)
 
@@ -78,34 +78,34 @@ def pair_moments(
     annotations: Annotations,
     value_n: Floats,
     *,
-    least_shared: int = 1,
-    touching: Bools | None = None,
+    min_shared: int = 1,
+    involving: Bools | None = None,
 ) -> PairMoments:
-    """Sums over shared items of a value that every annotation has, such as the label itself."""
-    first, second, sums = _pairs(annotations, value_n, 6, least_shared, touching)
+    """Sums over shared items of a value of every annotation, such as the label itself."""
+    first, second, sums = _pairs(annotations, value_n, 6, min_shared, involving)
     return PairMoments(first, second, sums[:, 0].astype(np.int32), *sums[:, 1:].T)
 
 
 def shared_labels(ann: Annotations, first: Codes, second: Codes) -> Offsets:
-    """One line per pair and shared item: which pair, and the annotations of the two.
+    """One row per pair and shared item: the pair, and the positions of both annotations.
 
     >>> ann = Annotations.from_dense([[0, 0], [1, -1], [1, 0]])
     >>> shared_labels(ann, np.array([0]), np.array([1])).tolist()
     [[0, 0, 1], [0, 3, 4]]
     """
     table = ann.annotator_order, ann.annotator_offsets, ann.item, first, second
-    size = _meet(*table, np.empty((0, 3), dtype=np.int64))
-    lines = np.empty((size, 3), dtype=np.int64)
-    _meet(*table, lines)
-    return lines
+    size = _match_items(*table, np.empty((0, 3), dtype=np.int64))
+    rows = np.empty((size, 3), dtype=np.int64)
+    _match_items(*table, rows)
+    return rows
 
 
 def paired_items(annotations: Annotations) -> Bools:
-    """The items whose pairs are walked: two labels or more, not too many, not too many items."""
+    """The items whose pairs are counted: two labels or more, and within the two limits."""
     n_i = annotations.labels_per_item
-    usable: Bools = (n_i >= 2) & (n_i <= MOST_LABELS)
+    usable: Bools = (n_i >= 2) & (n_i <= MAX_LABELS)
     total = int((n_i * (n_i - 1) // 2)[usable].sum())
-    stride = -(-total // MOST_PAIRS)
+    stride = -(-total // MAX_PAIRS)
     if stride > 1:
         chosen = np.flatnonzero(usable)[::stride]
         usable = np.zeros(len(n_i), dtype=bool)
@@ -117,11 +117,11 @@ def _pairs(
     annotations: Annotations,
     value_n: Floats,
     width: int,
-    least_shared: int,
-    touching: Bools | None,
+    min_shared: int,
+    involving: Bools | None,
 ) -> tuple[Codes, Codes, Floats]:
-    wanted = np.ones(annotations.n_annotators, dtype=bool) if touching is None else touching
-    able = annotations.labels_per_annotator >= least_shared
+    wanted = np.ones(annotations.n_annotators, dtype=bool) if involving is None else involving
+    able = annotations.labels_per_annotator >= min_shared
     table = (
         annotations.annotator_order,
         annotations.annotator_offsets,
@@ -132,19 +132,19 @@ def _pairs(
         paired_items(annotations),
         wanted,
         able,
-        least_shared,
+        min_shared,
     )
-    nobody = np.empty(0, dtype=np.int32)
-    size = _walk(*table, nobody, nobody, np.empty((0, width)))
+    empty = np.empty(0, dtype=np.int32)
+    size = _sum_pairs(*table, empty, empty, np.empty((0, width)))
     first, second = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
     sums = np.empty((size, width))
     if size:
-        _walk(*table, first, second, sums)
+        _sum_pairs(*table, first, second, sums)
     return first, second, sums
 
 
 @kernel
-def _walk(
+def _sum_pairs(
     order: Codes,
     offsets: Offsets,
     item: Codes,
@@ -154,21 +154,21 @@ def _walk(
     usable: Bools,
     wanted: Bools,
     able: Bools,
-    least_shared: int,
+    min_shared: int,
     first: Codes,
     second: Codes,
     sums: Floats,
 ) -> int:
-    # One annotator at a time meets everybody on their items; only a row of sums is held. The
-    # first call counts the pairs (its arrays are empty), the second writes them down.
+    # One annotator at a time is paired with all others on their items, so that only one row of
+    # sums is in memory. The first call (with empty arrays) counts pairs, the second writes them.
     n_annotators, width = len(wanted), sums.shape[1]
-    met = np.empty(n_annotators, dtype=np.int32)
+    partners = np.empty(n_annotators, dtype=np.int32)
     row = np.zeros((n_annotators, width))
     size = 0
     for a in range(n_annotators):
         if not (wanted[a] and able[a]):
             continue
-        n_met = 0
+        n_partners = 0
         for position in range(offsets[a], offsets[a + 1]):
             n = order[position]
             if not usable[item[n]]:
@@ -178,12 +178,12 @@ def _walk(
                 if b == a or not able[b] or (b < a and wanted[b]):
                     continue
                 if row[b, 0] == 0.0:
-                    met[n_met] = b
-                    n_met += 1
+                    partners[n_partners] = b
+                    n_partners += 1
                 _add(row[b], value[n], value[m])
-        for index in range(n_met):
-            b = met[index]
-            if row[b, 0] >= least_shared:
+        for index in range(n_partners):
+            b = partners[index]
+            if row[b, 0] >= min_shared:
                 if size < len(first):
                     first[size], second[size] = a, b
                     sums[size] = row[b]
@@ -206,10 +206,10 @@ def _add(row: AnyArray, own: float, other: float) -> None:
 
 
 @kernel
-def _meet(
-    order: Codes, offsets: Offsets, item: Codes, first: Codes, second: Codes, lines: Offsets
+def _match_items(
+    order: Codes, offsets: Offsets, item: Codes, first: Codes, second: Codes, rows: Offsets
 ) -> int:
-    # Both annotators' items are sorted; the first call only counts what they share.
+    # Both annotators' items are sorted. The first call only counts shared items.
     size = 0
     for pair in range(len(first)):
         n, n_end = offsets[first[pair]], offsets[first[pair] + 1]
@@ -217,8 +217,8 @@ def _meet(
         while n < n_end and m < m_end:
             one, two = item[order[n]], item[order[m]]
             if one == two:
-                if size < len(lines):
-                    lines[size, 0], lines[size, 1], lines[size, 2] = pair, order[n], order[m]
+                if size < len(rows):
+                    rows[size, 0], rows[size, 1], rows[size, 2] = pair, order[n], order[m]
                 size += 1
             if one <= two:
                 n += 1

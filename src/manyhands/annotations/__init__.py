@@ -1,25 +1,26 @@
-"""The currency: who said what about which item."""
+"""Annotations, the common data type: which annotator gave which label to which item."""
 
 from manyhands.annotations.annotations import Annotations
-from manyhands.annotations.decoding import decode_valid
-from manyhands.annotations.duplicates import DUPLICATES, Duplicates
-from manyhands.annotations.labels import KINDS, Kind
-from manyhands.annotations.recoding import in_codes_of, of_items
+from manyhands.annotations.decoding import decode_bio
+from manyhands.annotations.grouping import DUPLICATES, Duplicates
+from manyhands.annotations.items import Items
+from manyhands.annotations.labels import KINDS, Kind, MixedLabelsError
+from manyhands.annotations.recoding import recode_like, reindex_items
 from manyhands.annotations.rows import Rows
 from manyhands.annotations.sentences import Sentences
-from manyhands.annotations.spans import Span, Spans, find_spans, spans_of_tags, tags_of_spans
+from manyhands.annotations.spans import Span, Spans, find_spans, spans_to_tags, tags_to_spans
 from manyhands.annotations.tags import (
     ORPHAN_TAGS,
     OrphanTags,
     TagScheme,
     allowed_starts,
     allowed_transitions,
-    is_tag,
+    is_bio_tag,
     is_valid_bio,
     repair_bio,
 )
-from manyhands.annotations.token_labels import TaggedSentences, TokenLabels, labels_of_tokens
-from manyhands.annotations.tokenising import TokenisedTexts, Tokeniser, token_places
+from manyhands.annotations.token_labels import TaggedSentences, TokenLabels, align_to_tokens
+from manyhands.annotations.tokenizing import TokenizedTexts, Tokenizer, token_offsets
 from manyhands.annotations.vocabulary import Vocabulary
 
 __all__ = [
@@ -28,7 +29,9 @@ __all__ = [
     "ORPHAN_TAGS",
     "Annotations",
     "Duplicates",
+    "Items",
     "Kind",
+    "MixedLabelsError",
     "OrphanTags",
     "Rows",
     "Sentences",
@@ -37,20 +40,20 @@ __all__ = [
     "TagScheme",
     "TaggedSentences",
     "TokenLabels",
-    "TokenisedTexts",
-    "Tokeniser",
+    "TokenizedTexts",
+    "Tokenizer",
     "Vocabulary",
+    "align_to_tokens",
     "allowed_starts",
     "allowed_transitions",
-    "decode_valid",
+    "decode_bio",
     "find_spans",
-    "in_codes_of",
-    "is_tag",
+    "is_bio_tag",
     "is_valid_bio",
-    "labels_of_tokens",
-    "of_items",
+    "recode_like",
+    "reindex_items",
     "repair_bio",
-    "spans_of_tags",
-    "tags_of_spans",
-    "token_places",
+    "spans_to_tags",
+    "tags_to_spans",
+    "token_offsets",
 ]

@@ -1,4 +1,4 @@
-"""The currency of the library: who said what about which item, sparse and frozen."""
+"""Annotations: which annotator gave which label to which item, sparse and immutable."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,18 +8,26 @@ from typing import Any
 import numpy as np
 
 from manyhands.annotations.columns import find_columns
-from manyhands.annotations.dense import dense_cells, fill_grid, require_unused
-from manyhands.annotations.duplicates import DUPLICATES, Duplicates, kept_positions
+from manyhands.annotations.dense import dense_cells, dense_matrix, require_no_label
 from manyhands.annotations.frames import make_frame, open_frame
-from manyhands.annotations.grouping import count_pairs, group_offsets, pair_order, stable_order
+from manyhands.annotations.grouping import (
+    DUPLICATES,
+    Duplicates,
+    count_pairs,
+    group_offsets,
+    mask_duplicates,
+    pair_order,
+    run_indices,
+    stable_order,
+)
 from manyhands.annotations.labels import (
     USED,
     Kind,
-    as_codes,
+    as_list,
     classes_as_numbers,
     numbers_as_classes,
 )
-from manyhands.annotations.rows import Rows, encode_rows, joined_rows
+from manyhands.annotations.rows import Rows, encode_rows
 from manyhands.annotations.vocabulary import Vocabulary
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets, read_only
 from manyhands.core.errors import DataError
@@ -30,9 +38,9 @@ from manyhands.core.settings import require_choice
 class Annotations:
     """Parallel arrays `item`, `annotator`, `label`, sorted by item and then by annotator.
 
-    Labels are class codes (`kind` is "classes") or real numbers ("numbers"). As a sequence it is
-    an array of items: `len`, `shape` and indexing go by item, so that scikit-learn's splitters
-    take it as `y`. Memory grows with the number of annotations, never with items x annotators.
+    Labels are class codes (`kind` is "classes") or real numbers ("numbers"). The object behaves as
+    an array of items: `len`, `shape` and indexing go by item, so scikit-learn's splitters accept
+    it as `y`. Memory grows with the number of annotations, never with items x annotators.
 
     >>> ann = Annotations.from_arrays(["a", "a", "b"], ["u", "w", "u"], ["cat", "dog", "cat"])
     >>> len(ann), ann.n_annotators, ann.n_classes, ann.n_annotations
@@ -51,7 +59,7 @@ class Annotations:
 
     @classmethod
     def from_rows(cls, rows: Rows, *, duplicates: Duplicates = "keep") -> "Annotations":
-        """Clean, sort and freeze encoded rows; cells that cannot be used are refused by place."""
+        """From encoded rows; a cell that cannot be used raises a `DataError` with its place."""
         require_choice("duplicates", duplicates, DUPLICATES)
         rows.require_usable()
         item, annotator, label = rows.item, rows.annotator, rows.label
@@ -61,17 +69,11 @@ class Annotations:
         order = pair_order(item, annotator, len(rows.items), len(rows.annotators))
         if order is not None:
             item, annotator, label = item[order], annotator[order], label[order]
-        kept = kept_positions(item, annotator, duplicates, rows.items.names, rows.annotators.names)
+        kept = mask_duplicates(item, annotator, duplicates, rows.items.names, rows.annotators.names)
         if kept is not None:
             item, annotator, label = item[kept], annotator[kept], label[kept]
-        return cls(
-            read_only(item),
-            read_only(annotator),
-            read_only(label),
-            rows.items,
-            rows.annotators,
-            rows.classes,
-        )
+        columns = read_only(item), read_only(annotator), read_only(label)
+        return cls(*columns, rows.items, rows.annotators, rows.classes)
 
     @classmethod
     def from_arrays(
@@ -89,8 +91,8 @@ class Annotations:
     ) -> "Annotations":
         """From three columns of equal length.
 
-        `items`, `annotators` and `classes` list names that need not occur, and fix their order;
-        rows whose label is one of `missing` are dropped.
+        `items`, `annotators` and `classes` list all names in code order; some may have no label.
+        Rows whose label is one of `missing` are dropped.
         """
         rows = encode_rows(
             item,
@@ -100,7 +102,7 @@ class Annotations:
             items=items,
             annotators=annotators,
             classes=classes,
-            missing=as_codes(missing),
+            missing=as_list(missing),
         )
         return cls.from_rows(rows, duplicates=duplicates)
 
@@ -117,14 +119,14 @@ class Annotations:
         missing: Any = (),
         duplicates: Duplicates = "keep",
     ) -> "Annotations":
-        """From a long table of pandas, polars, pyarrow ...; columns not named are found by name."""
+        """From a long table (pandas, polars, pyarrow ...); columns not given are found by name."""
         table = open_frame(frame)
         names = find_columns(table.columns, item, annotator, label)
         columns = [table.get_column(name).to_arrow() for name in names]
-        made = cls.from_arrays(
+        annotations = cls.from_arrays(
             *columns, kind=kind, classes=classes, missing=missing, duplicates=duplicates
         )
-        return replace(made, backend=str(table.implementation))
+        return replace(annotations, backend=str(table.implementation))
 
     @classmethod
     def from_dense(
@@ -142,7 +144,7 @@ class Annotations:
         >>> Annotations.from_dense([[0, -1], [1, 1]]).n_annotations
         3
         """
-        cells = dense_cells(matrix, as_codes(missing))
+        cells = dense_cells(matrix, as_list(missing))
         item_names = cells.row_names(items)
         annotator_names = cells.column_names(annotators)
         return cls.from_arrays(
@@ -164,10 +166,10 @@ class Annotations:
         classes: Iterable[Any] | None = None,
         missing: Any = (),
     ) -> "Annotations":
-        """From {item: {annotator: label}}; an item with no labels stays as an unlabelled item."""
-        item = [i for i, said in labels.items() for _ in said]
-        annotator = [a for said in labels.values() for a in said]
-        label = [one for said in labels.values() for one in said.values()]
+        """From {item: {annotator: label}}; an empty dictionary is an unlabelled item."""
+        item = [i for i, by_annotator in labels.items() for _ in by_annotator]
+        annotator = [a for by_annotator in labels.values() for a in by_annotator]
+        label = [label for by_annotator in labels.values() for label in by_annotator.values()]
         return cls.from_arrays(
             item, annotator, label, items=labels, kind=kind, classes=classes, missing=missing
         )
@@ -179,22 +181,22 @@ class Annotations:
 
     @property
     def n_items(self) -> int:
-        """How many items there are, unlabelled ones included."""
+        """Number of items, including unlabelled ones."""
         return len(self.item_vocabulary)
 
     @property
     def n_annotators(self) -> int:
-        """How many annotators there are."""
+        """Number of annotators."""
         return len(self.annotator_vocabulary)
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are; 0 for numbers."""
+        """Number of classes; 0 if labels are numbers."""
         return 0 if self.class_vocabulary is None else len(self.class_vocabulary)
 
     @property
     def n_annotations(self) -> int:
-        """How many labels were given."""
+        """Number of labels."""
         return len(self.item)
 
     @property
@@ -209,22 +211,22 @@ class Annotations:
 
     @property
     def classes(self) -> AnyArray:
-        """Class names in code order; empty for numbers."""
+        """Class names in code order; empty if labels are numbers."""
         return np.zeros(0) if self.class_vocabulary is None else self.class_vocabulary.names
 
     @cached_property
     def item_offsets(self) -> Offsets:
-        """Annotations of item i stand at `item_offsets[i]` up to `item_offsets[i + 1]`."""
+        """The annotations of item i are `item_offsets[i]:item_offsets[i + 1]`."""
         return read_only(group_offsets(self.item, self.n_items))
 
     @cached_property
     def annotator_offsets(self) -> Offsets:
-        """Where each annotator's run starts in `annotator_order`."""
+        """The offsets of the annotators in `annotator_order`."""
         return read_only(group_offsets(self.annotator, self.n_annotators))
 
     @cached_property
     def annotator_order(self) -> Codes:
-        """Positions of annotations sorted by annotator, items ascending within each."""
+        """Positions of the annotations sorted by annotator, then by item."""
         return read_only(stable_order(self.annotator, self.n_annotators))
 
     @property
@@ -256,17 +258,14 @@ class Annotations:
             key = key[0]  # scikit-learn indexes arrays as array[rows, ...]
         chosen = np.atleast_1d(np.arange(self.n_items)[key])
         counts = self.labels_per_item[chosen]
-        starts = self.item_offsets[chosen]
-        ends = np.cumsum(counts)
-        source = np.arange(int(counts.sum())) + np.repeat(starts - (ends - counts), counts)
         return replace(
-            self.only(source),
+            self.only(run_indices(self.item_offsets, chosen)),
             item=read_only(np.repeat(np.arange(len(chosen), dtype=np.int32), counts)),
             item_vocabulary=Vocabulary(read_only(self.items[chosen]), "item"),
         )
 
     def only(self, kept: AnyArray) -> "Annotations":
-        """The same items and people with some of the annotations, by mask or by position."""
+        """Some of the annotations, by mask or by position; items and annotators stay the same."""
         return replace(
             self,
             item=read_only(self.item[kept]),
@@ -275,18 +274,18 @@ class Annotations:
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
-        """One value per item: the code said most often (-1: none), or the mean of numbers.
+        """One value per item: the most frequent code (-1: no label), or the mean of numbers.
 
-        This is what a stratified splitter sees.
+        Stratified splitters use these values.
         """
         if self.kind == "numbers":
             total = np.bincount(self.item, weights=self.label, minlength=self.n_items)
             with np.errstate(invalid="ignore"):
-                one: AnyArray = total / self.labels_per_item
+                value_i: AnyArray = total / self.labels_per_item
         else:
             counts = self.label_counts()
-            one = np.where(counts.sum(axis=1) > 0, counts.argmax(axis=1), -1)
-        return one.astype(dtype) if dtype is not None else one
+            value_i = np.where(counts.sum(axis=1) > 0, counts.argmax(axis=1), -1)
+        return value_i.astype(dtype) if dtype is not None else value_i
 
     def __repr__(self) -> str:
         what = f"{self.n_classes} classes" if self.kind == "classes" else "numbers"
@@ -296,17 +295,17 @@ class Annotations:
         )
 
     def label_counts(self) -> Floats:
-        """How often each class was said of each item, shape (i, k)."""
+        """Number of labels of each class that each item has, shape (i, k)."""
         if self.class_vocabulary is None:
             raise DataError("labels are numbers: there are no classes to count")
         return count_pairs(self.item, self.label, self.n_items, self.n_classes)
 
     def label_names(self) -> AnyArray:
-        """The label of every annotation by name."""
+        """The name of every label."""
         return self.label if self.class_vocabulary is None else self.classes[self.label]
 
     def to_frame(self) -> Any:
-        """A long table with columns item, annotator, label, of the kind the data came from."""
+        """A long table with columns item, annotator, label, of the library the data came from."""
         columns = {
             "item": self.items[self.item],
             "annotator": self.annotators[self.annotator],
@@ -315,16 +314,17 @@ class Annotations:
         return make_frame(columns, self.backend)
 
     def to_dense(self, missing: Any = -1) -> AnyArray:
-        """The (item, annotator) matrix of label names; costs n_items x n_annotators cells.
+        """The (item, annotator) matrix of label names; it has n_items x n_annotators cells.
 
-        Of repeated labels of a pair the last stays; `missing` must not be a label itself.
+        If an annotator labelled an item more than once, the last label counts. `missing` must not
+        be a label.
         """
-        require_unused(missing, self.label if self.class_vocabulary is None else self.classes)
+        require_no_label(missing, self.label if self.class_vocabulary is None else self.classes)
         shape = (self.n_items, self.n_annotators)
-        return fill_grid(shape, self.item, self.annotator, self.label_names(), missing)
+        return dense_matrix(shape, self.item, self.annotator, self.label_names(), missing)
 
     def as_kind(self, kind: Kind) -> "Annotations":
-        """The same labels read as classes or as numbers, where that loses nothing."""
+        """The same labels as classes or as numbers; a `DataError` if that would lose something."""
         if kind == self.kind:
             return self
         if self.class_vocabulary is None:
@@ -334,12 +334,13 @@ class Annotations:
         return replace(self, label=read_only(numbers), class_vocabulary=None)
 
     def extended(self, more: "Annotations") -> "Annotations":
-        """These annotations and more; old names keep their codes, new names get the next ones."""
+        """These annotations and more; known names keep their codes, new names get the next ones."""
         more = more.as_kind(self.kind)
-        rows = joined_rows(self._rows(), more._rows())
+        rows = self.to_rows().extended(more.to_rows())
         return replace(Annotations.from_rows(rows), backend=self.backend)
 
-    def _rows(self) -> Rows:
+    def to_rows(self) -> Rows:
+        """The annotations as the rows of a table, all of them usable."""
         used = np.full(len(self.item), USED, dtype=np.int8)
         return Rows(
             self.item, self.annotator, self.label, used,

@@ -1,4 +1,4 @@
-"""Finding the item, annotator and label columns of a table by their names."""
+"""Find the item, annotator and label columns of a table by their names."""
 
 import re
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ _FILLERS = {"id", "ids", "name", "no", "nr", "number", "code", "key", "idx", "in
 def find_column(
     columns: Sequence[str], role: str, given: str | None = None, remedy: str = ""
 ) -> str:
-    """The column that plays a role: the one given, or the only best match by name.
+    """The column of a role: the given one, or the only best match by name.
 
-    `remedy` says what to do when there is none; without it, to name the column.
+    `remedy` ends the error message if there is no such column; the default is to name the column.
 
     >>> find_column(["task_id", "WorkerId", "answer"], "annotator")
     'WorkerId'
@@ -39,7 +39,7 @@ def find_column(
             raise DataError(f"the column {given!r} appears more than once; rename one of them")
         if given not in columns:
             near = nearest_names(str(given), map(str, columns))
-            hint = f"did you mean {' or '.join(near)}?" if near else "there is nothing like it;"
+            hint = f"did you mean {' or '.join(near)}?" if near else "no column has a similar name;"
             raise DataError(f"no column {given!r}; {hint} columns: {_listed(columns)}")
         return given
     do = (remedy,) if remedy else ("name it with ", SettingName(role, ...))
@@ -54,7 +54,7 @@ def find_column(
 def find_columns(
     columns: Sequence[str], item: str | None, annotator: str | None, label: str | None
 ) -> tuple[str, str, str]:
-    """The three columns of a long table; a column given for one role is free of the others."""
+    """The three columns of a long table; a column given for one role has no other role."""
     given = {"item": item, "annotator": annotator, "label": label}
     taken = {name for name in given.values() if name is not None}
     free = [column for column in columns if column not in taken]
@@ -71,7 +71,7 @@ def find_columns(
 
 
 def is_candidate(column: str, role: str) -> bool:
-    """Whether a column may play a role, by its name."""
+    """Whether the name of a column fits a role."""
     return _strength(column, role) > 0
 
 
@@ -82,7 +82,7 @@ def _best(columns: Sequence[str], role: str) -> list[str]:
 
 
 def _strength(column: str, role: str) -> int:
-    """3: the name is the word (and fillers); 2: it holds the word; 1: a bare id."""
+    """3: the name is a known word (and fillers); 2: it contains one; 1: it is an id; 0: none."""
     words = _split(str(column))
     content = [word for word in words if word not in _FILLERS]
     known = set(WORDS[role]) - {"id"}
@@ -92,7 +92,7 @@ def _strength(column: str, role: str) -> int:
 
 
 def _is_one_of(known: set[str], word: str) -> bool:
-    """Whether a word is known as it is, in plural, or run together with a filler ("workerid")."""
+    """Whether a word is known: as it is, in plural, or joined with a filler ("workerid")."""
     forms = {word} | {word.removesuffix(ending) for ending in ("s", "es", *_FILLERS)}
     return not forms.isdisjoint(known)
 

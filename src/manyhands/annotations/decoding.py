@@ -1,65 +1,73 @@
-"""The most probable valid tags of a sentence whose tokens were looked at one by one."""
+"""The most probable valid BIO tags from the tag probabilities of single tokens."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from manyhands.annotations.tags import TagScheme, allowed_starts, allowed_transitions, stray_tags
+from manyhands.annotations.tags import (
+    TagScheme,
+    allowed_starts,
+    allowed_transitions,
+    find_orphan_tags,
+)
 from manyhands.core.arrays import Bools, Codes, Floats, Offsets
 from manyhands.core.errors import DataError
 from manyhands.core.kernels import kernel
 
 
-def decode_valid(
+def decode_bio(
     log_prob_tk: Floats,
     offsets: Offsets,
     tags: Sequence[str],
     *,
     choice_t: Codes | None = None,
 ) -> Codes:
-    """Codes of the valid BIO sequence that maximises sum_t log p(tag_t), sentence by sentence.
+    """Codes of the valid BIO sequence that maximises sum_t log p(tag_t) in every sentence.
 
-    By the Viterbi recursion over the transitions that BIO allows. A sentence whose most probable
-    tags are valid already keeps them. `choice_t` names the most probable tag of every token where
-    several are equally probable; without it the first of them counts. A tag of probability 0 (log
-    -inf) is taken only where every valid sequence holds one, and then as few as possible.
+    The Viterbi recursion runs over the transitions that BIO allows. A sentence whose most probable
+    tags are valid keeps them. `choice_t` is the most probable tag of every token; it breaks ties,
+    and the default is the first of the tied tags. A tag of probability 0 (log -inf) is used only
+    if every valid sequence contains one, and then as rarely as possible.
 
     >>> log_prob = np.log([[0.6, 0.1, 0.3], [0.1, 0.1, 0.8]])
-    >>> decode_valid(log_prob, np.array([0, 2]), ["O", "B-PER", "I-PER"]).tolist()
+    >>> decode_bio(log_prob, np.array([0, 2]), ["O", "B-PER", "I-PER"]).tolist()
     [1, 2]
     """
-    log_tk = _sound(log_prob_tk, len(tags), int(offsets[-1]))
+    log_tk = _checked(log_prob_tk, len(tags), int(offsets[-1]))
     scheme = TagScheme.of(tags)
     starts_k = allowed_starts(tags)
     if len(log_tk) and not starts_k.any():
-        raise DataError(f"no tag may begin a sentence among {', '.join(tags)}; list O, or B-tags")
+        raise DataError(
+            f"none of the tags {', '.join(tags)} can begin a sentence; add O or a tag B-TYPE"
+        )
     code_t = log_tk.argmax(axis=1) if choice_t is None else choice_t
     code_t = np.array(code_t, dtype=np.int32)
-    broken_t = np.flatnonzero(stray_tags(code_t, offsets, scheme))
-    broken = np.unique(np.searchsorted(offsets, broken_t, side="right") - 1)
-    if len(broken):
-        longest = int(np.diff(offsets)[broken].max())
+    orphan_t = np.flatnonzero(find_orphan_tags(code_t, offsets, scheme))
+    invalid = np.unique(np.searchsorted(offsets, orphan_t, side="right") - 1)
+    if len(invalid):
+        longest = int(np.diff(offsets)[invalid].max())
         finite_tk = _finite(log_tk, longest)
         before_tk = np.zeros((longest, len(tags)), dtype=np.int32)
         moves_kk = allowed_transitions(tags)
-        _viterbi(finite_tk, offsets, broken, starts_k, moves_kk, before_tk, code_t)
+        _viterbi(finite_tk, offsets, invalid, starts_k, moves_kk, before_tk, code_t)
     return code_t
 
 
-def _sound(log_prob_tk: Floats, n_tags: int, n_tokens: int) -> Floats:
+def _checked(log_prob_tk: Floats, n_tags: int, n_tokens: int) -> Floats:
     log_tk = np.ascontiguousarray(log_prob_tk, dtype=np.float64)
     if log_tk.shape != (n_tokens, n_tags):
         raise DataError(
-            f"log-probabilities of shape {log_tk.shape} for {n_tokens} tokens and {n_tags} tags"
+            f"expected log-probabilities of shape {(n_tokens, n_tags)} (tokens, tags); "
+            f"got {log_tk.shape}"
         )
     if np.isnan(log_tk).any() or np.isposinf(log_tk).any():
         token = int(np.argmax((np.isnan(log_tk) | np.isposinf(log_tk)).any(axis=1)))
-        raise DataError(f"token {token}: a log-probability is not a number below infinity")
+        raise DataError(f"token {token}: a log-probability is NaN or infinite")
     return log_tk
 
 
 def _finite(log_tk: Floats, longest: int) -> Floats:
-    """-inf made so low that one costs more than any sentence of finite values."""
+    """Replace -inf by a finite value that is below the sum of any sentence of finite values."""
     impossible_tk = np.isneginf(log_tk)
     if not impossible_tk.any():
         return log_tk
@@ -77,7 +85,7 @@ def _viterbi(
     before_tk: Codes,
     code_t: Codes,
 ) -> None:
-    """Writes the best valid codes of some sentences; `before_tk` is room for the way back."""
+    """Write the best valid codes of some sentences; `before_tk` stores the back pointers."""
     n_tags = log_tk.shape[1]
     best_k, next_k = np.empty(n_tags), np.empty(n_tags)
     for s in sentences:

@@ -1,4 +1,4 @@
-"""Dense matrices, a row per item and a column per annotator: a view with a price."""
+"""Dense matrices with a row per item and a column per annotator."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from manyhands.core.errors import DataError
 
 
 @dataclass(frozen=True)
-class Cells:
+class DenseCells:
     """The cells of a dense matrix that hold a label."""
 
     row: Codes
@@ -21,15 +21,15 @@ class Cells:
     n_columns: int
 
     def row_names(self, given: Sequence[Any] | None = None) -> AnyArray:
-        """The names of the items: those given, or 0, 1, 2 ..."""
+        """Names of the items: the given names, or 0, 1, 2 ..."""
         return _names("item", self.n_rows, given)
 
     def column_names(self, given: Sequence[Any] | None = None) -> AnyArray:
-        """The names of the annotators: those given, or 0, 1, 2 ..."""
+        """Names of the annotators: the given names, or 0, 1, 2 ..."""
         return _names("annotator", self.n_columns, given)
 
 
-def dense_cells(matrix: Any, missing: Iterable[Any]) -> Cells:
+def dense_cells(matrix: Any, missing: Iterable[Any]) -> DenseCells:
     """The labelled cells of a matrix in row order; NaN and None are always missing."""
     grid = _as_grid(matrix)
     if grid.ndim != 2:
@@ -38,29 +38,29 @@ def dense_cells(matrix: Any, missing: Iterable[Any]) -> Cells:
     row, column = np.nonzero(filled)
     label = grid[filled]
     if label.dtype.kind in "UOS":
-        label = np.array([_plain(value) for value in label.tolist()], dtype=object)
-    return Cells(row.astype(np.int32), column.astype(np.int32), label, *grid.shape)
+        label = np.array([_without_decimals(value) for value in label.tolist()], dtype=object)
+    return DenseCells(row.astype(np.int32), column.astype(np.int32), label, *grid.shape)
 
 
-def fill_grid(
+def dense_matrix(
     shape: tuple[int, int],
     row: Codes,
     column: Codes,
     label: AnyArray,
     missing: Any,
 ) -> AnyArray:
-    """A matrix of labels with a code for "no label"; of repeated labels the last stays."""
+    """The matrix of labels; `missing` fills the other cells, and the last repeated label wins."""
     dtype = object if label.dtype == object else np.result_type(label.dtype, type(missing))
     grid: AnyArray = np.full(shape, missing, dtype=dtype)
     grid[row, column] = label
     return grid
 
 
-def require_unused(missing: Any, names: AnyArray) -> None:
-    """Refuse a code for "no label" that is a label too."""
+def require_no_label(missing: Any, names: AnyArray) -> None:
+    """Raise a `DataError` if the code for "no label" is also a label."""
     if _is_missing(names, [missing]).any():
         raise DataError(
-            f"{missing!r} is to mean that there is no label, but it is a label too; "
+            f"missing={missing!r} stands for 'no label', but {missing!r} is also a label; "
             "choose another code with missing="
         )
 
@@ -69,8 +69,8 @@ def _names(noun: str, n_names: int, given: Sequence[Any] | None) -> AnyArray:
     if given is None:
         return np.arange(n_names)
     if len(given) != n_names:
-        raise DataError(f"{len(given)} {noun}s are named, but the matrix has {n_names}")
-    return np.array([*given, None], dtype=object)[:-1]  # one dimension, whatever the names are
+        raise DataError(f"expected {n_names} {noun} names, as in the matrix; got {len(given)}")
+    return np.array([*given, None], dtype=object)[:-1]  # one dimension, also for sequences
 
 
 def _as_grid(matrix: Any) -> AnyArray:
@@ -84,14 +84,15 @@ def _is_missing(grid: AnyArray, missing: list[Any]) -> Bools:
     if grid.dtype.kind in "iufb":
         codes = [float(code) for code in missing if _is_number(code)]
         return np.isin(grid, codes) | (np.isnan(grid) if grid.dtype.kind == "f" else False)
-    codes_text = {str(_plain(code)) for code in missing} | {"", "nan", "NaN"}
+    codes_text = {str(_without_decimals(code)) for code in missing} | {"", "nan", "NaN"}
     texts = [
-        value is None or str(_plain(value)).strip() in codes_text for value in grid.ravel().tolist()
+        value is None or str(_without_decimals(value)).strip() in codes_text
+        for value in grid.ravel().tolist()
     ]
     return np.array(texts, dtype=bool).reshape(grid.shape)
 
 
-def _plain(value: object) -> object:
+def _without_decimals(value: object) -> object:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else value
 
 

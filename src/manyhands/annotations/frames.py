@@ -1,4 +1,4 @@
-"""Frames at the door: pandas, polars, pyarrow and whatever else narwhals knows."""
+"""Data frames of pandas, polars, pyarrow and every other library that narwhals supports."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -10,7 +10,7 @@ from manyhands.core.errors import DataError
 
 
 def open_frame(frame: Any) -> "nw.DataFrame[Any]":
-    """A frame of any kind behind one interface; a lazy one is computed, once."""
+    """A frame of any library behind one interface; a lazy frame is computed."""
     try:
         wrapped = nw.from_native(frame)
     except nw.exceptions.DuplicateError as error:
@@ -23,15 +23,15 @@ def open_frame(frame: Any) -> "nw.DataFrame[Any]":
 
 
 def make_frame(columns: Mapping[str, Any], backend: str) -> Any:
-    """A frame of the asked kind from named columns.
+    """A frame of the given library (`backend`) from named columns.
 
     >>> make_frame({"item": [1, 2]}, "pandas").shape
     (2, 1)
     """
-    plain = {
+    lists = {
         name: values.tolist()
         if isinstance(values, np.ndarray) and values.dtype == object
         else values
         for name, values in columns.items()
     }
-    return nw.from_dict(plain, backend=cast(Any, backend)).to_native()
+    return nw.from_dict(lists, backend=cast(Any, backend)).to_native()

@@ -1,16 +1,35 @@
-"""Grouping annotations by item or by annotator in linear time."""
+"""Order, groups and repeats of (item, annotator) pairs, in linear time.
+
+Repeats are labels of one item by one annotator. The setting `duplicates` says which of them count:
+
+`keep`
+    All labels (the default: no label is lost).
+`first`, `last`
+    The first or the last label in row order.
+`refuse`
+    None: an error names the first repeated pair.
+
+Equal and conflicting repeats are treated alike.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
-from manyhands.core.arrays import Codes, Floats, Offsets
+from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, Offsets
+from manyhands.core.errors import DataError
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
 
+Duplicates = Literal["keep", "first", "last", "refuse"]
+DUPLICATES = ("keep", "first", "last", "refuse")
+
 _BLOCKS = 16
-_SMALL = 32  # runs up to this length are sorted by insertion
+_SMALL = 32  # runs of at most this length are sorted by insertion
 
 
 def group_offsets(codes: Codes, n_groups: int) -> Offsets:
-    """Where each group starts once the codes are sorted; one more entry marks the end.
+    """Where each group starts in the sorted codes, and where the last group ends.
 
     >>> group_offsets(np.array([0, 0, 2], dtype=np.int32), 3).tolist()
     [0, 2, 2, 3]
@@ -19,7 +38,7 @@ def group_offsets(codes: Codes, n_groups: int) -> Offsets:
 
 
 def stable_order(codes: Codes, n_groups: int) -> Codes:
-    """Positions that sort the codes, equal codes in their old order (a counting sort).
+    """Positions that sort the codes; equal codes keep their order (a counting sort).
 
     >>> stable_order(np.array([1, 0, 1, 0], dtype=np.int32), 2).tolist()
     [1, 3, 0, 2]
@@ -28,7 +47,7 @@ def stable_order(codes: Codes, n_groups: int) -> Codes:
 
 
 def pair_order(first: Codes, second: Codes, n_first: int, n_second: int) -> Codes | None:
-    """Positions that sort pairs by the first code and then the second; None if they are sorted.
+    """Positions that sort pairs by the first code, then by the second; None if they are sorted.
 
     >>> first, second = np.array([[0, 0], [1, 0]], dtype=np.int32)
     >>> pair_order(first, second, 1, 2).tolist()
@@ -37,7 +56,7 @@ def pair_order(first: Codes, second: Codes, n_first: int, n_second: int) -> Code
     if _in_order(first) and _pairs_in_order(first, second):
         return None
     start = _run_starts(first, n_first)
-    if len(start) < n_first:  # some group lies in several pieces
+    if len(start) < n_first:  # a group is not contiguous
         order = stable_order(second, n_second)
         return order[stable_order(first[order], n_first)]
     offsets = group_offsets(first, n_first)
@@ -57,6 +76,53 @@ def count_pairs(first: Codes, second: Codes, n_first: int, n_second: int) -> Flo
     [[0.0, 2.0], [1.0, 0.0]]
     """
     return _count_pairs(first, second, np.zeros((n_first, n_second)))
+
+
+def offsets_from_lengths(lengths: Sequence[int] | AnyArray) -> Offsets:
+    """Where runs of these lengths begin, and where the last run ends.
+
+    >>> offsets_from_lengths([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+
+
+def run_indices(offsets: AnyArray, runs: AnyArray) -> Offsets:
+    """The positions of some runs, in the order given; run r is `offsets[r]:offsets[r + 1]`.
+
+    >>> run_indices(np.array([0, 2, 5]), np.array([1, 0])).tolist()
+    [2, 3, 4, 0, 1]
+    """
+    length = np.diff(offsets)[runs]
+    shift = np.repeat(offsets[:-1][runs] - (np.cumsum(length) - length), length)
+    return np.asarray(np.arange(len(shift)) + shift, dtype=np.int64)
+
+
+def duplicated_pairs(item: Codes, annotator: Codes) -> Bools:
+    """Which of the sorted pairs equal the pair before them."""
+    duplicated = np.zeros(len(item), dtype=bool)
+    duplicated[1:] = (item[1:] == item[:-1]) & (annotator[1:] == annotator[:-1])
+    return duplicated
+
+
+def mask_duplicates(
+    item: Codes, annotator: Codes, duplicates: Duplicates, items: AnyArray, annotators: AnyArray
+) -> Bools | None:
+    """Which of the sorted annotations count; None if all of them do."""
+    if duplicates == "keep":
+        return None
+    repeated = duplicated_pairs(item, annotator)
+    if not repeated.any():
+        return None
+    if duplicates == "refuse":
+        n = int(np.flatnonzero(repeated)[0])
+        raise DataError(
+            f"annotator {annotators[annotator[n]]!r} labelled item {items[item[n]]!r} more than "
+            f"once ({int(repeated.sum())} such repeats); choose duplicates= keep, first or last"
+        )
+    if duplicates == "first":
+        return ~repeated
+    return ~np.append(repeated[1:], False)
 
 
 @kernel
@@ -104,7 +170,7 @@ def _pairs_in_order(first: Codes, second: Codes) -> bool:
 
 @kernel
 def _run_starts(codes: Codes, n_groups: int) -> Offsets:
-    """Where the one run of each group starts; nothing when a group has several runs."""
+    """Where the run of each group starts; an empty array if a group has several runs."""
     start = np.full(n_groups, -1, dtype=np.int64)
     for n in range(len(codes)):
         if n == 0 or codes[n] != codes[n - 1]:
@@ -118,7 +184,7 @@ def _run_starts(codes: Codes, n_groups: int) -> Offsets:
 def _sort_runs(
     first: int, last: int, codes: Codes, start: Offsets, offsets: Offsets, order: Codes
 ) -> None:
-    """Positions that put runs in group order, codes ascending within, equal ones as they were."""
+    """Positions that put runs in group order and sort the codes of each run, stably."""
     keys = np.empty(_SMALL, dtype=np.int64)
     for run in range(first, last):
         begin, target = start[run], offsets[run]

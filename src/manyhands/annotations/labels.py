@@ -1,4 +1,4 @@
-"""What a column of labels holds: class codes or numbers, and which cells cannot be used."""
+"""Columns of labels: class codes or numbers, and which cells cannot be used."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from manyhands.annotations.vocabulary import (
     LARGEST,
     Vocabulary,
     encode,
-    short_list,
-    text_of,
-    tidy_classes,
+    join_names,
+    name_to_text,
+    normalize_classes,
 )
 from manyhands.core.arrays import AnyArray, read_only
 from manyhands.core.errors import DataError, SettingName
@@ -23,7 +23,7 @@ from manyhands.core.settings import require_choice
 Kind = Literal["classes", "numbers"]
 KINDS = ("classes", "numbers")
 
-# What became of a cell.
+# States of a cell: used, dropped as missing, blank, not a listed class, infinite.
 USED, DROPPED, EMPTY, OUTSIDE, INFINITE = range(5)
 
 _MANY_WHOLE_NUMBERS = 20
@@ -31,7 +31,7 @@ _MANY_WHOLE_NUMBERS = 20
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """Labels in row order: codes or numbers, the state of every cell, and the classes if any."""
+    """Labels in row order: codes or numbers, the state of every cell, and the classes or None."""
 
     values: AnyArray
     state: AnyArray
@@ -45,10 +45,10 @@ def encode_labels(
     classes: Iterable[Any] | None = None,
     missing: Iterable[Any] = (),
 ) -> LabelColumn:
-    """Read a column of labels; `kind` and `classes` decide where the guess would be wrong.
+    """Encode a column of labels; `kind` and `classes` override the guess of the kind.
 
-    Numbers are guessed when a label has a decimal part, or when whole numbers go below zero and
-    there are many of them; everything else is classes.
+    Labels are guessed to be numbers if one of them has a decimal part, or if they are more than 20
+    distinct whole numbers, some below zero. Otherwise they are classes.
 
     >>> encode_labels(["yes", "no", "yes"]).values.tolist()
     [1, 0, 1]
@@ -58,20 +58,20 @@ def encode_labels(
     if kind is not None:
         require_choice("kind", kind, KINDS)
     if classes is not None and kind == "numbers":
-        raise DataError("classes are listed but the labels are to be numbers; give one of the two")
+        raise DataError("classes are listed, but kind is 'numbers'; give only one of the two")
     missing = list(missing)
     floats = _float_column(values) if kind != "classes" and classes is None else None
     if floats is not None and (kind == "numbers" or _decimal(floats)):
         return _plain_numbers(floats, missing)
     codes, words = encode(values, "label")
     texts = [str(name) for name in words.names.tolist()]
-    dropped = {"" if _nothing(code) else text_of(code) for code in missing}
+    dropped = {"" if _is_blank(code) else name_to_text(code) for code in missing}
     state_of_word = np.array([_state(text, dropped) for text in texts] + [0, 0], dtype=np.int8)
     state_of_word[BLANK] = DROPPED if "" in dropped else EMPTY
     state = state_of_word[codes]
     used = np.array([s == USED for s in state_of_word[: len(texts)]], dtype=bool)
     if classes is not None:
-        given = Vocabulary.of(tidy_classes(list(classes)), "class")
+        given = Vocabulary.of(normalize_classes(list(classes)), "class")
         return _given_classes(codes, words, state, used, given)
     kept = [text for text, use in zip(texts, used, strict=True) if use]
     if (kind or guess_kind(kept, codes, texts)) == "numbers":
@@ -80,7 +80,7 @@ def encode_labels(
 
 
 def guess_kind(kept: list[str], codes: AnyArray, texts: list[str]) -> Kind:
-    """Classes or numbers, from the distinct labels; a mixture of words and numbers is refused."""
+    """Guess the kind from the distinct labels; words among numbers raise `MixedLabelsError`."""
     numbers = [_number(text) for text in kept]
     n_words = sum(number is None for number in numbers)
     if n_words == len(kept):
@@ -100,7 +100,7 @@ def guess_kind(kept: list[str], codes: AnyArray, texts: list[str]) -> Kind:
 
 
 class MixedLabelsError(DataError):
-    """Labels are partly numbers and partly words; `row` tells where the odd one stands."""
+    """Some labels are numbers and some are words; `row` is the row of the odd one."""
 
     def __init__(self, label: str, row: int, is_word: bool, where: str = "") -> None:
         self.label, self.row, self.is_word, self.where = label, row, is_word, where
@@ -120,7 +120,7 @@ class MixedLabelsError(DataError):
 
 
 def numbers_as_classes(label: AnyArray) -> tuple[AnyArray, Vocabulary]:
-    """Whole numbers as class codes; numbers with decimals are refused."""
+    """Whole numbers as class codes; numbers with decimals raise a `DataError`."""
     if _decimal(label):
         raise DataError(
             "labels are numbers with decimals where classes are needed; "
@@ -131,11 +131,11 @@ def numbers_as_classes(label: AnyArray) -> tuple[AnyArray, Vocabulary]:
 
 
 def classes_as_numbers(label: AnyArray, classes: Vocabulary) -> AnyArray:
-    """Classes named by numbers as those numbers; words are refused."""
+    """Classes whose names are numbers as these numbers; words raise a `DataError`."""
     numbers = [_number(str(name)) for name in classes.names.tolist()]
     if any(number is None or not np.isfinite(number) for number in numbers):
         raise DataError(
-            f"labels are classes ({short_list(classes.names, 3)}) where numbers are needed; "
+            f"labels are classes ({join_names(classes.names, 3)}) where numbers are needed; "
             "use a method for classes such as dawid-skene"
         )
     return np.array(numbers, dtype=np.float64)[label]
@@ -145,7 +145,9 @@ def _given_classes(
     codes: AnyArray, words: Vocabulary, state: AnyArray, used: AnyArray, classes: Vocabulary
 ) -> LabelColumn:
     class_of_word = np.full(len(words) + 2, -1, dtype=np.int32)
-    class_of_word[np.flatnonzero(used)] = classes.codes(tidy_classes(words.names[used]).tolist())
+    class_of_word[np.flatnonzero(used)] = classes.codes(
+        normalize_classes(words.names[used]).tolist()
+    )
     values = class_of_word[codes]
     state = np.where((state == USED) & (values < 0), OUTSIDE, state).astype(np.int8)
     return LabelColumn(values, state, classes)
@@ -154,7 +156,7 @@ def _given_classes(
 def _found_classes(
     codes: AnyArray, words: Vocabulary, state: AnyArray, used: AnyArray
 ) -> LabelColumn:
-    names = tidy_classes(words.names[used])  # without a word for "missing", numbers may remain
+    names = normalize_classes(words.names[used])  # numbers, if a word for "missing" was dropped
     if used.all() and np.array_equal(names, words.names):
         return LabelColumn(codes, state, Vocabulary(words.names, "class"))
     distinct, class_of_used = np.unique(names, return_inverse=True)
@@ -180,12 +182,12 @@ def _float_column(values: Any) -> AnyArray | None:
     if isinstance(values, pa.ChunkedArray | pa.Array) and pa.types.is_floating(values.type):
         values = values.to_numpy(zero_copy_only=False)
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-        return values.astype(np.float64)  # a copy: the caller's array stays the caller's
+        return values.astype(np.float64)  # a copy: the caller's array must not change
     return None
 
 
 def _decimal(floats: AnyArray) -> bool:
-    """Whether these cannot all be whole numbers of 64 bits; NaN is passed over."""
+    """Whether some number is not a whole number of 64 bits; NaN is ignored."""
     finite = floats[np.isfinite(floats)]
     return bool(
         np.isinf(floats).any() or np.any(finite % 1 != 0) or np.any(np.abs(finite) >= LARGEST)
@@ -193,7 +195,7 @@ def _decimal(floats: AnyArray) -> bool:
 
 
 def _plain_numbers(floats: AnyArray, missing: list[Any]) -> LabelColumn:
-    blank = DROPPED if any(_nothing(code) for code in missing) else EMPTY
+    blank = DROPPED if any(_is_blank(code) for code in missing) else EMPTY
     state = np.where(np.isnan(floats), blank, USED).astype(np.int8)
     state[np.isinf(floats)] = INFINITE
     codes = [number for code in missing if (number := _number(str(code))) is not None]
@@ -216,12 +218,12 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _nothing(code: object) -> bool:
+def _is_blank(code: object) -> bool:
     return code is None or (isinstance(code, float) and np.isnan(code)) or str(code).strip() == ""
 
 
-def as_codes(missing: Any) -> list[Any]:
-    """One code or several for "no label", as a list."""
+def as_list(missing: Any) -> list[Any]:
+    """One code for "no label", or several of them, as a list."""
     if isinstance(missing, str) or not isinstance(missing, Iterable):
         return [missing]
     return list(missing)

@@ -1,4 +1,4 @@
-"""Labels in other codes: of known people for new items, of other items."""
+"""The same labels under other codes: those of another table, or those of other items."""
 
 from dataclasses import replace
 
@@ -10,22 +10,23 @@ from manyhands.annotations.vocabulary import Vocabulary
 from manyhands.core.arrays import read_only
 
 
-def in_codes_of(known: Annotations, new: Annotations) -> Annotations:
-    """New labels with the codes that others have for annotators and classes.
+def recode_like(annotations: Annotations, reference: Annotations) -> Annotations:
+    """The labels with the annotator and class codes of a reference.
 
-    Annotators who are not among the known come behind them; a class must be among theirs.
+    New annotators get the codes after those of the reference. A class that the reference does not
+    have raises a `DataError`.
     """
-    annotators = known.annotator_vocabulary.extended(new.annotator_vocabulary)
-    annotator = annotators.codes(new.annotators)[new.annotator]
-    label, classes = new.label, known.class_vocabulary
+    annotators = reference.annotator_vocabulary.extended(annotations.annotator_vocabulary)
+    annotator = annotators.codes(annotations.annotators)[annotations.annotator]
+    label, classes = annotations.label, reference.class_vocabulary
     if classes is not None:
-        recode = np.array([classes.code(name) for name in new.classes], dtype=np.int32)
-        label = recode[label] if len(recode) else label
-    order = pair_order(new.item, annotator, new.n_items, len(annotators))
+        code_k = np.array([classes.code(name) for name in annotations.classes], dtype=np.int32)
+        label = code_k[label] if len(code_k) else label
+    order = pair_order(annotations.item, annotator, annotations.n_items, len(annotators))
     if order is not None:
         annotator, label = annotator[order], label[order]
     return replace(
-        new,
+        annotations,
         annotator=read_only(annotator),
         label=read_only(label),
         annotator_vocabulary=annotators,
@@ -33,15 +34,15 @@ def in_codes_of(known: Annotations, new: Annotations) -> Annotations:
     )
 
 
-def of_items(annotations: Annotations, names: Vocabulary) -> Annotations:
-    """The same labels with these items, in this order; all that have labels must be among them."""
-    place_i = names.codes(annotations.items.tolist())
-    place_n = place_i[annotations.item]
-    order = np.argsort(place_n, kind="stable")
+def reindex_items(annotations: Annotations, items: Vocabulary) -> Annotations:
+    """The labels with these items in this order; every labelled item must be among them."""
+    code_i = items.codes(annotations.items.tolist())
+    item_n = code_i[annotations.item]
+    order = np.argsort(item_n, kind="stable")
     return replace(
         annotations,
-        item=read_only(place_n[order]),
+        item=read_only(item_n[order]),
         annotator=read_only(annotations.annotator[order]),
         label=read_only(annotations.label[order]),
-        item_vocabulary=names,
+        item_vocabulary=items,
     )

@@ -1,4 +1,4 @@
-"""A label table in file order, encoded but not yet cleaned: what the doctor looks at."""
+"""A label table in file order, encoded but not yet cleaned."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,17 +15,18 @@ from manyhands.annotations.labels import (
     MixedLabelsError,
     encode_labels,
 )
-from manyhands.annotations.vocabulary import BLANK, Vocabulary, encode, short_list
-from manyhands.core.arrays import AnyArray, Codes
+from manyhands.annotations.vocabulary import BLANK, Vocabulary, encode, join_names
+from manyhands.core.arrays import AnyArray, Bools, Codes
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.kernels import run_blocks
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Parallel columns of codes, one entry per row of the table as it was read.
+    """Parallel columns of codes, one entry per row of the table.
 
-    Of a matrix there is one entry per label, and `row_of` tells in which row each stands.
+    A matrix has one entry per label; `row_of` is the row of the matrix of each entry. `state`
+    tells whether a label can be used (see `labels`).
     """
 
     item: Codes
@@ -43,11 +44,43 @@ class Rows:
         return len(self.item)
 
     def place(self, row: int) -> str:
-        """Where a row stands, as a person would look for it."""
+        """The file and line of a row, or its number."""
         return place(self.source, self.first_line, _row(row, self.row_of))
 
+    @property
+    def has_label(self) -> Bools:
+        """Which rows have a label that can be used."""
+        return np.asarray(self.state == USED)
+
+    def usable(self) -> AnyArray:
+        """Positions of the rows whose three cells can be used."""
+        return np.flatnonzero(self.has_label & (self.item >= 0) & (self.annotator >= 0))
+
+    def to_rows(self) -> "Rows":
+        """These rows, as `Annotations.to_rows` gives those of annotations."""
+        return self
+
+    def extended(self, more: "Rows") -> "Rows":
+        """These rows and more; known names keep their codes, new names get the next ones."""
+        items = self.items.extended(more.items)
+        annotators = self.annotators.extended(more.annotators)
+        label, classes = more.label, self.classes
+        if classes is not None and more.classes is not None:
+            classes = classes.extended(more.classes)
+            label = classes.codes(more.classes.names)[label]
+        annotator = annotators.codes(more.annotators.names)[more.annotator]
+        return Rows(
+            np.concatenate([self.item, items.codes(more.items.names)[more.item]]),
+            np.concatenate([self.annotator, annotator]),
+            np.concatenate([self.label, label]),
+            np.concatenate([self.state, more.state]),
+            items,
+            annotators,
+            classes,
+        )
+
     def require_usable(self) -> None:
-        """Refuse the first cell that cannot be used, by name and place."""
+        """Raise a `DataError` with the place of the first cell that cannot be used."""
         if len(self) and min(self.item.min(), self.annotator.min()) >= 0 and not self.state.any():
             return
         for column, codes, names in (
@@ -55,7 +88,7 @@ class Rows:
             ("annotator", self.annotator, self.annotators),
         ):
             _refuse(self, codes == BLANK, f"the {column} is blank", "every label needs one")
-            _refuse(self, codes < 0, f"this {column} is not among the {len(names)} given")
+            _refuse(self, codes < 0, f"this {column} is not among the {len(names)} listed")
         _refuse(
             self,
             self.state == EMPTY,
@@ -64,13 +97,13 @@ class Rows:
             SettingName("missing", ""),
         )
         if self.classes is not None:
-            known = f"they are {short_list(self.classes.names)}"
+            known = f"they are {join_names(self.classes.names)}"
             _refuse(self, self.state == OUTSIDE, "the label is outside the classes", known)
         _refuse(self, self.state == INFINITE, "the label is infinite", "give a finite number")
 
 
 def place(source: str, first_line: int | None, row: int) -> str:
-    """Where a row stands: its line where the file has one per row, its number otherwise.
+    """The place of a row: its line if the file has one line per row, otherwise its number.
 
     >>> place("labels.csv", 2, 0), place("", None, 4)
     ('labels.csv, line 2', 'row 5')
@@ -93,10 +126,10 @@ def encode_rows(
     first_line: int | None = None,
     row_of: AnyArray | None = None,
 ) -> Rows:
-    """Encode three columns; names listed in `items` and `annotators` fix their order."""
+    """Encode three columns; `items` and `annotators` list the names in code order."""
     for noun, column in (("item", item), ("annotator", annotator), ("label", label)):
         if getattr(column, "ndim", 1) != 1:
-            raise DataError(f"the {noun}s must be one column; got an array of {column.shape}")
+            raise DataError(f"{noun} must be one column; got an array of shape {column.shape}")
     if not len(item) == len(annotator) == len(label):
         raise DataError(
             "item, annotator and label differ in length: "
@@ -130,27 +163,6 @@ def encode_rows(
     )
 
 
-def joined_rows(first: Rows, second: Rows) -> Rows:
-    """Rows of one table behind those of another; names of the first keep their codes."""
-    items = first.items.extended(second.items)
-    annotators = first.annotators.extended(second.annotators)
-    label, classes = second.label, first.classes
-    if classes is not None and second.classes is not None:
-        classes = classes.extended(second.classes)
-        label = classes.codes(second.classes.names)[label]
-    return Rows(
-        np.concatenate([first.item, items.codes(second.items.names)[second.item]]),
-        np.concatenate(
-            [first.annotator, annotators.codes(second.annotators.names)[second.annotator]]
-        ),
-        np.concatenate([first.label, label]),
-        np.concatenate([first.state, second.state]),
-        items,
-        annotators,
-        classes,
-    )
-
-
 def _row(entry: int, row_of: AnyArray | None) -> int:
     return entry if row_of is None else int(row_of[entry])
 
@@ -174,8 +186,3 @@ def _refuse(rows: Rows, broken: AnyArray, what: str, *remedy: str | SettingName)
         others = f" (and {len(bad) - 1} more rows)" if len(bad) > 1 else ""
         tail = ("; ", *remedy) if remedy else ()
         raise DataError(f"{rows.place(int(bad[0]))}: {what}{others}", *tail)
-
-
-def used_rows(rows: Rows) -> AnyArray:
-    """Positions of the rows whose cells can all be used."""
-    return np.flatnonzero((rows.state == USED) & (rows.item >= 0) & (rows.annotator >= 0))

@@ -1,4 +1,4 @@
-"""Entities as spans: the first token, the token behind the last, and the type."""
+"""Spans of entities: the first token, the token after the last, and the type."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from manyhands.core.errors import DataError
 
 
 class Span(NamedTuple):
-    """Tokens `first` up to `end`, the latter not included, are an entity of a type."""
+    """The tokens `first:end` are an entity of a type."""
 
     first: int
     end: int
@@ -23,7 +23,7 @@ class Span(NamedTuple):
 class Spans:
     """Spans of many sentences as parallel arrays, in the order of their tokens.
 
-    `first` and `end` count the tokens of all sentences together; `type` is a place in `types`.
+    `first` and `end` count the tokens of all sentences; `type` is an index into `types`.
     """
 
     sentence: Offsets
@@ -37,24 +37,24 @@ class Spans:
 
     @property
     def type_names(self) -> AnyArray:
-        """The type of every span by name."""
+        """The name of the type of every span."""
         return np.array([*self.types, None], dtype=object)[self.type]
 
     def of_sentences(self, offsets: Offsets) -> list[list[Span]]:
-        """A list of spans per sentence, tokens counted from the sentence's own first."""
-        found: list[list[Span]] = [[] for _ in range(len(offsets) - 1)]
+        """A list of spans per sentence, with tokens counted from 0 in each sentence."""
+        by_sentence: list[list[Span]] = [[] for _ in range(len(offsets) - 1)]
         names = self.type_names
         for each, s in enumerate(self.sentence.tolist()):
             first, end = int(self.first[each] - offsets[s]), int(self.end[each] - offsets[s])
-            found[s].append(Span(first, end, str(names[each])))
-        return found
+            by_sentence[s].append(Span(first, end, str(names[each])))
+        return by_sentence
 
 
 def find_spans(code_t: Codes, offsets: Offsets, scheme: TagScheme) -> Spans:
     """The spans of tag codes; -1 is a token without a tag.
 
-    A span begins at B-X, and at an I-X that follows no tag of type X (the CoNLL convention); it
-    ends before the next begin, before a tag of another type or none, and with its sentence.
+    A span begins at B-X, and at an I-X that follows no tag of type X (the CoNLL convention). It
+    ends before the next span, before a tag of another type or O, and at the end of the sentence.
     """
     type_t = tag_types(code_t, scheme)
     begins_t = np.append(scheme.is_begin_k, False)[code_t]
@@ -69,10 +69,10 @@ def find_spans(code_t: Codes, offsets: Offsets, scheme: TagScheme) -> Spans:
     return Spans(sentence, first, end, type_t[first], scheme.types)
 
 
-def spans_of_tags(tags: Sequence[str]) -> list[Span]:
+def tags_to_spans(tags: Sequence[str]) -> list[Span]:
     """The spans of one sentence's tags.
 
-    >>> spans_of_tags(["B-PER", "I-PER", "O", "I-LOC"])
+    >>> tags_to_spans(["B-PER", "I-PER", "O", "I-LOC"])
     [Span(first=0, end=2, type='PER'), Span(first=3, end=4, type='LOC')]
     """
     scheme = TagScheme.covering(tags)
@@ -80,20 +80,20 @@ def spans_of_tags(tags: Sequence[str]) -> list[Span]:
     return find_spans(scheme.codes(tags), offsets, scheme).of_sentences(offsets)[0]
 
 
-def tags_of_spans(spans: Iterable[Span], n_tokens: int) -> list[str]:
-    """The tags of one sentence from its spans, which must not overlap.
+def spans_to_tags(spans: Iterable[Span], n_tokens: int) -> list[str]:
+    """The tags of one sentence from its spans; spans must not overlap.
 
-    >>> tags_of_spans([Span(1, 3, "PER")], 4)
+    >>> spans_to_tags([Span(1, 3, "PER")], 4)
     ['O', 'B-PER', 'I-PER', 'O']
     """
     tags = [OUTSIDE] * n_tokens
     reached = 0
     for first, end, name in sorted(spans):
         if not 0 <= first < end <= n_tokens:
-            raise DataError(f"the span {first}..{end} does not lie in a sentence of {n_tokens}")
+            raise DataError(f"the span {first}..{end} is outside a sentence of {n_tokens} tokens")
         if first < reached:
             raise DataError(
-                f"the span {first}..{end} overlaps the one before, which ends {reached}"
+                f"the span {first}..{end} overlaps the span that ends at token {reached}"
             )
         tags[first:end] = [f"B-{name}", *[f"I-{name}"] * (end - first - 1)]
         reached = end

@@ -1,7 +1,9 @@
-"""BIO tags: which there are, which may follow which, and what to do with an I-X out of place.
+"""BIO tags: schemes, allowed transitions, and orphan tags.
 
-O is outside of every entity, B-X the first token of an entity of type X, I-X a further token.
-An I-X that follows neither B-X nor I-X is *stray*; the CoNLL evaluation reads it as a begin.
+O is a token outside of entities, B-X the first token of an entity of type X, I-X a further token.
+An I-X that follows neither B-X nor I-X is an *orphan*; the CoNLL evaluation reads it as B-X. The
+setting `orphan_tags` says what readers do with orphans: `keep` them, `repair` them (I-X becomes
+B-X), or `refuse` them with an error.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +24,7 @@ ORPHAN_TAGS = ("keep", "repair", "refuse")
 
 @dataclass(frozen=True)
 class TagScheme:
-    """The tags behind codes 0, 1, 2 ...; a name that is no BIO tag stands outside of entities.
+    """The tags of codes 0, 1, 2 ...; a name that is not a BIO tag counts as O.
 
     >>> TagScheme.of_types(["PER", "LOC"]).names
     ('O', 'B-LOC', 'I-LOC', 'B-PER', 'I-PER')
@@ -37,98 +39,100 @@ class TagScheme:
 
     @classmethod
     def of_types(cls, types: Iterable[str]) -> "TagScheme":
-        """O, then B- and I- of every type, types sorted."""
+        """O, then B- and I- of every type; types are sorted."""
         return cls((OUTSIDE, *(f"{mark}-{each}" for each in sorted(set(types)) for mark in "BI")))
 
     @classmethod
     def covering(cls, tags: Iterable[Any]) -> "TagScheme":
-        """The scheme of all types that these tags name; a tag that is not BIO is refused."""
+        """The scheme of the types of these tags; a tag that is not BIO raises a `DataError`."""
         distinct = {str(tag) for tag in tags}
-        wrong = sorted(tag for tag in distinct if not is_tag(tag))
+        wrong = sorted(tag for tag in distinct if not is_bio_tag(tag))
         if wrong:
             raise DataError(f"the tag {wrong[0]!r} is not O, B-TYPE or I-TYPE")
-        return cls.of_types(type_of(tag) for tag in distinct if tag != OUTSIDE)
+        return cls.of_types(entity_type(tag) for tag in distinct if tag != OUTSIDE)
 
     def __len__(self) -> int:
         return len(self.names)
 
     @cached_property
     def types(self) -> tuple[str, ...]:
-        """The types of entities, sorted."""
-        return tuple(sorted({type_of(name) for name in self.names if _is_entity(name)}))
+        """The sorted types of entities."""
+        return tuple(sorted({entity_type(name) for name in self.names if _is_entity(name)}))
 
     @cached_property
     def type_k(self) -> Codes:
-        """The type of every tag, as a place in `types`; -1 outside of entities."""
-        place = {name: code for code, name in enumerate(self.types)}
-        named = [place[type_of(name)] if _is_entity(name) else -1 for name in self.names]
-        return np.array(named, dtype=np.int32)
+        """The type of every tag as an index into `types`; -1 for O."""
+        code_of = {name: code for code, name in enumerate(self.types)}
+        type_k = [code_of[entity_type(name)] if _is_entity(name) else -1 for name in self.names]
+        return np.array(type_k, dtype=np.int32)
 
     @cached_property
     def is_inside_k(self) -> Bools:
-        """Which tags are an I-X."""
+        """Which tags are I-X."""
         return np.array([_is_entity(n) and n.startswith("I-") for n in self.names], dtype=bool)
 
     @cached_property
     def is_begin_k(self) -> Bools:
-        """Which tags are a B-X."""
+        """Which tags are B-X."""
         return np.array([_is_entity(n) and n.startswith("B-") for n in self.names], dtype=bool)
 
     @cached_property
     def begin_k(self) -> Codes:
-        """For every tag B-X or I-X the code of B-X; -1 where there is none."""
+        """The code of B-X for every tag B-X or I-X; -1 if there is no B-X."""
         code_of = {name: code for code, name in enumerate(self.names)}
-        begins = [code_of.get(f"B-{type_of(n)}", -1) if _is_entity(n) else -1 for n in self.names]
+        begins = [
+            code_of.get(f"B-{entity_type(n)}", -1) if _is_entity(n) else -1 for n in self.names
+        ]
         return np.array(begins, dtype=np.int32)
 
     def require_begins(self) -> Codes:
-        """`begin_k`, or an error where an I-X has no B-X to become."""
+        """`begin_k`; raises a `DataError` if some I-X has no B-X."""
         lacking = np.flatnonzero(self.is_inside_k & (self.begin_k < 0))
         if len(lacking):
             name = self.names[lacking[0]]
-            raise DataError(f"the tags hold {name} but not B-{type_of(name)}; list it too")
+            raise DataError(f"the tags contain {name} but not B-{entity_type(name)}; list both")
         return self.begin_k
 
     def codes(self, tags: Iterable[Any]) -> Codes:
-        """The code of every tag; a tag outside the scheme is refused with its place."""
+        """The code of every tag; an unknown tag raises a `DataError` with its position."""
         code_of = {name: code for code, name in enumerate(self.names)}
-        named = [str(tag) for tag in tags]
-        codes = np.array([code_of.get(tag, -1) for tag in named], dtype=np.int32)
+        names = [str(tag) for tag in tags]
+        codes = np.array([code_of.get(tag, -1) for tag in names], dtype=np.int32)
         if np.any(codes < 0):
             token = int(np.argmin(codes))
             raise DataError(
-                f"token {token}: the tag {named[token]!r} is not among {', '.join(self.names)}"
+                f"token {token}: the tag {names[token]!r} is not among {', '.join(self.names)}"
             )
         return codes
 
     def names_of(self, code_t: Codes) -> AnyArray:
-        """Tags by name."""
+        """The names of tag codes."""
         return np.array([*self.names, None], dtype=object)[code_t]
 
 
-def is_tag(name: str) -> bool:
+def is_bio_tag(name: str) -> bool:
     """Whether this is O, B-TYPE or I-TYPE.
 
-    >>> [is_tag(name) for name in ("O", "B-PER", "I-", "B_PER")]
+    >>> [is_bio_tag(name) for name in ("O", "B-PER", "I-", "B_PER")]
     [True, True, False, False]
     """
     return name == OUTSIDE or _is_entity(name)
 
 
-def type_of(tag: str) -> str:
-    """The type of a B-X or I-X: everything behind the first dash."""
+def entity_type(tag: str) -> str:
+    """The type of a tag B-X or I-X: the text after the first dash."""
     return tag[2:]
 
 
 def allowed_starts(tags: Sequence[str]) -> Bools:
-    """Which tags may begin a sentence, shape (k,): all but the I-X."""
+    """Which tags can begin a sentence, shape (k,): all tags except I-X."""
     return ~TagScheme.of(tags).is_inside_k
 
 
 def allowed_transitions(tags: Sequence[str]) -> Bools:
-    """Which tag (row) may be followed by which (column), shape (k, k).
+    """Which tag (column) can follow which tag (row), shape (k, k).
 
-    I-X may follow B-X and I-X only; everything else may follow anything.
+    I-X can follow only B-X and I-X; every other tag can follow every tag.
 
     >>> allowed_transitions(["O", "B-PER", "I-PER"]).astype(int).tolist()
     [[1, 1, 0], [1, 1, 1], [1, 1, 1]]
@@ -138,22 +142,22 @@ def allowed_transitions(tags: Sequence[str]) -> Bools:
     return np.asarray(~scheme.is_inside_k[None, :] | same_kk)
 
 
-def stray_tags(code_t: Codes, offsets: Offsets, scheme: TagScheme) -> Bools:
-    """Which tokens hold an I-X that follows neither B-X nor I-X in their sentence.
+def find_orphan_tags(code_t: Codes, offsets: Offsets, scheme: TagScheme) -> Bools:
+    """Which tokens have a tag I-X that follows neither B-X nor I-X in their sentence.
 
-    A code of -1 says that a token has no tag; what follows it follows nothing.
+    The code -1 is a token without a tag; an I-X after it is an orphan too.
     """
     type_t, inside_t = tag_types(code_t, scheme), _with_none(scheme.is_inside_k, False)[code_t]
     return np.asarray(inside_t & (previous_types(type_t, offsets) != type_t))
 
 
 def tag_types(code_t: Codes, scheme: TagScheme) -> Codes:
-    """The type of every token's tag; -1 outside of entities and where there is no tag."""
+    """The entity type of every token; -1 for O and for a token without a tag."""
     return np.asarray(_with_none(scheme.type_k, -1)[code_t], dtype=np.int32)
 
 
 def previous_types(type_t: Codes, offsets: Offsets) -> Codes:
-    """The type of the token before every token in its sentence; -1 where there is none."""
+    """The entity type of the previous token of the sentence; -1 if there is none."""
     before_t = np.concatenate([[-1], type_t])[:-1].astype(np.int32)
     starts = offsets[:-1]
     before_t[starts[starts < len(type_t)]] = -1
@@ -167,11 +171,13 @@ def is_valid_bio(tags: Sequence[str]) -> bool:
     (True, False)
     """
     scheme = TagScheme.covering(tags)
-    return not stray_tags(scheme.codes(tags), np.array([0, len(tags)]), scheme).any()
+    return not find_orphan_tags(scheme.codes(tags), np.array([0, len(tags)]), scheme).any()
 
 
 def repair_bio(tags: Sequence[str], orphan_tags: OrphanTags = "repair") -> list[str]:
-    """The tags of one sentence with every stray I-X made B-X, or refused with its place.
+    """The tags of one sentence after repair: every orphan I-X becomes B-X.
+
+    `orphan_tags` "keep" returns the tags unchanged; "refuse" raises a `DataError` for an orphan.
 
     >>> repair_bio(["O", "I-PER", "I-PER", "I-LOC"])
     ['O', 'B-PER', 'I-PER', 'B-LOC']
@@ -181,15 +187,15 @@ def repair_bio(tags: Sequence[str], orphan_tags: OrphanTags = "repair") -> list[
         return list(tags)
     scheme = TagScheme.covering(tags)
     code_t = scheme.codes(tags)
-    stray_t = stray_tags(code_t, np.array([0, len(tags)]), scheme)
-    if orphan_tags == "refuse" and stray_t.any():
-        token = int(np.argmax(stray_t))
+    orphan_t = find_orphan_tags(code_t, np.array([0, len(tags)]), scheme)
+    if orphan_tags == "refuse" and orphan_t.any():
+        token = int(np.argmax(orphan_t))
         raise DataError(
-            f"token {token}: {tags[token]} follows no entity of its type; begin it with B-, or "
-            "choose ",
+            f"token {token}: {tags[token]} follows no entity of its type; begin the entity with "
+            "B-, or choose ",
             SettingName("orphan_tags", "repair"),
         )
-    code_t[stray_t] = scheme.begin_k[code_t[stray_t]]
+    code_t[orphan_t] = scheme.begin_k[code_t[orphan_t]]
     return [str(name) for name in scheme.names_of(code_t)]
 
 
@@ -198,5 +204,5 @@ def _is_entity(name: str) -> bool:
 
 
 def _with_none(value_k: AnyArray, none: Any) -> AnyArray:
-    """Values by tag with one more at the end, which the code -1 finds."""
+    """The values of the tags, and at the end the value for the code -1."""
     return np.append(value_k, none)

@@ -1,4 +1,4 @@
-"""Sentences with what was said about their tokens: by the crowd, or by an expert."""
+"""Sentences with labels of their tokens: those of a crowd, or one tag per token."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -8,11 +8,11 @@ import numpy as np
 
 from manyhands.annotations.annotations import Annotations
 from manyhands.annotations.labels import USED
-from manyhands.annotations.recoding import of_items
+from manyhands.annotations.recoding import reindex_items
 from manyhands.annotations.rows import Rows
 from manyhands.annotations.sentences import Sentences
-from manyhands.annotations.tags import OrphanTags, TagScheme, stray_tags
-from manyhands.annotations.vocabulary import Vocabulary, short_list
+from manyhands.annotations.tags import OrphanTags, TagScheme, find_orphan_tags
+from manyhands.annotations.vocabulary import Vocabulary, join_names
 from manyhands.core.arrays import AnyArray, Bools, read_only
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
@@ -46,7 +46,7 @@ class TokenLabels:
         annotators: Iterable[Any],
         classes: Iterable[Any],
     ) -> "TokenLabels":
-        """From parallel codes of tokens, annotators and classes, and the names behind them."""
+        """From parallel codes of tokens, annotators and classes, and the names of the codes."""
         label_n = np.asarray(label, dtype=np.int32)
         rows = Rows(
             np.asarray(token, dtype=np.int32),
@@ -79,36 +79,36 @@ class TokenLabels:
             key = key[0]
         return TokenLabels(chosen, self.annotations[self.sentences.tokens_of(key)])
 
-    def orphan_tags(self) -> Bools:
+    def find_orphan_tags(self) -> Bools:
         """Which labels are an I-X that follows no B-X or I-X of the same annotator.
 
-        After a token that the annotator did not label nobody knows what it follows.
+        An I-X after a token that the annotator did not label is not counted as an orphan.
         """
         ann = self.annotations
         order, offsets = self._by_annotator()
         scheme = TagScheme.of(ann.classes)
-        stray_n = np.zeros(ann.n_annotations, dtype=bool)
-        stray_n[order] = stray_tags(ann.label[order], offsets, scheme)
+        orphan_n = np.zeros(ann.n_annotations, dtype=bool)
+        orphan_n[order] = find_orphan_tags(ann.label[order], offsets, scheme)
         first_n = order[offsets[:-1][np.diff(offsets) > 0]]
         begin_n = self.sentences.offsets[self.sentences.sentence_of_token[ann.item[first_n]]]
-        stray_n[first_n[ann.item[first_n] > begin_n]] = False
-        return stray_n
+        orphan_n[first_n[ann.item[first_n] > begin_n]] = False
+        return orphan_n
 
     def repaired(self, orphan_tags: OrphanTags = "repair") -> "TokenLabels":
-        """Every stray I-X made B-X, or refused with its place; see `stray`."""
+        """Every orphan I-X becomes B-X, or raises a `DataError`; see `find_orphan_tags`."""
         require_choice("orphan_tags", orphan_tags, ("repair", "refuse"))
-        stray_n = self.orphan_tags()
-        if not stray_n.any():
+        orphan_n = self.find_orphan_tags()
+        if not orphan_n.any():
             return self
         if orphan_tags == "refuse":
-            self._refuse(int(np.argmax(stray_n)))
+            self._refuse(int(np.argmax(orphan_n)))
         label_n = self.annotations.label.copy()
         scheme = TagScheme.of(self.annotations.classes)
-        label_n[stray_n] = scheme.require_begins()[label_n[stray_n]]
+        label_n[orphan_n] = scheme.require_begins()[label_n[orphan_n]]
         return replace(self, annotations=replace(self.annotations, label=read_only(label_n)))
 
     def _by_annotator(self) -> tuple[AnyArray, AnyArray]:
-        """Labels in runs: one annotator, tokens that follow one another in one sentence."""
+        """Runs of labels: one annotator, consecutive tokens of one sentence."""
         ann = self.annotations
         order = ann.annotator_order
         token, who = ann.item[order], ann.annotator[order]
@@ -119,28 +119,31 @@ class TokenLabels:
     def _refuse(self, n: int) -> None:
         ann = self.annotations
         token, who = int(ann.item[n]), ann.annotators[ann.annotator[n]]
-        raise stray_error(self.sentences, token, ann.classes[ann.label[n]], f"annotator {who!s}: ")
+        raise orphan_tag_error(
+            self.sentences, token, ann.classes[ann.label[n]], f"annotator {who!s}: "
+        )
 
 
-def labels_of_tokens(sentences: Sentences, annotations: Annotations) -> Annotations:
-    """Labels with all tokens as items, in order, for items in any order that are called as tokens.
+def align_to_tokens(sentences: Sentences, annotations: Annotations) -> Annotations:
+    """The labels with the tokens of the sentences as items, in order.
 
-    Where no item is called "<sentence>:<token>" (`Sentences.token_names`), item t is token t.
+    Items are matched by the names of the tokens, "<sentence>:<token>" (`Sentences.token_names`).
+    If no item has such a name, item t is token t.
     """
     names = sentences.token_names
     if len(names) == annotations.n_items and np.array_equal(annotations.items, names):
         return annotations
-    if len(set(names)) == len(names):  # sentences that share a name cannot be told apart by it
+    if len(set(names)) == len(names):  # names of sentences must be unique to match by name
         tokens = Vocabulary.of(names, "item")
         known_i = tokens.codes(annotations.items.tolist()) >= 0
         lost_i = ~known_i & (annotations.labels_per_item > 0)
         if known_i.any() and not lost_i.any():
-            return of_items(annotations, tokens)
+            return reindex_items(annotations, tokens)
         if known_i.any():
             raise DataError(
                 f"{int(lost_i.sum())} items are no tokens of these sentences: "
-                f"{short_list(annotations.items[lost_i])}; others are called as tokens, "
-                "<sentence>:<token>"
+                f"{join_names(annotations.items[lost_i])}; expected names of the form "
+                "<sentence>:<token>, as the other items have"
             )
     _require_same("items of the annotations", annotations.n_items, sentences)
     return annotations
@@ -148,7 +151,7 @@ def labels_of_tokens(sentences: Sentences, annotations: Annotations) -> Annotati
 
 @dataclass(frozen=True, eq=False)
 class TaggedSentences:
-    """Sentences with one tag per token, as experts or models give them; tags by name."""
+    """Sentences with one tag per token, such as the truth or the tags of a model."""
 
     sentences: Sentences
     tags: AnyArray
@@ -167,25 +170,28 @@ class TaggedSentences:
         return [str(tag) for tag in self.tags[self.sentences.tokens_of(sentence)]]
 
     def repaired(self, orphan_tags: OrphanTags = "repair") -> "TaggedSentences":
-        """Every I-X that follows nothing made B-X, or refused with its place."""
+        """Every orphan I-X becomes B-X, or raises a `DataError` with its place."""
         require_choice("orphan_tags", orphan_tags, ("repair", "refuse"))
         scheme = TagScheme.covering(self.tags)
         code_t = scheme.codes(self.tags)
-        stray_t = stray_tags(code_t, self.sentences.offsets, scheme)
-        if orphan_tags == "refuse" and stray_t.any():
-            token = int(np.argmax(stray_t))
-            raise stray_error(self.sentences, token, self.tags[token])
-        code_t[stray_t] = scheme.require_begins()[code_t[stray_t]]
+        orphan_t = find_orphan_tags(code_t, self.sentences.offsets, scheme)
+        if orphan_tags == "refuse" and orphan_t.any():
+            token = int(np.argmax(orphan_t))
+            raise orphan_tag_error(self.sentences, token, self.tags[token])
+        code_t[orphan_t] = scheme.require_begins()[code_t[orphan_t]]
         return replace(self, tags=scheme.names_of(code_t))
 
 
-def stray_error(sentences: Sentences, token: int, tag: object, who: str = "") -> DataError:
-    """An error that names sentence and token of an I-X that follows nothing."""
+def orphan_tag_error(
+    sentences: Sentences, token: int, tag: object, annotator: str = ""
+) -> DataError:
+    """The error for an orphan I-X, with its sentence and token."""
     s = int(sentences.sentence_of_token[token])
     position = token - int(sentences.offsets[s])
+    place = f"{annotator}sentence {sentences.names[s]}, token {position}"
     return DataError(
-        f"{who}sentence {sentences.names[s]}, token {position} ({sentences.word[token]!r}): {tag} "
-        "follows no entity of its type; begin it with B-, or choose ",
+        f"{place} ({sentences.word[token]!r}): {tag} "
+        "follows no entity of its type; begin the entity with B-, or choose ",
         SettingName("orphan_tags", "repair"),
     )
 

@@ -1,4 +1,4 @@
-"""Names become integer codes once, at the door, and names again only in what a person reads."""
+"""Vocabularies: names become integer codes once, when data is read."""
 
 import re
 from collections import Counter
@@ -15,16 +15,15 @@ from manyhands.core.arrays import AnyArray, Codes, read_only
 from manyhands.core.errors import DataError
 from manyhands.core.registry import nearest_names
 
-BLANK = -2  # the code of a cell that holds nothing
-
-LARGEST = 2.0**63  # whole numbers of this size and more are kept as text
+BLANK = -2  # the code of a blank cell
+LARGEST = 2.0**63  # larger whole numbers stay text
 _WHOLE_NUMBER = r"^(?:0|-?[1-9][0-9]{0,17})$"
 _WHOLE_CLASS = re.compile(r"(0|-?[1-9][0-9]{0,17})(?:\.0+)?")
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The names behind codes 0, 1, 2 ...: whole numbers, or strings; sorted when made from data.
+    """The names of codes 0, 1, 2 ...: whole numbers or strings; sorted if they come from data.
 
     >>> Vocabulary.of(["cat", "dog"]).codes(["dog", "cow"]).tolist()
     [1, -1]
@@ -35,8 +34,8 @@ class Vocabulary:
 
     @classmethod
     def of(cls, names: Iterable[Any], noun: str = "name") -> "Vocabulary":
-        """A vocabulary in the given order; a name given twice is refused."""
-        array = tidy_names(list(names))
+        """A vocabulary in the given order; a name given twice raises a `DataError`."""
+        array = normalize_names(list(names))
         twice = [name for name, count in Counter(array.tolist()).items() if count > 1]
         if twice:
             raise DataError(f"the {noun} {twice[0]!r} is listed twice; list every name once")
@@ -52,7 +51,7 @@ class Vocabulary:
 
     @property
     def is_whole_numbers(self) -> bool:
-        """Whether the names are integers."""
+        """Whether the names are whole numbers."""
         return self.names.dtype.kind == "i"
 
     @cached_property
@@ -60,20 +59,22 @@ class Vocabulary:
         return {str(name): code for code, name in enumerate(self.names.tolist())}
 
     def codes(self, names: Iterable[Any]) -> Codes:
-        """The code of every name, -1 for a name that is not here; 7 and "7" are the same name."""
-        return np.array([self._code_of.get(text_of(name), -1) for name in names], dtype=np.int32)
+        """The code of every name, -1 for an unknown name; 7 and "7" are the same name."""
+        return np.array(
+            [self._code_of.get(name_to_text(name), -1) for name in names], dtype=np.int32
+        )
 
     def code(self, name: object) -> int:
-        """The code of one name, or an error that lists the nearest ones."""
-        code = self._code_of.get(text_of(name), -1)
+        """The code of one name; an unknown name raises a `DataError` with the nearest names."""
+        code = self._code_of.get(name_to_text(name), -1)
         if code < 0:
             near = nearest_names(str(name), self._code_of)
-            hint = f"nearest: {', '.join(near)}" if near else f"known: {short_list(self.names)}"
+            hint = f"nearest: {', '.join(near)}" if near else f"known: {join_names(self.names)}"
             raise DataError(f"no {self.noun} {name!r}; {hint}")
         return code
 
     def extended(self, more: "Vocabulary") -> "Vocabulary":
-        """These names in their order, then those of the other that are new."""
+        """These names in their order, then the new names of the other vocabulary."""
         fresh = more.names[self.codes(more.names.tolist()) < 0]
         if len(fresh) == 0:
             return self
@@ -88,7 +89,7 @@ class Vocabulary:
 def encode(values: Any, noun: str) -> tuple[Codes, Vocabulary]:
     """Codes (`BLANK` for an empty cell) and the sorted vocabulary of a column of names.
 
-    Whole numbers sort as numbers, everything else as text, so the order of rows never matters.
+    Whole numbers sort as numbers and other names as text: the order of rows has no influence.
 
     >>> codes, names = encode(["b", "a", None, "b"], "item")
     >>> codes.tolist(), names.names.tolist()
@@ -103,7 +104,7 @@ def encode(values: Any, noun: str) -> tuple[Codes, Vocabulary]:
 
 
 def as_arrow(values: Any) -> pa.Array:
-    """A column as one arrow array of whole numbers or text, or a dictionary of these."""
+    """A column as one arrow array of whole numbers or text, possibly dictionary-encoded."""
     if not isinstance(values, pa.Array | pa.ChunkedArray):
         values = _arrow_of(values)
     if isinstance(values, pa.ChunkedArray):
@@ -115,48 +116,48 @@ def as_arrow(values: Any) -> pa.Array:
     return _as_text(values)
 
 
-def tidy_names(names: Sequence[Any] | AnyArray) -> AnyArray:
-    """Names as whole numbers where all of them are written as such, as text otherwise.
+def normalize_names(names: Sequence[Any] | AnyArray) -> AnyArray:
+    """Names as whole numbers if all of them are written as such, otherwise as text.
 
-    >>> tidy_names(["1", "20"]).tolist(), tidy_names(["1", "007"]).tolist()
+    >>> normalize_names(["1", "20"]).tolist(), normalize_names(["1", "007"]).tolist()
     ([1, 20], ['1', '007'])
     """
     if isinstance(names, np.ndarray) and names.dtype.kind == "i":
         return names.astype(np.int64)
-    texts = [text_of(name) for name in names]
+    texts = [name_to_text(name) for name in names]
     whole = re.compile(_WHOLE_NUMBER)
     if texts and all(whole.fullmatch(text) for text in texts):
         return np.array(texts, dtype=np.int64)
     return np.array(texts, dtype=object)
 
 
-def tidy_classes(names: Sequence[Any] | AnyArray) -> AnyArray:
-    """Tidy names of classes or truths: where all are whole numbers, 1.0 is 1.
+def normalize_classes(names: Sequence[Any] | AnyArray) -> AnyArray:
+    """Normalized names of classes or truths: if all are whole numbers, 1.0 is 1.
 
-    That is how most tools write a column of whole numbers with holes.
+    Most tools write a column of whole numbers with missing values in this way.
 
-    >>> tidy_classes(["1.0", "2"]).tolist(), tidy_classes(["1.0", "1.5"]).tolist()
+    >>> normalize_classes(["1.0", "2"]).tolist(), normalize_classes(["1.0", "1.5"]).tolist()
     ([1, 2], ['1.0', '1.5'])
     """
-    tidy = tidy_names(names)
-    whole = [_WHOLE_CLASS.fullmatch(str(name)) for name in tidy.tolist()]
-    return tidy_names([found[1] for found in whole if found]) if all(whole) else tidy
+    normalized = normalize_names(names)
+    whole = [_WHOLE_CLASS.fullmatch(str(name)) for name in normalized.tolist()]
+    return normalize_names([found[1] for found in whole if found]) if all(whole) else normalized
 
 
-def short_list(names: Iterable[Any], most: int = 6) -> str:
-    """The first few names, for an error message.
+def join_names(names: Iterable[Any], limit: int = 6) -> str:
+    """The first names, joined by commas, for an error message.
 
-    >>> short_list(range(9), most=3)
+    >>> join_names(range(9), limit=3)
     '0, 1, 2 and 6 more'
     """
     everything = [str(name) for name in names]
-    shown = ", ".join(everything[:most])
-    return shown + (f" and {len(everything) - most} more" if len(everything) > most else "")
+    shown = ", ".join(everything[:limit])
+    return shown + (f" and {len(everything) - limit} more" if len(everything) > limit else "")
 
 
 def _encode_whole_numbers(values: AnyArray, noun: str) -> tuple[Codes, Vocabulary]:
     if len(values) and values.min() >= 0 and values.max() < 4 * len(values) + 1024:
-        # Codes already, or nearly: mark what occurs instead of sorting everything.
+        # Nearly codes already: mark which values occur instead of sorting them.
         occurs = np.zeros(int(values.max()) + 1, dtype=bool)
         occurs[values] = True
         if occurs.all():
@@ -181,7 +182,7 @@ def _encode_arrow(values: pa.Array, noun: str) -> tuple[Codes, Vocabulary]:
         index = pc.fill_null(index.cast(pa.int64()), len(words))
     positions = index.to_numpy()
     named = np.zeros(len(words) + 1, dtype=bool)
-    named[positions] = True  # a dictionary may hold words that no row uses
+    named[positions] = True  # a dictionary may have words that no row uses
     blank = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(_as_text(words)), ""), True)
     named = named[:-1] & ~blank.to_numpy(zero_copy_only=False)
     rank, names = _sorted_names(words.filter(pa.array(named)))
@@ -191,13 +192,13 @@ def _encode_arrow(values: pa.Array, noun: str) -> tuple[Codes, Vocabulary]:
 
 
 def _sorted_names(words: pa.Array) -> tuple[Codes, AnyArray]:
-    """The rank of every distinct word, and the sorted names; equal words share a rank."""
+    """The rank of every word, and the sorted distinct names; equal words have one rank."""
     if len(words) == 0:
         return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=object)
     whole = pa.types.is_integer(words.type)
     if not whole and pc.all(pc.match_substring_regex(words, _WHOLE_NUMBER)).as_py():
         words = words.cast(pa.int64())
-    again = words.dictionary_encode()  # a dictionary may hold a word twice
+    again = words.dictionary_encode()  # a dictionary may have a word twice
     order = pc.sort_indices(again.dictionary).to_numpy()
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
@@ -213,16 +214,16 @@ def _arrow_of(values: Any) -> pa.Array | pa.ChunkedArray:
     try:
         return _plain_or_text(values)
     except UnicodeEncodeError:
-        raise DataError("a name is not text: it holds half of a UTF-16 pair") from None
+        raise DataError("a name is not valid text: it contains half of a UTF-16 pair") from None
 
 
 def _plain_or_text(values: Any) -> pa.Array | pa.ChunkedArray:
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        # names of several kinds, or whole numbers past 64 bits
+        # names of several types, or whole numbers of more than 64 bits
         plain = np.asarray(values).tolist() if hasattr(values, "__array__") else values
-        return pa.array([None if _is_blank(value) else text_of(value) for value in plain])
+        return pa.array([None if _is_blank(value) else name_to_text(value) for value in plain])
 
 
 def _as_text(values: pa.Array) -> pa.Array:
@@ -243,7 +244,7 @@ def _fits_64_bits(values: pa.Array) -> bool:
 
 
 def _whole_floats_as_integers(values: pa.Array) -> pa.Array:
-    # A column of whole numbers with holes arrives as floats from most tools.
+    # Most tools store a column of whole numbers with missing values as floats.
     if pa.types.is_float16(values.type):
         values = values.cast(pa.float32())
     values = pc.if_else(pc.is_nan(values), None, values)
@@ -251,12 +252,12 @@ def _whole_floats_as_integers(values: pa.Array) -> pa.Array:
     return values.cast(pa.int64()) if pc.all(whole).as_py() in (True, None) else values
 
 
-def text_of(name: object) -> str:
+def name_to_text(name: object) -> str:
     """A name as text; 7 and 7.0 are both "7"."""
     if isinstance(name, float | np.floating):
         number = float(name)
         return str(int(number)) if number.is_integer() and abs(number) < LARGEST else str(name)
-    # as arrow and JSON write it, so that a name is the same whichever way it came
+    # as arrow and JSON write it: the name does not depend on the source
     return str(name).lower() if isinstance(name, bool | np.bool_) else str(name)
 
 

@@ -1,18 +1,16 @@
-"""What is wrong or risky in a label table, and what to do about it."""
+"""Checks: what is wrong or risky in a label table, and what to do about it."""
 
-from manyhands.checks.catalog import CHECKS, Check
-from manyhands.checks.chart import Chart
-from manyhands.checks.files import check_file
 from manyhands.checks.finding import SEVERITIES, Finding, Severity
-from manyhands.checks.report import CheckReport, check
+from manyhands.checks.label_table import LabelTable
+from manyhands.checks.report import CHECKS, Check, CheckReport, check, check_file
 
 __all__ = [
     "CHECKS",
     "SEVERITIES",
-    "Chart",
     "Check",
     "CheckReport",
     "Finding",
+    "LabelTable",
     "Severity",
     "check",
     "check_file",

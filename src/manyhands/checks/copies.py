@@ -1,10 +1,16 @@
-"""Pairs of annotators who agree far more than two people who only look at the same items.
+"""Check for pairs of annotators who agree too much: one copies, or one has two names.
 
-Good annotators agree because both are right, so agreement alone accuses nobody. A pair must
-stand out twice: against what each one's agreement with everybody else foretells (`one_factor`),
-and against what their own habits foretell once it is known what the others said of each item
-(`habits` for classes, `shared_errors` for numbers). Pairs come from items with at most 50 labels
+Good annotators agree because both are right, so agreement alone is no evidence. A reported pair
+stands out in two ways: it agrees more than a one-factor model predicts from the agreement of the
+two with all others, and more than the two would agree if they were independent given the labels
+of the others (`pair_dependence`). Pairs come from items with at most 50 labels
 (`agreement.pairwise`).
+
+In the one-factor model, annotators agree only because they label the same items. The excess of a
+pair's agreement over chance is then a product, c_ab = s_a s_b, whatever the error rates and the
+truth. The s are fitted to all pairs by least squares. Pairs that stand out are left out and the
+model is fitted again, so that copies do not confirm each other. The prediction for a pair does not
+use its own agreement.
 """
 
 from dataclasses import dataclass
@@ -14,93 +20,103 @@ from scipy import special
 
 from manyhands.agreement.pairwise import PairAgreement, PairMoments, pair_agreement, pair_moments
 from manyhands.annotations import Annotations
-from manyhands.checks.chart import Chart, first_rows, percent
 from manyhands.checks.finding import Finding
-from manyhands.checks.habits import chance_agreement, stands_against_habits
-from manyhands.checks.one_factor import PairExcess, predicted_excess
-from manyhands.checks.shared_errors import errors_alike, without_tails
+from manyhands.checks.label_table import LabelTable, first_rows, percent
+from manyhands.checks.pair_dependence import (
+    chance_agreement,
+    clip_tails,
+    errors_correlate,
+    labels_depend,
+)
 from manyhands.checks.significance import significant
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 
-LEAST_SHARED = 10
-SAFETY = 1.0  # standard errors by which a prediction is raised before it is compared
-CALIBRATED = 20  # pairs from which on the spread of all pairs is worth looking at
-MOST_CONFIRMED = 5_000_000  # shared items that are looked at again, the worst pairs first
+MIN_SHARED = 10
+MARGIN = 1.0  # standard errors added to a prediction before the comparison
+MIN_PAIRS = 20  # number of pairs from which on the spread of all pairs is used
+MAX_SHARED_LABELS = 5_000_000  # shared labels in the second test, the worst pairs first
+
+N_ITERATIONS = 12
+CROWD_WEIGHT = 20.0  # shared items that the prior of a pair is worth
+STANDS_OUT = 4.0  # standard errors from which on a pair is left out of the fit
 
 
 @dataclass(frozen=True)
-class Suspicion:
-    """Pairs that share enough items, how alike they are, and by how many deviations too much."""
+class PairTests:
+    """Pairs that share enough items: agreement, predicted agreement and the test statistic."""
 
     first: Codes
     second: Codes
     shared: Codes
-    alike: Floats
+    agreement: Floats
     predicted: Floats
     z: Floats
 
 
-def copies(chart: Chart) -> list[Finding]:
-    """Pairs who agree more than their skill explains: one copies, or one person has two names.
+def copies(table: LabelTable) -> list[Finding]:
+    """Pairs who agree more than their accuracies explain: one copies, or one has two names.
 
-    It takes four annotators or more: of three, any one may be the odd one out.
+    The check needs four annotators or more.
     """
-    ann = chart.once
-    seen = _suspect_classes(ann) if chart.rows.classes is not None else _suspect_numbers(ann)
-    if len(seen.z) == 0:
+    ann = table.first_labels
+    tests = _test_numbers(ann) if table.rows.classes is None else _test_classes(ann)
+    if len(tests.z) == 0:
         return []
-    p_value = special.ndtr(-calibrated(seen.z))
-    guilty = np.flatnonzero(significant(np.asarray(p_value)))
-    guilty = guilty[np.argsort(p_value[guilty], kind="stable")]
-    before = np.cumsum(seen.shared[guilty], dtype=np.int64) - seen.shared[guilty]
-    guilty = guilty[before < MOST_CONFIRMED]
-    pairs = seen.first[guilty], seen.second[guilty]
-    if chart.rows.classes is not None:
-        guilty = guilty[stands_against_habits(ann, chart.cells, *pairs)]
+    p_value = special.ndtr(-calibrate(tests.z))
+    suspect = np.flatnonzero(significant(np.asarray(p_value)))
+    suspect = suspect[np.argsort(p_value[suspect], kind="stable")]
+    before = np.cumsum(tests.shared[suspect], dtype=np.int64) - tests.shared[suspect]
+    suspect = suspect[before < MAX_SHARED_LABELS]
+    pairs = tests.first[suspect], tests.second[suspect]
+    if table.rows.classes is None:
+        suspect = suspect[errors_correlate(ann, clip_tails(ann.label), *pairs)]
     else:
-        guilty = guilty[errors_alike(ann, without_tails(ann.label), *pairs)]
-    return [_finding(chart, seen, guilty)] if len(guilty) else []
+        suspect = suspect[labels_depend(ann, table.item_class_counts, *pairs)]
+    return [_finding(table, tests, suspect)] if len(suspect) else []
 
 
-def calibrated(z: Floats) -> Floats:
-    """Deviations as measured by the spread of all pairs, where that is wider than it should be.
+CHECKS = {"copies": copies}
 
-    Items of unequal difficulty, or schools of opinion, make all pairs stand out a little; only
-    a pair that stands out among the pairs is suspicious.
 
-    >>> calibrated(np.array([3.0])).tolist()
+def calibrate(z: Floats) -> Floats:
+    """Standardize z by the spread of all pairs, if the spread is larger than it should be.
+
+    Items of different difficulty and groups of opinion raise the statistics of all pairs. Only a
+    pair that stands out from the other pairs is suspicious.
+
+    >>> calibrate(np.array([3.0])).tolist()
     [3.0]
     """
-    if len(z) < CALIBRATED:
+    if len(z) < MIN_PAIRS:
         return z
-    middle, high = np.quantile(z, [0.5, 0.8413])  # 0 and 1 if all pairs were independent
+    middle, high = np.quantile(z, [0.5, 0.8413])  # 0 and 1 for independent pairs
     centre = max(middle, 0.0)
     return np.asarray((z - centre) / max(high - centre, 1.0))
 
 
-def _suspect_classes(ann: Annotations) -> Suspicion:
-    enough = pair_agreement(ann, least_shared=LEAST_SHARED)
-    pairs = pair_agreement(ann, touching=_ends(ann, enough))
+def _test_classes(ann: Annotations) -> PairTests:
+    enough = pair_agreement(ann, min_shared=MIN_SHARED)
+    pairs = pair_agreement(ann, involving=_members(ann, enough))
     chance = chance_agreement(ann, pairs.first, pairs.second)
     shared = pairs.shared.astype(np.float64)
     mean = pairs.agreed / np.maximum(shared, 1.0)
     overall = float(pairs.agreed.sum() / max(shared.sum(), 1.0))
     noise = np.full(len(shared), max(overall * (1.0 - overall), 0.01))
     excess = PairExcess(pairs.first, pairs.second, shared, mean - chance, noise, ann.n_annotators)
-    predicted, error = predicted_excess(excess)
-    at = pairs.shared >= LEAST_SHARED
+    predicted, error = predict_excess(excess)
+    at = pairs.shared >= MIN_SHARED
     expected = chance[at] + predicted[at]
-    most = np.clip(expected + SAFETY * error[at], 0.0, 1.0)
-    # P(as many agreements or more); an exact binomial, for few are shared and few agree by chance.
-    p_value = special.bdtrc(pairs.agreed[at] - 1.0, pairs.shared[at].astype(np.int64), most)
+    upper = np.clip(expected + MARGIN * error[at], 0.0, 1.0)
+    # P(as many agreements or more), an exact binomial test.
+    p_value = special.bdtrc(pairs.agreed[at] - 1.0, pairs.shared[at].astype(np.int64), upper)
     z = -special.ndtri(np.clip(p_value, 1e-300, 1.0 - 1e-16))
-    return Suspicion(pairs.first[at], pairs.second[at], pairs.shared[at], mean[at], expected, z)
+    return PairTests(pairs.first[at], pairs.second[at], pairs.shared[at], mean[at], expected, z)
 
 
-def _suspect_numbers(ann: Annotations) -> Suspicion:
-    value = _standardised(ann, without_tails(ann.label))
-    enough = pair_moments(ann, value, least_shared=LEAST_SHARED)
-    pairs = pair_moments(ann, value, touching=_ends(ann, enough))
+def _test_numbers(ann: Annotations) -> PairTests:
+    value = _standardize(ann, clip_tails(ann.label))
+    enough = pair_moments(ann, value, min_shared=MIN_SHARED)
+    pairs = pair_moments(ann, value, involving=_members(ann, enough))
     shared = pairs.shared.astype(np.float64)
     excess = PairExcess(
         pairs.first,
@@ -110,26 +126,27 @@ def _suspect_numbers(ann: Annotations) -> Suspicion:
         np.ones(len(shared)),
         ann.n_annotators,
     )
-    predicted, error = predicted_excess(excess)
-    at = pairs.shared >= LEAST_SHARED
+    predicted, error = predict_excess(excess)
+    at = pairs.shared >= MIN_SHARED
     correlation = pairs.correlation()[at]
-    most = np.clip(predicted[at] + SAFETY * error[at], -0.999, 0.999)
-    z = np.arctanh(np.clip(correlation, -0.999999, 0.999999)) - np.arctanh(most)
+    upper = np.clip(predicted[at] + MARGIN * error[at], -0.999, 0.999)
+    z = np.arctanh(np.clip(correlation, -0.999999, 0.999999)) - np.arctanh(upper)
     z *= np.sqrt(shared[at] - 3.0)
-    return Suspicion(
+    return PairTests(
         pairs.first[at], pairs.second[at], pairs.shared[at], correlation, predicted[at], z
     )
 
 
-def _ends(ann: Annotations, pairs: PairAgreement | PairMoments) -> Bools:
+def _members(ann: Annotations, pairs: PairAgreement | PairMoments) -> Bools:
+    """Which annotators belong to one of the pairs."""
     chosen = np.zeros(ann.n_annotators, dtype=bool)
     chosen[pairs.first] = True
     chosen[pairs.second] = True
     return chosen
 
 
-def _standardised(ann: Annotations, value_n: Floats) -> Floats:
-    """Numbers with every annotator's own mean and deviation taken out."""
+def _standardize(ann: Annotations, value_n: Floats) -> Floats:
+    """Numbers standardized by the mean and the standard deviation of their annotator."""
     n_a = np.maximum(ann.labels_per_annotator, 1)
     mean_a = np.bincount(ann.annotator, weights=value_n, minlength=ann.n_annotators) / n_a
     off_n = value_n - mean_a[ann.annotator]
@@ -139,21 +156,93 @@ def _standardised(ann: Annotations, value_n: Floats) -> Floats:
     return np.asarray(off_n * scale_a[ann.annotator])
 
 
-def _finding(chart: Chart, seen: Suspicion, guilty: AnyArray) -> Finding:
-    worst = guilty[0]
-    names = chart.rows.annotators.names
-    told = [f"{names[seen.first[pair]]} ~ {names[seen.second[pair]]}" for pair in guilty[:10]]
-    if chart.rows.classes is None:
-        alike, predicted = f"correlate {seen.alike[worst]:.2f} over", f"{seen.predicted[worst]:.2f}"
+def _finding(table: LabelTable, tests: PairTests, suspect: AnyArray) -> Finding:
+    worst = suspect[0]
+    names = table.rows.annotators.names
+    pairs = [f"{names[tests.first[pair]]} ~ {names[tests.second[pair]]}" for pair in suspect[:10]]
+    if table.rows.classes is None:
+        agreement = f"correlate {tests.agreement[worst]:.2f} over"
+        predicted = f"{tests.predicted[worst]:.2f}"
     else:
-        alike = f"agree on {percent(seen.alike[worst], 1.0)} of"
-        predicted = percent(max(seen.predicted[worst], 0.0), 1.0)
+        agreement = f"agree on {percent(tests.agreement[worst], 1.0)} of"
+        predicted = percent(max(tests.predicted[worst], 0.0), 1.0)
     message = (
-        f"{len(guilty)} of {len(seen.z)} pairs of annotators agreed more than two people who "
-        f"only look at the same items; {told[0]} {alike} {seen.shared[worst]} shared items, "
-        f"where {predicted} was to be expected"
+        f"{len(suspect)} of {len(tests.z)} pairs of annotators agreed more than independent "
+        f"annotators would; {pairs[0]} {agreement} {tests.shared[worst]} shared items, "
+        f"where {predicted} was expected"
     )
-    remedy = "find out whether one copies or both are one person; keep one of each pair"
-    people = np.unique(np.concatenate([seen.first[guilty[:5]], seen.second[guilty[:5]]]))
-    rows = first_rows(chart.rows.annotator, people)
-    return chart.finding("warning", message, remedy, len(guilty), rows=rows, names=told)
+    remedy = "find out whether one copies or both are one annotator; keep one of each pair"
+    members = np.unique(np.concatenate([tests.first[suspect[:5]], tests.second[suspect[:5]]]))
+    rows = first_rows(table.rows.annotator, members)
+    return table.finding("warning", message, remedy, len(suspect), rows=rows, names=pairs)
+
+
+@dataclass(frozen=True)
+class PairExcess:
+    """Pairs, their number of shared items, and their mean excess of agreement over chance."""
+
+    first: Codes
+    second: Codes
+    shared: Floats
+    excess: Floats
+    noise: Floats  # variance of the excess on one item
+    n_annotators: int
+
+    def sums(self, weight_first: Floats, weight_second: Floats) -> Floats:
+        """Sums over the pairs of each annotator, with a weight for each end of a pair."""
+        one = np.bincount(self.first, weights=weight_first, minlength=self.n_annotators)
+        two = np.bincount(self.second, weights=weight_second, minlength=self.n_annotators)
+        return np.asarray(one + two, dtype=np.float64)
+
+
+def predict_excess(pairs: PairExcess) -> tuple[Floats, Floats]:
+    """The excess of each pair that its other pairs predict, and its standard error."""
+    strength = _fit(pairs, np.ones(len(pairs.first), dtype=bool))
+    product = strength[pairs.first] * strength[pairs.second]
+    error = np.sqrt(pairs.noise / pairs.shared)
+    kept = pairs.excess - product < STANDS_OUT * error
+    strength = _fit(pairs, kept)
+    return _leave_pair_out(pairs, kept, strength)
+
+
+def _crowd_strength(pairs: PairExcess, kept: Bools) -> float:
+    shared = pairs.shared * kept
+    mean = float((shared * pairs.excess).sum() / max(float(shared.sum()), 1.0))
+    return float(np.sqrt(max(mean, 1e-6)))
+
+
+def _fit(pairs: PairExcess, kept: Bools) -> Floats:
+    crowd = _crowd_strength(pairs, kept)
+    strength = np.full(pairs.n_annotators, crowd)
+    for _ in range(N_ITERATIONS):
+        numerator, denominator = _least_squares(pairs, kept, strength, crowd)
+        # Half a step: full steps oscillate around the solution.
+        strength = (strength + numerator / denominator) / 2.0
+    return strength
+
+
+def _least_squares(
+    pairs: PairExcess, kept: Bools, strength: Floats, crowd: float
+) -> tuple[Floats, Floats]:
+    first, second = strength[pairs.first], strength[pairs.second]
+    weight = pairs.shared * kept
+    total = weight * pairs.excess
+    numerator = pairs.sums(total * second, total * first) + CROWD_WEIGHT * crowd**3
+    denominator = pairs.sums(weight * second**2, weight * first**2) + CROWD_WEIGHT * crowd**2
+    return numerator, denominator
+
+
+def _leave_pair_out(pairs: PairExcess, kept: Bools, strength: Floats) -> tuple[Floats, Floats]:
+    crowd = _crowd_strength(pairs, kept)
+    numerator, denominator = _least_squares(pairs, kept, strength, crowd)
+    weight = pairs.shared * kept
+
+    def end(code: AnyArray, partner: AnyArray) -> tuple[Floats, Floats]:
+        own = weight * strength[partner]
+        rest = denominator[code] - own * strength[partner]
+        return (numerator[code] - own * pairs.excess) / rest, pairs.noise / rest
+
+    first, first_variance = end(pairs.first, pairs.second)
+    second, second_variance = end(pairs.second, pairs.first)
+    error = np.sqrt(second**2 * first_variance + first**2 * second_variance)
+    return first * second, error

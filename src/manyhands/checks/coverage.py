@@ -1,18 +1,33 @@
-"""Whether there are enough labels: per item, per annotator, per table."""
+"""Check whether items, annotators and the table have enough labels."""
 
 import numpy as np
 
-from manyhands.checks.chart import Chart, percent
 from manyhands.checks.finding import Finding, Severity
+from manyhands.checks.label_table import LabelTable, percent
 
-MOST_ITEMS = 0.5  # a fault of more than half the items makes the consensus doubtful
-SOME_ITEMS = 0.05
-FEW_LABELS = 5
+MAX_SINGLE = 0.5  # share of items with a single label above which it is a warning
+MAX_UNLABELLED = 0.05
+MIN_LABELS = 5
 
 
-def single_label_items(chart: Chart) -> list[Finding]:
-    """Items that only one annotator labelled: nothing can confirm or correct that label."""
-    n_i = chart.once.labels_per_item
+def too_few_annotators(table: LabelTable) -> list[Finding]:
+    """One or two annotators: their disagreements cannot be resolved."""
+    n_a = table.first_labels.labels_per_annotator
+    present = np.flatnonzero(n_a)
+    if len(present) == 0 or len(present) > 2:
+        return []
+    if len(present) == 1:
+        message = "all labels come from one annotator; no other label confirms or corrects them"
+        remedy = "let others label some of the items, or use the labels as they are"
+        return [table.annotator_finding("warning", message, remedy, present)]
+    message = "all labels come from two annotators; their disagreements cannot be resolved"
+    remedy = "let a third annotator label the items on which they disagree"
+    return [table.annotator_finding("note", message, remedy, present)]
+
+
+def single_label_items(table: LabelTable) -> list[Finding]:
+    """Items with a single annotator: no other label confirms or corrects theirs."""
+    n_i = table.first_labels.labels_per_item
     single, n_labelled = np.flatnonzero(n_i == 1), int(np.count_nonzero(n_i))
     if len(single) == 0:
         return []
@@ -21,53 +36,46 @@ def single_label_items(chart: Chart) -> list[Finding]:
         f"a single annotator for {len(single)} of {n_labelled} labelled items "
         f"({percent(len(single), n_labelled)}); their consensus is that one label"
     )
-    remedy = "have them labelled by two more people, those first that matter most"
-    severity: Severity = "warning" if share > MOST_ITEMS else "note"
-    return [chart.about_items(severity, message, remedy, single)]
+    remedy = "let two more annotators label them, starting with the most important items"
+    severity: Severity = "warning" if share > MAX_SINGLE else "note"
+    return [table.item_finding(severity, message, remedy, single)]
 
 
-def unlabelled_items(chart: Chart) -> list[Finding]:
-    """Items that are listed, or stand in the table, without a label that can be used."""
-    n_items = len(chart.rows.items)
-    bare = np.flatnonzero(np.bincount(chart.rows.item[chart.usable], minlength=n_items) == 0)
-    if len(bare) == 0:
+def unlabelled_items(table: LabelTable) -> list[Finding]:
+    """Items that are listed or occur in the table, but have no usable label."""
+    n_items = len(table.rows.items)
+    unlabelled = np.flatnonzero(np.bincount(table.rows.item[table.usable], minlength=n_items) == 0)
+    if len(unlabelled) == 0:
         return []
     message = (
-        f"no label that can be used for {len(bare)} of {n_items} items "
-        f"({percent(len(bare), n_items)}); their consensus can only be a guess"
+        f"no usable label for {len(unlabelled)} of {n_items} items "
+        f"({percent(len(unlabelled), n_items)}); their consensus is only the prior"
     )
-    remedy = "have them labelled, or leave them out"
-    severity: Severity = "warning" if len(bare) / n_items > SOME_ITEMS else "note"
-    return [chart.about_items(severity, message, remedy, bare)]
+    remedy = "let annotators label them, or leave them out"
+    severity: Severity = "warning" if len(unlabelled) / n_items > MAX_UNLABELLED else "note"
+    return [table.item_finding(severity, message, remedy, unlabelled)]
 
 
-def few_labels_annotators(chart: Chart) -> list[Finding]:
-    """Annotators with so few labels that no portrait of them can be drawn."""
-    n_a = chart.once.labels_per_annotator
-    few = np.flatnonzero((n_a > 0) & (n_a < FEW_LABELS))
+def few_labels_annotators(table: LabelTable) -> list[Finding]:
+    """Annotators with too few labels for a reliable profile."""
+    n_a = table.first_labels.labels_per_annotator
+    few = np.flatnonzero((n_a > 0) & (n_a < MIN_LABELS))
     if len(few) == 0:
         return []
-    held, total = int(n_a[few].sum()), int(n_a.sum())
+    n_few, total = int(n_a[few].sum()), int(n_a.sum())
     message = (
-        f"{len(few)} of {int(np.count_nonzero(n_a))} annotators gave fewer than {FEW_LABELS} "
-        f"labels; together they hold {percent(held, total)} of all labels"
+        f"{len(few)} of {int(np.count_nonzero(n_a))} annotators gave fewer than {MIN_LABELS} "
+        f"labels; together they gave {percent(n_few, total)} of all labels"
     )
-    remedy = "treat their portraits as guesses; ask fewer people for more labels each"
-    severity: Severity = "warning" if held > total / 2 else "note"
+    remedy = "do not rely on their profiles; ask fewer annotators for more labels each"
+    severity: Severity = "warning" if n_few > total / 2 else "note"
     worst = few[np.argsort(n_a[few], kind="stable")]
-    return [chart.about_annotators(severity, message, remedy, worst)]
+    return [table.annotator_finding(severity, message, remedy, worst)]
 
 
-def too_few_annotators(chart: Chart) -> list[Finding]:
-    """A table of one or two annotators: nobody can tell who of them is right."""
-    n_a = chart.once.labels_per_annotator
-    present = np.flatnonzero(n_a)
-    if len(present) == 0 or len(present) > 2:
-        return []
-    if len(present) == 1:
-        message = "all labels come from one annotator; nobody confirms or corrects them"
-        remedy = "have some items labelled by others, or use the labels as they are"
-        return [chart.about_annotators("warning", message, remedy, present)]
-    message = "all labels come from two annotators; where they differ nobody decides"
-    remedy = "have the items they differ on labelled by a third"
-    return [chart.about_annotators("note", message, remedy, present)]
+CHECKS = {
+    "too-few-annotators": too_few_annotators,
+    "single-label-items": single_label_items,
+    "unlabelled-items": unlabelled_items,
+    "few-labels-annotators": few_labels_annotators,
+}

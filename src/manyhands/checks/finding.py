@@ -1,4 +1,4 @@
-"""One thing that is wrong or risky in a label table: how bad, where, and what to do."""
+"""A finding: one thing that is wrong or risky in a label table."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -6,17 +6,17 @@ from typing import Any, Literal
 Severity = Literal["error", "warning", "note"]
 SEVERITIES = ("error", "warning", "note")  # worst first
 
-MOST_EXAMPLES = 10
-MOST_PLACES = 3
+MAX_EXAMPLES = 10
+MAX_PLACES = 3
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found.
+    """The result of a check: what is wrong, where, and what to do.
 
-    An error keeps the table from being used as it is, a warning makes its consensus doubtful, a
-    note is good to know. `count` says how many rows, items, annotators or pairs are concerned;
-    `rows` (counted from 1), `names` and `places` show the first or the worst few of them.
+    The table cannot be used after an error. After a warning its consensus is doubtful. A note is
+    information. `count` is the number of rows, items, annotators or pairs concerned; `rows`
+    (counted from 1), `names` and `places` show the first or the worst of them.
     """
 
     severity: Severity
@@ -29,7 +29,7 @@ class Finding:
     check: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The finding in plain values, the check's name first.
+        """The finding as plain values, the name of the check first.
 
         >>> Finding("note", "what", "do", 1, check="imbalance").to_json()["check"]
         'imbalance'

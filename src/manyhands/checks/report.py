@@ -1,31 +1,62 @@
-"""Examine a label table: run every check and put the findings in order."""
+"""Check a label table: run all checks of `CHECKS` and sort their findings."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations, Rows
-from manyhands.checks.catalog import CHECKS
-from manyhands.checks.chart import Chart
+from manyhands.annotations import Annotations, MixedLabelsError, Rows
+from manyhands.checks import (
+    annotators,
+    class_balance,
+    connectivity,
+    copies,
+    coverage,
+    crowd_agreement,
+    near_duplicates,
+    repeated_labels,
+    suspicious_labels,
+    unusable_cells,
+)
 from manyhands.checks.finding import SEVERITIES, Finding
+from manyhands.checks.label_table import LabelTable
+from manyhands.core.registry import Registry
+from manyhands.io import read_rows
+
+Check = Callable[[LabelTable], list[Finding]]
+
+# The worst first: findings of one severity keep this order.
+CHECKS: Registry[Check] = Registry(
+    "check",
+    unusable_cells.CHECKS
+    | crowd_agreement.CHECKS
+    | suspicious_labels.CHECKS
+    | near_duplicates.CHECKS
+    | repeated_labels.CHECKS
+    | annotators.CHECKS
+    | copies.CHECKS
+    | connectivity.CHECKS
+    | coverage.CHECKS
+    | class_balance.CHECKS,
+)
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What was found in a label table, the worst first, and what the table is like."""
+    """The findings about a label table, the worst first, and a summary of the table."""
 
     findings: tuple[Finding, ...]
     summary: Mapping[str, Any]
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found but notes."""
+        """Whether there are no errors and no warnings."""
         return all(finding.severity == "note" for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything in plain values, ready to be written as JSON."""
+        """The report as plain values, ready for JSON."""
         return {
             "ok": self.ok,
             "summary": dict(self.summary),
@@ -33,34 +64,48 @@ class CheckReport:
         }
 
 
-def check(rows: Rows | Annotations) -> CheckReport:
-    """Look for everything that is wrong or risky in a label table.
+def check(annotations: Annotations | Rows) -> CheckReport:
+    """Find everything that is wrong or risky in a label table.
 
-    Rows that cannot be used are reported and left out of the other checks. When an annotator
-    labelled an item again, comparisons between people use the first label.
+    Rows that cannot be used are reported, and the other checks ignore them. If an annotator
+    labelled an item more than once, comparisons between annotators use the first label.
 
     >>> labels = ["cat", "Cat", "dog", "dog"]
     >>> ann = Annotations.from_arrays([1, 1, 2, 2], ["u", "v", "u", "v"], labels)
-    >>> [finding.check for finding in examine(ann).findings]
+    >>> [finding.check for finding in check(ann).findings]
     ['near-duplicate-classes', 'few-labels-annotators', 'too-few-annotators']
     """
-    chart = Chart(_as_rows(rows) if isinstance(rows, Annotations) else rows)
-    found = [
-        replace(finding, check=name) for name, check in CHECKS.items() for finding in check(chart)
+    table = LabelTable(annotations.to_rows())
+    findings = [
+        replace(finding, check=name) for name, find in CHECKS.items() for finding in find(table)
     ]
-    found.sort(key=lambda finding: SEVERITIES.index(finding.severity))
-    return CheckReport(tuple(found), summarise(chart))
+    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+    return CheckReport(tuple(findings), _summarize(table))
 
 
-def summarise(chart: Chart) -> dict[str, Any]:
-    """What the table is like, in plain values."""
-    rows = chart.rows
-    per_item = np.bincount(rows.item[chart.usable], minlength=len(rows.items))
+def check_file(path: str | Path, **reading: Any) -> CheckReport:
+    """Find everything that is wrong or risky in a label file, also in one that cannot be used.
+
+    `reading` are the arguments of `read_annotations`: columns, layout, classes, missing codes.
+    If some labels are numbers and some are words, a finding says so and all are read as classes.
+    """
+    try:
+        return check(read_rows(path, **reading))
+    except MixedLabelsError as error:
+        finding = _mixed_labels(error)
+    report = check(read_rows(path, **(reading | {"kind": "classes"})))
+    return replace(report, findings=(finding, *report.findings))
+
+
+def _summarize(table: LabelTable) -> dict[str, Any]:
+    """The sizes of the table as plain values."""
+    rows = table.rows
+    per_item = np.bincount(rows.item[table.usable], minlength=len(rows.items))
     if len(per_item) == 0:
         per_item = np.zeros(1, dtype=np.int64)
     return {
         "rows": len(rows),
-        "labels": len(chart.usable),
+        "labels": len(table.usable),
         "items": len(rows.items),
         "annotators": len(rows.annotators),
         "classes": None if rows.classes is None else len(rows.classes),
@@ -73,13 +118,16 @@ def summarise(chart: Chart) -> dict[str, Any]:
     }
 
 
-def _as_rows(annotations: Annotations) -> Rows:
-    return Rows(
-        annotations.item,
-        annotations.annotator,
-        annotations.label,
-        np.zeros(annotations.n_annotations, dtype=np.int8),
-        annotations.item_vocabulary,
-        annotations.annotator_vocabulary,
-        annotations.class_vocabulary,
+def _mixed_labels(error: MixedLabelsError) -> Finding:
+    what, rest = ("a word", "numbers") if error.is_word else ("a number", "words")
+    return Finding(
+        severity="error",
+        message=f"some labels are numbers and some are words: {error.label!r} is {what} among "
+        f"{rest}",
+        remedy=f"drop it with --missing {error.label!r}, or set --kind classes if it is a class",
+        count=1,
+        rows=(error.row + 1,),
+        names=(error.label,),
+        places=(error.where,),
+        check="mixed-labels",
     )

@@ -1,8 +1,8 @@
 """manyhands aggregate: labels -> consensus and annotators."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -17,7 +17,6 @@ from manyhands.cli.options import (
     OutFile,
     Truth,
     aggregator_names,
-    named_values,
     takes,
 )
 from manyhands.cli.output import put_table, records, remark, require_targets, say, say_json, working
@@ -25,7 +24,6 @@ from manyhands.cli.tasks import require_aggregator
 from manyhands.cli.tokens import notes_on, put_tokens, read_true_tags, with_words
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import SettingError
-from manyhands.core.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class _Request:
     file: "mh.io.LabelFile"
     options: LabelOptions
     method: str | None
-    settings: dict[str, Any]
+    set: list[str]
     out: str
     annotators: str | None
     spans: str | None
@@ -43,6 +41,10 @@ class _Request:
     known: str | None
     calibrate: str | None
     json: bool
+
+    def settings(self, kind: Literal["classes", "numbers"]) -> dict[str, Any]:
+        """The settings of the aggregator for this kind of labels."""
+        return mh.aggregation.parse_settings(self.method or mh.aggregation.DEFAULTS[kind], self.set)
 
     @property
     def task_note(self) -> bool:
@@ -111,7 +113,7 @@ def aggregate(
     tagged = None if file.tokens is None else out
     read = [labels, truth, known, calibrate]
     require_targets(out, annotators, spans, to_stream, read=read, tagged=tagged)
-    request = _Request(file, options, method, named_values("--set", set_), out, annotators, spans,
+    request = _Request(file, options, method, set_ or [], out, annotators, spans,
                        truth, known, calibrate, json)  # fmt: skip
     require_aggregator(method, options.task if file.tokens is None else "tagging")
     run = _aggregate_items if file.tokens is None else _aggregate_tokens
@@ -126,7 +128,7 @@ def _aggregate_items(request: _Request) -> None:
     with working(f"aggregating {request.file.path}"):
         ann = request.file.read_items()
         known = options.truth(request.known)
-        consensus = _aggregator(request, ann.kind).fit(ann, known)
+        consensus = mh.aggregate(ann, request.method, known=known, **request.settings(ann.kind))
     if request.calibrate is not None:
         consensus = consensus.calibrated(options.truth(request.calibrate) or {})
     scores = consensus.score(truth).as_dict() if truth is not None else {}
@@ -150,11 +152,13 @@ def _aggregate_tokens(request: _Request) -> None:
         if gold is not None:
             mh.io.require_same_tokens(file.path, sentences, request.truth, gold.sentences)
         known = options.truth(request.known)
-        found = mh.aggregate_tokens(sentences, ann, _aggregator(request, "classes"), known=known)
+        found = mh.aggregate_tokens(
+            sentences, ann, request.method, known=known, **request.settings("classes")
+        )
     scores: dict[str, Any] = {}
     if gold is not None:
         scores = mh.evaluation.score_entities(gold.tags, found.tags, sentences.offsets).as_dict()
-    columns = with_words(sentences, found.tokens.item_columns())
+    columns = with_words(sentences, found.item_columns())
     _write_annotators(request, found.tokens)
     if request.spans:
         put_table(found.span_columns(marked.texts), request.spans)
@@ -163,17 +167,6 @@ def _aggregate_tokens(request: _Request) -> None:
     notes = notes_on(marked, options.orphan_tags)
     lines = _token_lines(found, notes, scores, request.task_note)
     _tell(request, _token_summary(found, notes), columns, scores, lines)
-
-
-def _aggregator(request: _Request, kind: str) -> Any:
-    """The aggregator with its settings: a stand-in for `mh.aggregate(ann, method, **settings)`."""
-    name = request.method or mh.aggregation.catalog.DEFAULTS[kind]
-    known = Registry(
-        f"setting of {name}", {each.name: each for each in fields(mh.AGGREGATORS[name])}
-    )
-    for setting in request.settings:
-        known[setting]  # an unknown name is an error that lists the known ones
-    return mh.AGGREGATORS[name](**request.settings)
 
 
 def _write_annotators(request: _Request, consensus: "mh.Consensus") -> None:
@@ -199,7 +192,7 @@ def _tell(
 def _summary(consensus: "mh.Consensus") -> dict[str, object]:
     ann = consensus.annotations
     return {
-        "method": mh.aggregation.name_of(consensus.method),
+        "method": consensus.method_name,
         "task": "regression" if ann.kind == "numbers" else "classification",
         "kind": ann.kind,
         "items": ann.n_items,
@@ -218,7 +211,7 @@ def _lines(consensus: "mh.Consensus", scores: Mapping[str, Any], task_note: bool
     ann = consensus.annotations
     note = " (labels are numbers: --task regression)"
     lines = [
-        f"{mh.aggregation.name_of(consensus.method)}: {ann.n_annotations} labels of {ann.n_items} "
+        f"{consensus.method_name}: {ann.n_annotations} labels of {ann.n_items} "
         f"items by {ann.n_annotators} annotators" + note * (task_note and ann.kind == "numbers")
     ]
     if ann.kind == "classes" and ann.n_classes == 1:
@@ -239,7 +232,7 @@ def _lines(consensus: "mh.Consensus", scores: Mapping[str, Any], task_note: bool
 def _token_summary(found: "mh.aggregation.TokenConsensus", notes: list[str]) -> dict[str, object]:
     ann = found.tokens.annotations
     return {
-        "method": mh.aggregation.name_of(found.tokens.method),
+        "method": found.tokens.method_name,
         "task": "tagging",
         "sentences": len(found.sentences),
         "tokens": ann.n_items,
@@ -260,7 +253,7 @@ def _token_lines(
 ) -> list[str]:
     ann = found.tokens.annotations
     lines = [
-        f"{mh.aggregation.name_of(found.tokens.method)}: {ann.n_annotations} tags of {ann.n_items} "
+        f"{found.tokens.method_name}: {ann.n_annotations} tags of {ann.n_items} "
         f"tokens in {len(found.sentences)} sentences by {ann.n_annotators} annotators, "
         f"{len(found.spans)} entities" + " (tagged tokens: --task tagging)" * task_note
     ]
@@ -269,7 +262,9 @@ def _token_lines(
         lines.append(f"note: not converged after {found.tokens.n_iterations} steps")
     if scores:
         shown = ", ".join(f"{name} {scores[name]:.4f}" for name in ("precision", "recall", "f1"))
-        lines.append(f"entities: {shown} ({scores['n_said']} found, {scores['n_true']} true)")
+        lines.append(
+            f"entities: {shown} ({scores['n_predicted']} predicted, {scores['n_true']} true)"
+        )
     return lines
 
 

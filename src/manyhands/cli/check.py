@@ -59,7 +59,7 @@ def _refuse_tokens(labels: str, options: ReadingOptions) -> None:
         missing=mark,
         encoding=options.encoding,
     )
-    if found in mh.io.sniff.TOKEN_FORMATS:
+    if found in mh.io.TOKEN_FORMATS:
         raise DataError(
             f"{labels}: has tagged tokens, and check is for labels of items; for the quality of "
             f"annotators: manyhands aggregate {labels} --out tags.bio --annotators annotators.csv"

@@ -34,7 +34,6 @@ from manyhands.cli.output import (
     show_table,
     working,
 )
-from manyhands.cli.tasks import task_name
 from manyhands.cli.tokens import notes_on, read_true_tags
 from manyhands.core.errors import SettingError
 
@@ -207,7 +206,7 @@ def _corpus(request: _Request) -> "mh.selection.Trial":
     if request.data is None:
         raise SettingError("give --data, the folder that holds the corpora")
     trial = mh.selection.trial_of_corpus(reader.read(request.data, request.feature_set))
-    task = task_name(trial.task)
+    task = trial.task
     if request.options.task not in (None, task):
         raise SettingError(
             f"{request.dataset} is a corpus for {task}; got --task {request.options.task}"
@@ -227,7 +226,7 @@ def _compare_methods(
     request: _Request, trial: "mh.selection.Trial", names: list[str] | None
 ) -> "mh.aggregation.Comparison":
     mh.selection.require_methods(names or (), trial.task)  # before the bar is shown
-    settings = request.training.settings(task_name(trial.task))
+    settings = request.training.settings(trial.task)
     with counting("training", mh.selection.n_runs(trial, names, request.runs)) as done, noting():
         return mh.selection.compare_training(
             trial, names, runs=request.runs, seed=request.seed, settings=settings,
@@ -240,7 +239,7 @@ def _epoch_rule(
 ) -> str:
     """How the epoch of every run was chosen."""
     trains = names is None or not mh.METHODS.keys().isdisjoint(names)
-    if not trains and task_name(trial.task) != "classification":
+    if not trains and trial.task != "classification":
         return ""
     fraction = training.given.get("validation_fraction")
     return _EITHER if fraction is None else _VALIDATED if fraction else _LAST
@@ -251,7 +250,7 @@ def _select_aggregator(request: _Request) -> "mh.aggregation.Choice":
     numbers = options.kind == "numbers" or options.bounds is not None
     _require_classes("regression" if numbers else options.task)
     monitor = _monitor(request.training)
-    mh.aggregation.contenders(request.names)  # before a long file is read
+    mh.aggregation.candidates(request.names)  # before a long file is read
     truth = options.truth(request.truth)
     with working(f"comparing methods on {request.labels}"):
         return mh.aggregation.select(
@@ -263,7 +262,7 @@ def _select_aggregator(request: _Request) -> "mh.aggregation.Choice":
 def _select_method(
     request: _Request, trial: "mh.selection.Trial", names: list[str] | None
 ) -> "mh.selection.Selection":
-    _require_classes(task_name(trial.task))
+    _require_classes(trial.task)
     settings: dict[str, Any] = request.training.settings("classification")
     monitor = _monitor(request.training)
     settings.pop("monitor", None)

@@ -4,7 +4,7 @@ import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -12,10 +12,6 @@ import typer
 import manyhands as mh
 from manyhands.cli.options import OUTPUT, Json, Seed, Task
 from manyhands.cli.output import counting, require_folder, say, say_json, show_table
-
-if TYPE_CHECKING:
-    from manyhands.datasets.demo_ratings import RatingsDemo
-    from manyhands.datasets.demo_sentences import SentencesDemo
 
 Records = list[dict[str, Any]]
 _TAGGER_SETTINGS = {"epochs": 12, "learning_rate": 0.005}
@@ -172,9 +168,7 @@ def _write_digits(data: "mh.datasets.DigitsDemo", out: str) -> list[str]:
 
 
 def _ratings(out: str | None, seed: int) -> _Demo:
-    from manyhands.datasets.demo_ratings import load_ratings_demo
-
-    data = load_ratings_demo(seed)
+    data = mh.datasets.load_ratings_demo(seed)
     ann = data.annotations
     truth = dict(zip(ann.items.tolist(), data.truth.tolist(), strict=True))
     table = mh.aggregation.compare(ann, truth=truth, seed=seed)
@@ -222,7 +216,7 @@ def _ratings(out: str | None, seed: int) -> _Demo:
     )
 
 
-def _write_ratings(data: "RatingsDemo", out: str) -> list[str]:
+def _write_ratings(data: "mh.datasets.RatingsDemo", out: str) -> list[str]:
     paths = _paths(out, "labels.csv", "truth.csv", "features.csv")
     items = data.annotations.items
     mh.io.write_annotations(data.annotations, paths[0])
@@ -233,9 +227,7 @@ def _write_ratings(data: "RatingsDemo", out: str) -> list[str]:
 
 
 def _sentences(out: str | None, seed: int) -> _Demo:
-    from manyhands.datasets.demo_sentences import load_sentences_demo
-
-    data = load_sentences_demo(seed)
+    data = mh.datasets.load_sentences_demo(seed)
     ann = data.labels.annotations
     methods = ("majority", "one-coin", "dawid-skene")
     annotators = _sentence_annotators(data)
@@ -269,7 +261,7 @@ def _sentences(out: str | None, seed: int) -> _Demo:
     )
 
 
-def _entity_scores(data: "SentencesDemo", method: str) -> dict[str, Any]:
+def _entity_scores(data: "mh.datasets.SentencesDemo", method: str) -> dict[str, Any]:
     found = mh.aggregate_tokens(data.labels.sentences, data.labels.annotations, method)
     offsets = data.labels.sentences.offsets
     scores: Mapping[str, Any] = mh.evaluation.score_entities(
@@ -278,7 +270,7 @@ def _entity_scores(data: "SentencesDemo", method: str) -> dict[str, Any]:
     return {"method": method} | {name: scores[name] for name in ("f1", "precision", "recall")}
 
 
-def _sentence_annotators(data: "SentencesDemo") -> Records:
+def _sentence_annotators(data: "mh.datasets.SentencesDemo") -> Records:
     ann = data.labels.annotations
     quality_a = mh.aggregate(ann).annotator_quality
     return [
@@ -292,7 +284,7 @@ def _sentence_annotators(data: "SentencesDemo") -> Records:
     ]
 
 
-def _write_sentences(data: "SentencesDemo", out: str) -> list[str]:
+def _write_sentences(data: "mh.datasets.SentencesDemo", out: str) -> list[str]:
     paths = _paths(out, "tokens.conll", "gold.bio", "test.bio")
     mh.io.write_conll(data.labels, paths[0])
     mh.io.write_bio(data.truth, paths[1])

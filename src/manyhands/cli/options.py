@@ -260,7 +260,8 @@ class TrainOptions(OptionGroup):
 
     def settings(self, task: str) -> dict[str, Any]:
         """The arguments of the estimator of a task; an error for those that it does not have."""
-        known = inspect.signature(mh.estimators.ESTIMATORS[task]).parameters
+        estimator: Any = mh.estimators.ESTIMATORS[task]
+        known = settings_of(estimator)
         for name in self.given:
             if name not in known:
                 raise SettingError(f"--{name.replace('_', '-')} is not for {task}; leave it out")

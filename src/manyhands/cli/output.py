@@ -110,7 +110,7 @@ def require_targets(
     for name in targets:
         if name != "-":
             if name == tagged and is_tagged(name):
-                mh.io.atomic.require_place(Path(name))
+                mh.io.require_place(Path(name))
             else:
                 mh.io.require_target(name)
             if os.path.realpath(name) in sources:

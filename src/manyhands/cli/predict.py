@@ -23,7 +23,6 @@ from manyhands.cli.output import (
     say_json,
     working,
 )
-from manyhands.cli.tasks import task_name
 from manyhands.cli.tokens import notes_on, put_tokens, with_words
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingError
@@ -59,7 +58,7 @@ def predict(
     """
     with working(f"reading {model}"):
         trained = mh.load(model)
-    task = task_name(trained.task)
+    task = trained.task
     if options.task not in (None, task):
         raise SettingError(
             f"{model}: the model was trained for --task {task}; got --task {options.task}; leave "
@@ -88,7 +87,7 @@ def _predict_items(
     trained: Any, features: str, labels: str | None, text: str | None, options: LabelOptions
 ) -> dict[str, AnyArray]:
     table = options.features(features, text)
-    if table.are_texts != (trained.words_ is not None):
+    if table.are_texts != (trained.encoder_.kind == "text"):
         given, trained_on = ("texts", "numbers") if table.are_texts else ("numbers", "texts")
         raise DataError(f"{features}: has {given}, and the model was trained on {trained_on}")
     if labels is None:

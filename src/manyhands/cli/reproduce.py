@@ -10,7 +10,7 @@ import typer
 
 import manyhands as mh
 from manyhands.cli.options import OUTPUT, DataFolder, Jobs, Json, Seed
-from manyhands.cli.output import counting, remark, say, say_json, show_table
+from manyhands.cli.output import remark, say, say_json, show_table
 from manyhands.core.errors import SettingError
 
 ALL = "all"
@@ -58,23 +58,23 @@ def reproduce(
 
     Example: manyhands reproduce all --data DIR --out results
     """
-    request = mh.experiments.Request(data=data, runs=runs, seed=seed, slow=slow)
+    options = mh.experiments.RunOptions(data=data, n_runs=runs, seed=seed, slow=slow)
     n_jobs = jobs or os.cpu_count() or 1
     if show:
-        _list(request, n_jobs, json)
+        _list(options, n_jobs, json)
         return
     if not experiments:
         raise SettingError("name an experiment, or give --list to see all")
     names = list(mh.EXPERIMENTS) if ALL in experiments else list(dict.fromkeys(experiments))
     chosen = [mh.EXPERIMENTS[name] for name in names]
-    store = mh.experiments.RecordStore(out)
-    _run([task for each in chosen for task in each.tasks(request)], store, request, n_jobs)
+    records = mh.experiments.RecordStore(Path(out) / mh.experiments.FILE)
+    _run([run for each in chosen for run in each.runs(options)], records, options, n_jobs)
     told = []
     for each in chosen:
-        written = each.write(store, request, Path(out))
+        written = each.write(records, options, Path(out))
         told.append(
             {"experiment": each.name, "cells": list(written.rows), "files": written.files,
-             "missing": each.missing(request)}
+             "missing": each.unavailable(options)}
         )  # fmt: skip
         if not json:
             _show(each, written)
@@ -82,16 +82,15 @@ def reproduce(
         say_json(told[0] if len(told) == 1 else {"experiments": told})
 
 
-def _run(tasks: list[Any], store: Any, request: Any, n_jobs: int) -> None:
-    todo = mh.experiments.missing_tasks(tasks, store)
+def _run(runs: list[Any], records: Any, options: Any, n_jobs: int) -> None:
+    todo = mh.experiments.missing_runs(runs, records)
     if not todo:
         return
     minutes = _minutes(todo, n_jobs)
     remark(f"{len(todo)} runs to make, about {minutes:.0f} min with {n_jobs} at a time")
-    with counting("runs", len(todo)) as done:
-        mh.experiments.run_missing(
-            todo, store, request.data, jobs=min(n_jobs, len(todo)), done=done
-        )
+    mh.experiments.run_missing(
+        todo, records, options.data, jobs=min(n_jobs, len(todo)), progress=True
+    )
 
 
 def _show(experiment: Any, written: Any) -> None:
@@ -99,7 +98,7 @@ def _show(experiment: Any, written: Any) -> None:
         {
             name: "-" if cell is None else str(cell)
             for name, cell in row.items()
-            if name not in written.validation_unit
+            if name not in written.hidden
         }
         for row in written.rows
     ]
@@ -111,33 +110,33 @@ def _show(experiment: Any, written: Any) -> None:
     say(f"written: {written_to}")
 
 
-def _list(request: Any, n_jobs: int, json: bool) -> None:
-    rows, all_tasks = [], []
+def _list(options: Any, n_jobs: int, json: bool) -> None:
+    rows, all_runs = [], []
     for name, each in mh.EXPERIMENTS.items():
-        tasks = mh.experiments.missing_tasks(each.tasks(request), None)
-        all_tasks += tasks
+        runs = mh.experiments.missing_runs(each.runs(options), None)
+        all_runs += runs
         rows.append(
             {
                 "experiment": name,
                 "paper": each.paper.split(",")[0],
                 "title": each.title,
                 "needs": ", ".join(each.needs[:3]) + (" ..." if len(each.needs) > 3 else ""),
-                "runs": len(tasks),
-                "missing": len(each.missing(request)),
-                "minutes": ceil(10 * _minutes(tasks, n_jobs)) / 10,
+                "runs": len(runs),
+                "missing": len(each.unavailable(options)),
+                "minutes": ceil(10 * _minutes(runs, n_jobs)) / 10,
             }
         )
-    total = ceil(_minutes(mh.experiments.missing_tasks(all_tasks, None), n_jobs))
+    total = ceil(_minutes(mh.experiments.missing_runs(all_runs, None), n_jobs))
     if json:
         say_json({"experiments": rows, "minutes": total, "jobs": n_jobs})
         return
     show_table("", list(rows[0]), [[str(cell) for cell in row.values()] for row in rows])
-    folder = "" if request.data is None else f" --data {shlex.quote(request.data)}"
-    seeds = "" if request.runs is None else f" --runs {request.runs}"
+    folder = "" if options.data is None else f" --data {shlex.quote(options.data)}"
+    seeds = "" if options.n_runs is None else f" --runs {options.n_runs}"
     say(f"runs: what can be run here; missing: what cannot; minutes: about, {n_jobs} at a time")
     say(f"all of it takes about {total} min: manyhands reproduce all{folder}{seeds}")
 
 
-def _minutes(tasks: list[Any], n_jobs: int) -> float:
-    seconds = sum(mh.experiments.expected_seconds(task) for task in tasks)
-    return float(seconds / 60 / min(n_jobs, max(len(tasks), 1)))
+def _minutes(runs: list[Any], n_jobs: int) -> float:
+    seconds = sum(run.expected_seconds for run in runs)
+    return float(seconds / 60 / min(n_jobs, max(len(runs), 1)))

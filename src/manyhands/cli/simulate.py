@@ -73,7 +73,7 @@ def simulate(
     }
     chosen = {name: value for name, value in options.items() if value is not None}
     chosen |= {"seed": seed} | named_values("--set", set_)
-    settings = mh.SCENARIOS[scenario].settle(chosen)
+    settings = mh.SCENARIOS[scenario].make_settings(chosen)
     crowd = mh.SCENARIOS[scenario](settings)
     written = mh.simulation.write_crowd(crowd, out, scenario, settings)
     if json:

@@ -31,7 +31,7 @@ def read_true_tags(
     """True tags, if a file is given: lines with a token first and its tag last."""
     if path is None:
         return None
-    if Path(path).suffix.lower() in mh.io.tables.SUFFIXES:
+    if Path(path).suffix.lower() in mh.io.SUFFIXES:
         raise DataError(f"{path}: true tags are lines of a token and its tag, in a .bio file")
     settings = options.settings()
     return mh.read_bio(path, tags=settings["classes"], encoding=options.encoding)

@@ -24,7 +24,7 @@ from manyhands.cli.options import (
     takes,
 )
 from manyhands.cli.output import noting, put_table, remark, require_targets, say, say_json
-from manyhands.cli.tasks import require_method, task_name
+from manyhands.cli.tasks import require_method
 from manyhands.cli.tokens import notes_on, read_true_tags
 from manyhands.core.errors import SettingError
 
@@ -192,7 +192,7 @@ def _tell(
     """Write the annotators, and print a summary."""
     if request.annotators is not None:
         put_table(model.annotator_columns_, request.annotators)
-    last, task = model.history_[-1], task_name(model.task)
+    last, task = model.history_[-1], model.task
     if request.json:
         summary = {
             "method": model.method, "task": task, "labels": ann.n_annotations,
@@ -211,7 +211,7 @@ def _tell(
     )
     for note in notes:
         say(f"note: {note}")
-    if model.search_history_ or "held_out" in last:
+    if model.search_history_ or "validation" in last:
         monitor = model.settings_.monitor
         say(f"epoch {model.epoch_} is the best by {monitor} on the validation labels")
     for name, score in scores.items():

@@ -1,4 +1,4 @@
-"""What every room stands on: errors, settings checks, seeds, registries, threads, kernels."""
+"""Shared foundations: errors, checks of settings, seeds, registries and compiled kernels."""
 
 from manyhands.core.errors import (
     DataError,

@@ -1,4 +1,4 @@
-"""The errors a caller can meet; all of them mean that the request was wrong."""
+"""The errors that manyhands raises on purpose; each means that the request was wrong."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
@@ -49,19 +49,19 @@ class ManyhandsError(Exception):
 
 
 class DataError(ManyhandsError, ValueError):
-    """The data cannot be used as it is: what and where, what was expected, what to do."""
+    """The data cannot be used: the text tells what, where, what was expected, and the remedy."""
 
 
 class SettingError(ManyhandsError, ValueError):
-    """A setting breaks its rule: names the setting, the rule, the value got."""
+    """A setting has a wrong value: the text names the setting, the rule and the value."""
 
 
 class UnknownNameError(ManyhandsError, KeyError):
-    """A name that a table does not hold; the text lists the known names."""
+    """A registry does not hold this name: the text lists the known names."""
 
 
 def first_line(error: Exception) -> str:
-    r"""The first line of what an error says; its kind where it says nothing.
+    r"""The first line of an error's text, or the name of its class if the text is empty.
 
     >>> first_line(ValueError("no\nnever")), first_line(RuntimeError())
     ('no', 'RuntimeError')

@@ -1,4 +1,4 @@
-"""One explicit table of names per room, with a helpful error for a name it does not hold."""
+"""Registries: one explicit table of names per room, with a helpful error for unknown names."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 class Registry(Mapping[str, V]):
-    """A read-only table from names to what they make.
+    """A read-only table from names to entries.
 
     >>> colours = Registry("colour", {"red": 1, "green": 2})
     >>> colours["gren"]
@@ -45,7 +45,7 @@ class Registry(Mapping[str, V]):
 
 
 def nearest_names(name: str, known: Iterable[str]) -> list[str]:
-    """Up to three known names that look like this one, best first, whatever their case.
+    """Up to three known names that are similar to this one, best first; case is ignored.
 
     >>> nearest_names("Lable", ["label", "item"])
     ['label']

@@ -1,4 +1,4 @@
-"""The one place that turns a seed into random numbers."""
+"""Seeds: the one place that turns a seed into random numbers."""
 
 import zlib
 
@@ -8,7 +8,7 @@ from manyhands.core.settings import require
 
 
 def generator(seed: int, purpose: str) -> np.random.Generator:
-    """A generator for one purpose: draws for one purpose never shift those for another.
+    """A random generator for one purpose; purposes have independent streams.
 
     >>> int(generator(0, "labels").integers(1000)) == int(generator(0, "labels").integers(1000))
     True
@@ -20,5 +20,5 @@ def generator(seed: int, purpose: str) -> np.random.Generator:
 
 
 def seed_for(seed: int, purpose: str) -> int:
-    """A seed for another library's generator, for one purpose."""
+    """A seed for the random generator of another library, for one purpose."""
     return int(generator(seed, purpose).integers(2**63))

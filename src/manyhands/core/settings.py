@@ -5,6 +5,7 @@ A setting is a dataclass field made with `setting`: its annotation gives the typ
 documentation and saved files follow from the declaration.
 """
 
+import difflib
 import math
 import types
 import typing
@@ -38,7 +39,9 @@ def require_choice(name: str, got: object, choices: Sequence[str]) -> None:
     ...
     manyhands.core.errors.SettingError: start must be one of majority, spectral; got 'magic'
     """
-    require(got in choices, name, f"one of {', '.join(choices)}", got)
+    near = difflib.get_close_matches(str(got), choices, n=1) if got not in choices else []
+    remedy = [f"did you mean {each}?" for each in near]
+    require(got in choices, name, f"one of {', '.join(choices)}", got, *remedy)
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,7 @@ class Setting:
             require_choice(self.name, value, self.choices)
         elif self.type in _NUMBERS:
             text, number, make = _NUMBERS[self.type]
-            plain = isinstance(value, number) and not isinstance(value, bool)
-            require(plain, self.name, self.rule.text if self.rule else text, value)
+            require(isinstance(value, number), self.name, text, value)
             value = make(value)  # numpy's numbers, as a grid search gives, become Python's own
         if self.rule is not None:
             require(self.rule.holds(value), self.name, self.rule.text, value)
@@ -116,7 +118,7 @@ def setting(
 
 
 @cache
-def settings_of(owner: type) -> dict[str, Setting]:
+def settings_of(owner: Any) -> dict[str, Setting]:
     """The declared settings of a dataclass by name, in the order of their declaration."""
     hints = typing.get_type_hints(owner)
     return {
@@ -126,7 +128,7 @@ def settings_of(owner: type) -> dict[str, Setting]:
     }
 
 
-def describe(owner: type) -> str:
+def describe(owner: Any) -> str:
     """The settings of a dataclass as the "Parameters" section of a docstring."""
     return "\n".join(
         f"{each.name} : {_type_text(each)}\n    {each.help}" for each in settings_of(owner).values()

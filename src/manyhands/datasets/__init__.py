@@ -1,10 +1,16 @@
-"""Data to try things on: readers of public corpora, items to simulate crowds on, the demo."""
+"""Datasets: public corpora in a local folder, items for simulated crowds, and demo data."""
 
 from manyhands.datasets.catalog import DATASETS, ITEM_SETS
-from manyhands.datasets.corpus import Corpus, Reader, Split
-from manyhands.datasets.demo import DigitsDemo, load_demo
+from manyhands.datasets.corpus import Corpus, ItemSet, Reader, Split
+from manyhands.datasets.demo import (
+    DigitsDemo,
+    RatingsDemo,
+    SentencesDemo,
+    load_demo,
+    load_ratings_demo,
+    load_sentences_demo,
+)
 from manyhands.datasets.dogs_cats import dogs_cats
-from manyhands.datasets.item_set import ItemSet
 
 __all__ = [
     "DATASETS",
@@ -12,8 +18,12 @@ __all__ = [
     "Corpus",
     "DigitsDemo",
     "ItemSet",
+    "RatingsDemo",
     "Reader",
+    "SentencesDemo",
     "Split",
     "dogs_cats",
     "load_demo",
+    "load_ratings_demo",
+    "load_sentences_demo",
 ]

@@ -1,4 +1,4 @@
-"""Arrays as public corpora store them, with errors that name the file."""
+"""Read the arrays of public corpora; errors name the file."""
 
 import zlib
 from pathlib import Path
@@ -9,8 +9,8 @@ import numpy as np
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 
-# what numpy raises on a file that is cut short or holds something else
-_UNSOUND = (ValueError, TypeError, EOFError, OSError, BadZipFile, zlib.error)
+# what numpy raises for a truncated file or another format
+_UNREADABLE = (ValueError, TypeError, EOFError, OSError, BadZipFile, zlib.error)
 
 
 def read_codes(path: Path) -> AnyArray:
@@ -32,44 +32,44 @@ def read_numbers(path: Path) -> Floats:
     return numbers
 
 
-def read_array(path: Path) -> AnyArray:
+def read_npy_rows(path: Path) -> AnyArray:
     """The rows of a .npy file, flattened to vectors."""
-    return as_rows(stored_array(path))
+    return as_rows(read_npy(path))
 
 
-def read_archive(path: Path, name: str) -> AnyArray:
-    """One array of an .npz file, flattened to vectors."""
-    return as_rows(stored_member(path, name))
+def read_npz_rows(path: Path, name: str) -> AnyArray:
+    """The rows of one array of an .npz file, flattened to vectors."""
+    return as_rows(read_npz(path, name))
 
 
-def stored_array(path: Path) -> AnyArray:
-    """The array of a .npy file, as it is stored."""
+def read_npy(path: Path) -> AnyArray:
+    """The array of a .npy file, unchanged."""
     try:
         with path.open("rb") as file:
             array = np.load(file, allow_pickle=False)
-    except _UNSOUND:
+    except _UNREADABLE:
         array = None
     if not isinstance(array, np.ndarray) or array.ndim == 0:
         raise DataError(f"{path}: not a .npy array, or cut short")
     return array
 
 
-def stored_member(path: Path, name: str) -> AnyArray:
-    """One array of an .npz file, as it is stored."""
+def read_npz(path: Path, name: str) -> AnyArray:
+    """One array of an .npz file, unchanged."""
     try:
-        # opened here: numpy leaves a broken archive open
+        # opened here, because numpy does not close an invalid archive
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             known = list(archive)
             array = archive[name] if name in known else None
-    except _UNSOUND:
+    except _UNREADABLE:
         raise DataError(f"{path}: not an .npz archive, or cut short") from None
     if array is None:
-        raise DataError(f"{path}: holds no array {name!r}; it has {', '.join(known)}")
+        raise DataError(f"{path}: has no array {name!r}; known: {', '.join(known)}")
     if not isinstance(array, np.ndarray) or array.ndim == 0:
-        raise DataError(f"{path}: {name!r} is no array of rows")
+        raise DataError(f"{path}: {name!r} is not an array of rows")
     return array
 
 
 def as_rows(array: AnyArray) -> AnyArray:
-    """An array of any shape as one vector of float32 numbers per row."""
+    """An array of any shape as one float32 vector per row."""
     return np.asarray(array, dtype=np.float32).reshape(len(array), -1)

@@ -1,10 +1,9 @@
-"""The tables of public corpora, and of items for simulated crowds."""
+"""DATASETS, the public corpora, and ITEM_SETS, the items for simulated crowds."""
 
 from manyhands.core.registry import Registry
 from manyhands.datasets.cifar10 import CIFAR10, CIFAR10_CATS_DOGS, CIFAR10H
-from manyhands.datasets.corpus import Reader
+from manyhands.datasets.corpus import ItemSet, Reader
 from manyhands.datasets.dogs_cats import DOGS_CATS
-from manyhands.datasets.item_set import ItemSet
 from manyhands.datasets.labelme import LABELME
 from manyhands.datasets.moviereviews import MOVIEREVIEWS, MOVIEREVIEWS_WORDS
 from manyhands.datasets.music import MUSIC

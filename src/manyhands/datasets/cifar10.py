@@ -1,4 +1,4 @@
-"""CIFAR-10: small photographs of ten classes, labelled by people (CIFAR-10H) or by nobody yet."""
+"""CIFAR-10: small photographs of ten classes, with the labels of CIFAR-10H or without labels."""
 
 import json
 from itertools import chain
@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Items
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, first_line
-from manyhands.datasets.arrays import stored_array, stored_member
-from manyhands.datasets.corpus import Corpus, Reader, Split
-from manyhands.datasets.item_set import ItemSet
-from manyhands.simulation.items import Items
+from manyhands.datasets.arrays import read_npy, read_npz
+from manyhands.datasets.corpus import Corpus, ItemSet, Reader, Split
 
 CLASSES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
@@ -27,32 +25,32 @@ _COUNTS = "cifar10h-counts.npy"
 
 
 def load_cifar10h(home: Path, features: str) -> Corpus:
-    """500 test images of CIFAR-10 labelled by 2571 people to train on, the other 9500 for testing.
+    """500 test images of CIFAR-10 with labels of 2571 annotators, the other 9500 for testing.
 
-    Images are bytes, shape (3, 32, 32). An item's name is its row in the published test set. The
-    test split has `shares`: how all people of CIFAR-10H, about 51 an image, labelled it.
+    Images are bytes of shape (3, 32, 32). The name of an item is its row in the published test set.
+    The test split has the `label_distribution` of all annotators of CIFAR-10H, about 51 per image.
     """
     image, code = read_images(home / _TEST)
     labels = _read_labels(home / _LABELS, len(image))
-    shares = _read_shares(home / _COUNTS, len(image))
+    shares_ik = _read_distribution(home / _COUNTS, len(image))
     item = np.array(sorted(labels))
     rest = np.setdiff1d(np.arange(len(image)), item)
     name = np.array(CLASSES, dtype=object)
     truth = name[code]
-    said = chain.from_iterable(labels[index].values() for index in item.tolist())
+    label = chain.from_iterable(labels[index].values() for index in item.tolist())
     annotations = Annotations.from_arrays(
         np.repeat(item, [len(labels[index]) for index in item.tolist()]),
         list(chain.from_iterable(labels[index] for index in item.tolist())),
-        name[list(said)],
+        name[list(label)],
         items=item,
         classes=CLASSES,
     )
-    test = Split(image[rest], truth[rest], shares[rest])
+    test = Split(image[rest], truth[rest], shares_ik[rest])
     return Corpus("cifar10", image[item], annotations, truth[item], test)
 
 
 def load_cifar10(home: Path, seed: int) -> Items:
-    """15000 images of the training set and the 10000 of the test set, in their published order."""
+    """15000 training images and 10000 test images, in their published order."""
     image, code = read_images(home / _TRAIN)
     test_image, test_code = read_images(home / _TEST)
     return Items(code, image, Items(test_code, test_image))
@@ -66,7 +64,7 @@ def load_cats_and_dogs(home: Path, seed: int) -> Items:
 
 def read_images(path: Path) -> tuple[AnyArray, AnyArray]:
     """Images as bytes, channels first (n, 3, 32, 32), and their class codes (n,)."""
-    image, code = stored_member(path, "x"), stored_member(path, "y")
+    image, code = read_npz(path, "x"), read_npz(path, "y")
     if image.dtype != np.uint8 or image.shape[1:] != _SHAPE or not len(image):
         raise DataError(
             f"{path}: array 'x' must hold images as bytes, shape (n, 32, 32, 3); "
@@ -94,7 +92,7 @@ def _cats_and_dogs(path: Path) -> Items:
 
 
 def _read_labels(path: Path, n_images: int) -> dict[int, dict[str, int]]:
-    """What every annotator said, by the row of the image."""
+    """The labels of every image, by the row of the image and by annotator."""
     try:
         by_image = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -110,7 +108,7 @@ def _read_labels(path: Path, n_images: int) -> dict[int, dict[str, int]]:
 def _require_image(path: Path, index: str, n_images: int) -> None:
     if not index.isdecimal() or str(int(index)) != index or int(index) >= n_images:
         raise DataError(
-            f"{path}: image {index!r} is no row of the test images; rows are 0..{n_images - 1}"
+            f"{path}: image {index!r} is not a row of the test images; rows are 0..{n_images - 1}"
         )
 
 
@@ -125,19 +123,19 @@ def _require_labels(path: Path, index: str, labels: Any) -> None:
             )
 
 
-def _read_shares(path: Path, n_images: int) -> Floats:
-    """The share of people who gave each label, (i, k), from how many did."""
-    count_ik = stored_array(path)
+def _read_distribution(path: Path, n_images: int) -> Floats:
+    """The share of each label (i, k), from the counts of the labels."""
+    count_ik = read_npy(path)
     if count_ik.dtype.kind not in "iuf" or count_ik.shape != (n_images, len(CLASSES)):
         raise DataError(
             f"{path}: expected counts of shape {(n_images, len(CLASSES))}; "
             f"got {count_ik.dtype} of shape {count_ik.shape}"
         )
     total_i = count_ik.sum(axis=1, dtype=np.float64)
-    sound_i = (count_ik >= 0).all(axis=1) & (total_i > 0) & np.isfinite(total_i)
-    if not sound_i.all():
+    valid_i = (count_ik >= 0).all(axis=1) & (total_i > 0) & np.isfinite(total_i)
+    if not valid_i.all():
         raise DataError(
-            f"{path}: row {int(np.argmin(sound_i))} must hold counts of 0 or more, some above 0"
+            f"{path}: row {int(np.argmin(valid_i))} must hold counts of 0 or more, some above 0"
         )
     return np.asarray(count_ik / total_i[:, None], dtype=np.float64)
 

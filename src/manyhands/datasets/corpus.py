@@ -1,26 +1,25 @@
-"""A public corpus as it is used: features, labels of the crowd, and truth kept beside them."""
+"""Public corpora and item sets: what they contain, and how they are read from a folder."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from manyhands.annotations import Annotations, Sentences
+from manyhands.annotations import Annotations, Items, Sentences
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
-from manyhands.datasets.files import missing_files, require_files
 
 
 @dataclass(frozen=True)
 class Split:
-    """Items with features whose truth is known; nobody of the crowd labelled them.
+    """Items with features and truth, but without labels of the crowd.
 
-    `shares` (i, k) tells how other people labelled them, where that is known.
+    `label_distribution` (i, k) is the share of each label among other annotators, if it is known.
     """
 
     features: Any
     truth: AnyArray
-    shares: Floats | None = None
+    label_distribution: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Corpus:
     """Row i of `features` and `truth` belongs to item i of `annotations`; truth is for scores.
 
     Features are an array with a row per item (texts are an array of strings), a sparse matrix, or
-    `Sentences`, whose tokens are the items. `notes` tell what is unusual about the labels.
+    `Sentences`, whose tokens are the items. `notes` describe unusual labels.
     """
 
     name: str
@@ -40,11 +39,11 @@ class Corpus:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        parts = {"features": n_rows(self.features), "truth": len(self.truth)}
-        for what, n_found in parts.items():
-            if n_found != self.annotations.n_items:
+        rows = {"features": n_rows(self.features), "truth": len(self.truth)}
+        for what, n in rows.items():
+            if n != self.annotations.n_items:
                 raise DataError(
-                    f"{self.name}: {n_found} rows of {what} for {self.annotations.n_items} items"
+                    f"{self.name}: {n} rows of {what} for {self.annotations.n_items} items"
                 )
         for name, split in (("test", self.test), ("valid", self.valid)):
             if split is not None:
@@ -57,15 +56,16 @@ class Corpus:
                 f"{len(split.truth)} truths"
             )
         expected = (len(split.truth), self.annotations.n_classes)
-        if split.shares is not None and split.shares.shape != expected:
+        shares_ik = split.label_distribution
+        if shares_ik is not None and shares_ik.shape != expected:
             raise DataError(
-                f"{self.name}: {name} shares of shape {split.shares.shape} for "
+                f"{self.name}: {name} label distribution of shape {shares_ik.shape} for "
                 f"{expected[0]} truths and {expected[1]} classes"
             )
 
 
 def n_rows(features: Any) -> int:
-    """How many items features belong to: tokens of sentences, rows of anything else."""
+    """The number of items that features describe: tokens of sentences, otherwise rows."""
     if isinstance(features, Sentences):
         return features.n_tokens
     return int(features.shape[0])
@@ -73,10 +73,10 @@ def n_rows(features: Any) -> int:
 
 @dataclass(frozen=True)
 class Reader:
-    """How a corpus is found in a folder and read.
+    """A corpus in a folder: its files, and how they are read.
 
-    `feature_sets` tells which files each set of features needs besides `files`; the first set is
-    the default.
+    `feature_sets` lists the files that each set of features needs in addition to `files`; the first
+    set is the default.
     """
 
     folder: str
@@ -91,11 +91,11 @@ class Reader:
         return [*self.files, *self.feature_sets[chosen]]
 
     def missing(self, data: str | Path, features: str | None = None) -> list[str]:
-        """The files that are not there, for one set of features."""
+        """The missing files of one set of features."""
         return missing_files(Path(data) / self.folder, self.needed(features))
 
     def read(self, data: str | Path, features: str | None = None) -> Corpus:
-        """The corpus in a folder of corpora, with one of its feature sets."""
+        """Read the corpus from a folder of corpora, with one of its feature sets."""
         home = Path(data) / self.folder
         require_files(home, self.needed(features), self.folder)
         return self.load(home, self._chosen(features))
@@ -106,3 +106,48 @@ class Reader:
             known = ", ".join(self.feature_sets)
             raise DataError(f"{self.folder} has no features {chosen!r}; known: {known}")
         return chosen
+
+
+@dataclass(frozen=True)
+class ItemSet:
+    """Items without labels in a folder: their files, and how they are read.
+
+    All files are in the folder itself or in one of its subfolders (`subfolders`).
+    """
+
+    folder: str
+    about: str
+    files: Sequence[str]
+    load: Callable[[Path, int], Items]
+    subfolders: Sequence[str] = ("",)
+
+    def missing(self, data: str | Path) -> list[str]:
+        """The missing files."""
+        return missing_files(self._home(data), self.files)
+
+    def read(self, data: str | Path, seed: int = 0) -> Items:
+        """Read the items from a folder of corpora; `seed` splits items without a test set."""
+        home = self._home(data)
+        require_files(home, self.files, self.folder)
+        return self.load(home, seed)
+
+    def _home(self, data: str | Path) -> Path:
+        homes = [Path(data) / self.folder / name for name in self.subfolders]
+        return next((home for home in homes if not missing_files(home, self.files)), homes[0])
+
+
+def missing_files(home: Path, names: Sequence[str]) -> list[str]:
+    """The files that do not exist; a name with `*` exists if at least one file matches.
+
+    >>> missing_files(Path("nowhere"), ["truth.txt"]) == [str(Path("nowhere/truth.txt"))]
+    True
+    """
+    return [str(home / name) for name in names if not any(map(Path.is_file, home.glob(name)))]
+
+
+def require_files(home: Path, names: Sequence[str], what: str) -> None:
+    """Raise a `DataError` if some of the files do not exist."""
+    missing = missing_files(home, names)
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise DataError(f"{missing[0]}: no such file{more}; {what} needs {', '.join(names)}")

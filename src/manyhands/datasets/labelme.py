@@ -1,9 +1,9 @@
-"""LabelMe: eight scene classes labelled by 59 people on Mechanical Turk."""
+"""LabelMe: images of eight scene classes with labels of 59 workers of Mechanical Turk."""
 
 from pathlib import Path
 
 from manyhands.core.arrays import AnyArray
-from manyhands.datasets.arrays import read_archive, read_array, read_codes
+from manyhands.datasets.arrays import read_codes, read_npy_rows, read_npz_rows
 from manyhands.datasets.corpus import Corpus, Reader, Split
 from manyhands.io import read_annotations
 
@@ -15,9 +15,9 @@ _EFFICIENTNET = "efflite0_gap_1280.npz"
 def load_labelme(home: Path, features: str) -> Corpus:
     """1000 labelled training images, 500 for validation, 1188 for testing.
 
-    Features `vgg` are VGG-16 convolution features, average-pooled to 512; `efficientnet` those of
-    an EfficientNet-Lite0, 1280; `vgg-words` the first rounded, each channel a visual word that
-    stands in the image as often as the channel is active.
+    Features `vgg` are VGG-16 convolution features, average-pooled to 512; `efficientnet` are the
+    1280 features of an EfficientNet-Lite0; `vgg-words` are the features `vgg` rounded to counts, as
+    if each channel were a visual word.
     """
     rows = {part: _features(home, part, features) for part in _PARTS}
     truth = {part: read_codes(home / f"LabelMe_Z_{part}.txt") for part in _PARTS}
@@ -33,8 +33,8 @@ def load_labelme(home: Path, features: str) -> Corpus:
 
 def _features(home: Path, part: str, features: str) -> AnyArray:
     if features == "efficientnet":
-        return read_archive(home / _EFFICIENTNET, f"x_{part}")
-    pooled = read_array(home / f"LabelMe_VGG_avg_{part}.npy")
+        return read_npz_rows(home / _EFFICIENTNET, f"x_{part}")
+    pooled = read_npy_rows(home / f"LabelMe_VGG_avg_{part}.npy")
     return pooled.round() if features == "vgg-words" else pooled
 
 

@@ -1,4 +1,4 @@
-"""Film reviews rated from 0 to 1 by 135 people on Mechanical Turk, as texts or as word counts."""
+"""Film reviews rated from 0 to 1 by 135 workers of Mechanical Turk, as texts or word counts."""
 
 from pathlib import Path
 from typing import Literal
@@ -24,8 +24,8 @@ _COUNTED = ("data_train_amt.txt", "data_test.txt")
 def load_moviereviews(home: Path, features: str, outside: Outside = "keep") -> Corpus:
     """1498 rated training reviews and 3508 for testing; features are the texts.
 
-    A few ratings lie outside of 0..1. They are kept, and `notes` counts them; `outside="refuse"`
-    refuses them.
+    A few ratings are outside of 0..1. They are kept, and `notes` counts them; `outside="refuse"`
+    raises a `DataError` instead.
     """
     annotations, notes = read_ratings(home / "answers.txt", _NO_RATING, outside)
     text, rating = read_rated_texts(home / "test_rebuilt.tsv")
@@ -47,7 +47,7 @@ def load_word_counts(home: Path, features: str, outside: Outside = "keep") -> Co
     annotations, notes = read_ratings(home / "answers.txt", _NO_COUNTED_RATING, outside)
     counts = [read_word_counts(home / name) for name in _COUNTED]
     n_words = max(part.shape[1] for part in counts)
-    train, test = (widened(part, n_words) for part in counts)
+    train, test = (_widen(part, n_words) for part in counts)
     return Corpus(
         "moviereviews-words",
         train,
@@ -58,34 +58,34 @@ def load_word_counts(home: Path, features: str, outside: Outside = "keep") -> Co
     )
 
 
-def widened(counts: sparse.csr_matrix, n_words: int) -> sparse.csr_matrix:
-    """The same counts over a vocabulary of more words."""
+def _widen(counts: sparse.csr_matrix, n_words: int) -> sparse.csr_matrix:
+    """The same counts over a larger vocabulary."""
     shape = (counts.shape[0], n_words)
     return sparse.csr_matrix((counts.data, counts.indices, counts.indptr), shape=shape)
 
 
 def read_ratings(path: Path, missing: int, outside: Outside) -> tuple[Annotations, tuple[str, ...]]:
-    """Ratings of a matrix, and a note of how many lie outside the scale."""
+    """The ratings of a matrix, and a note with the number of ratings outside of the scale."""
     require_choice("outside", outside, ("keep", "refuse"))
     annotations = read_annotations(path, kind="numbers", missing=[missing])
     low, high = SCALE
-    wild = np.flatnonzero((annotations.label < low) | (annotations.label > high))
-    if not len(wild):
+    outside_n = np.flatnonzero((annotations.label < low) | (annotations.label > high))
+    if not len(outside_n):
         return annotations, ()
     if outside == "refuse":
-        n = int(wild[0])
+        n = int(outside_n[0])
         raise DataError(
             f"{path}, line {int(annotations.item[n]) + 1}: annotator "
-            f"{annotations.annotators[annotations.annotator[n]]} said {annotations.label[n]:g}, "
+            f"{annotations.annotators[annotations.annotator[n]]} rated {annotations.label[n]:g}, "
             f'outside of {low:g}..{high:g}; choose outside="keep"'
         )
-    return annotations, (f"{len(wild)} ratings outside of {low:g}..{high:g} are kept",)
+    return annotations, (f"{len(outside_n)} ratings outside of {low:g}..{high:g} are kept",)
 
 
 def read_rated_texts(path: Path) -> tuple[AnyArray, Floats]:
-    """Texts and ratings of lines "id author rating text", parted by tabs, under a header line.
+    """Texts and ratings of tab-separated lines "id author rating text" after a header line.
 
-    Quotation marks are part of the text.
+    Quotation marks belong to the text.
     """
     lines = read_texts(path).tolist()
     columns = lines[0].split("\t")

@@ -1,4 +1,4 @@
-"""Music genres: ten classes, songs described by 124 numbers, 44 people on Mechanical Turk."""
+"""Music genres: songs of ten classes, 124 features, 44 workers of Mechanical Turk."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from manyhands.datasets.corpus import Corpus, Reader, Split
 
 
 def load_music(home: Path, features: str) -> Corpus:
-    """700 labelled training songs and 300 for testing; features as published, not scaled."""
+    """700 labelled training songs and 300 for testing; features are not scaled."""
     labels = _table(home / "music_genre_mturk.csv", ["id", "annotator", "class"])
     train = _table(home / "music_genre_gold.csv", ["id", "class"])
     test = _table(home / "music_genre_test.csv", ["id", "class"])
@@ -37,11 +37,11 @@ def _table(path: Path, needed: list[str]) -> pa.Table:
     try:
         table = pacsv.read_csv(path)
     except pa.ArrowInvalid as error:
-        raise DataError(f"{path}: not a sound table ({first_line(error)})") from None
-    lost = [name for name in needed if name not in table.column_names]
-    if lost:
+        raise DataError(f"{path}: not a readable table ({first_line(error)})") from None
+    absent = [name for name in needed if name not in table.column_names]
+    if absent:
         raise DataError(
-            f"{path}: no column {lost[0]!r}; columns: {', '.join(table.column_names[:5])}"
+            f"{path}: no column {absent[0]!r}; columns: {', '.join(table.column_names[:5])}"
         )
     return table
 

@@ -1,4 +1,4 @@
-"""CoNLL-2003 entities: newswire sentences whose tokens 47 people on Mechanical Turk tagged."""
+"""CoNLL-2003 entities: newswire sentences with tags of 47 workers of Mechanical Turk."""
 
 from pathlib import Path
 
@@ -16,8 +16,8 @@ TAGS = TagScheme.of_types(TYPES).names
 def load_ner(home: Path, features: str) -> Corpus:
     """3078 tagged training sentences and 3250 for testing; items are tokens.
 
-    Features are `Sentences`: truth and annotations go by their tokens in order. Tags of the crowd
-    are kept as given, an I-X that follows nothing included.
+    Features are `Sentences`; truth and annotations follow the order of their tokens. The tags of
+    the crowd are kept as given, including orphan tags.
     """
     crowd = read_conll(home / "answers_union.txt", tags=TAGS)
     truth = read_bio(home / "gold_union.txt", tags=TAGS)
@@ -25,8 +25,8 @@ def load_ner(home: Path, features: str) -> Corpus:
     same = np.array_equal(crowd.sentences.offsets, truth.sentences.offsets)
     if not same or not np.array_equal(crowd.sentences.word, truth.sentences.word):
         raise DataError(
-            f"{home}: answers_union.txt and gold_union.txt hold other tokens or sentences; "
-            "both must come from one release"
+            f"{home}: answers_union.txt and gold_union.txt differ in tokens or sentences; "
+            "use files of one release"
         )
     return Corpus(
         "ner",

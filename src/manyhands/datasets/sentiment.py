@@ -1,4 +1,4 @@
-"""Sentence polarity: positive or negative film reviews, 203 people on Mechanical Turk."""
+"""Sentence polarity: sentences of film reviews with labels of 203 workers of Mechanical Turk."""
 
 from pathlib import Path
 
@@ -8,21 +8,21 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
-from manyhands.datasets.arrays import as_rows, read_archive, read_codes
+from manyhands.datasets.arrays import as_rows, read_codes, read_npz_rows
 from manyhands.datasets.corpus import Corpus, Reader, Split
 from manyhands.io import read_annotations
 from manyhands.io.tables import Table
 
 _DIMENSIONS = 300
-_RARE = 5  # training sentences that a word must stand in
+_MIN_SENTENCES = 5  # training sentences that contain a word
 
 
 def load_sentiment(home: Path, features: str) -> Corpus:
     """4999 labelled training sentences and 5789 for testing.
 
-    Features `minilm` are 384-dimensional sentence embeddings; `tfidf` are words and word pairs
-    weighted by rarity and reduced to 300 dimensions, fitted on the training sentences alone;
-    `words` are counts of the words that stand in five training sentences or more.
+    Features `minilm` are 384-dimensional sentence embeddings; `tfidf` are TF-IDF weights of words
+    and word pairs, reduced to 300 dimensions and fitted on the training sentences; `words` are the
+    counts of the words that occur in at least five training sentences.
     """
     truth = read_codes(home / "Sentiment_Z_train.txt")
     test = Table(home / "test_answer.csv", "csv").select(
@@ -30,11 +30,11 @@ def load_sentiment(home: Path, features: str) -> Corpus:
     )
     test_truth = np.array([int(value) for value in test["Input.true_sent"].to_pylist()])
     if features == "minilm":
-        rows = [read_archive(home / "minilm_emb.npz", part) for part in ("train", "test")]
+        rows = [read_npz_rows(home / "minilm_emb.npz", part) for part in ("train", "test")]
     else:
         texts = (home / "Sentiment_text_train.txt").read_text(encoding="utf-8").splitlines()
-        made = word_counts if features == "words" else tfidf
-        rows = list(made(texts, test["Input.original_sentence"].to_pylist()))
+        vectorize = word_counts if features == "words" else tfidf
+        rows = list(vectorize(texts, test["Input.original_sentence"].to_pylist()))
     return Corpus(
         "sentiment",
         rows[0],
@@ -45,21 +45,21 @@ def load_sentiment(home: Path, features: str) -> Corpus:
 
 
 def tfidf(train: list[str], test: list[str]) -> tuple[AnyArray, AnyArray]:
-    """Words and word pairs weighted by rarity, reduced by a singular value decomposition."""
+    """TF-IDF weights of words and word pairs, reduced by a singular value decomposition."""
     if not train:
-        raise DataError("no training sentences")
-    weigh = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
-    weighed = weigh.fit_transform(train)
-    reduce = TruncatedSVD(min(_DIMENSIONS, weighed.shape[1] - 1), random_state=0)
-    return as_rows(reduce.fit_transform(weighed)), as_rows(reduce.transform(weigh.transform(test)))
+        raise DataError("there are no training sentences; the file of texts is empty")
+    vectorizer = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
+    weights = vectorizer.fit_transform(train)
+    svd = TruncatedSVD(min(_DIMENSIONS, weights.shape[1] - 1), random_state=0)
+    return as_rows(svd.fit_transform(weights)), as_rows(svd.transform(vectorizer.transform(test)))
 
 
 def word_counts(train: list[str], test: list[str]) -> tuple[AnyArray, AnyArray]:
-    """How often every word stands in a sentence, of words that are not rare in training."""
+    """Word counts of each sentence, for words that are not rare in the training sentences."""
     if not train:
-        raise DataError("no training sentences")
-    count = CountVectorizer(min_df=min(_RARE, len(train)), dtype=np.float32)
-    return count.fit_transform(train).toarray(), count.transform(test).toarray()
+        raise DataError("there are no training sentences; the file of texts is empty")
+    vectorizer = CountVectorizer(min_df=min(_MIN_SENTENCES, len(train)), dtype=np.float32)
+    return vectorizer.fit_transform(train).toarray(), vectorizer.transform(test).toarray()
 
 
 SENTIMENT = Reader(

@@ -1,4 +1,4 @@
-"""Ragged batches for an epoch: items with all the labels they have, held on the device."""
+"""Batches of items with all their labels, held on the device."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from manyhands.annotations import Annotations
-from manyhands.annotations.sentences import places_of_runs
+from manyhands.annotations.grouping import run_indices
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.engine.inputs import Inputs, even_parts
@@ -19,9 +19,9 @@ _SORTED = 50  # batches whose items are sorted by length together
 class CrowdBatch:
     """Some items: their codes, inputs and annotations.
 
-    The weights correct the mean over processes: n here x processes / n of the whole step, of
-    `label_weight` for n labels and of `item_weight` for n items. No dataclass, because Fabric
-    rebuilds those.
+    The weights correct the mean over processes: n here x processes / n of the whole step, where n
+    counts labels for `label_weight` and items for `item_weight`. This is no dataclass, because
+    Fabric rebuilds those.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class CrowdBatch:
 
 
 class CrowdData:
-    """Inputs beside annotations, on one device; row i of the inputs belongs to item i."""
+    """Inputs and annotations on one device; row i of the inputs belongs to item i."""
 
     def __init__(self, inputs: Inputs, annotations: Annotations, device: torch.device) -> None:
         if len(inputs) != annotations.n_items:
@@ -47,24 +47,24 @@ class CrowdData:
         self.labelled = np.flatnonzero(annotations.labels_per_item > 0)
 
     def shuffled(self, rng: np.random.Generator, batch_size: int) -> AnyArray:
-        """The labelled items in a random order, those of similar lengths near each other."""
-        edges = self.inputs.ends(self.labelled)
+        """The labelled items in a random order, with items of similar length near each other."""
+        edges = self.inputs.boundaries(self.labelled)
         unit = rng.permutation(len(edges) - 1)
         lengths = self.inputs.lengths(self.labelled[edges[:-1]])
         if lengths is not None:
             per_batch = max(batch_size * len(unit) // max(len(self.labelled), 1), 1)
             unit = _by_length(unit, lengths, per_batch, rng)
-        return np.asarray(self.labelled[places_of_runs(edges, unit)])
+        return np.asarray(self.labelled[run_indices(edges, unit)])
 
     def batches(
         self, order: AnyArray, batch_size: int, *, rank: int = 0, n_ranks: int = 1
     ) -> Iterator[CrowdBatch]:
         """Items in this order, in batches of nearly equal size.
 
-        A batch holds about `batch_size` items, at most as many where it may end anywhere; tokens
-        of a sentence stay together (`Inputs.ends`), and little is padded (`even_parts`). The order
-        of all annotations is worked out at once, so that a batch is a handful of slices. With
-        several ranks each sees its share of every batch.
+        A batch holds at most about `batch_size` items. The tokens of a sentence stay together
+        (`Inputs.boundaries`), and little is padded (`even_parts`). The order of all annotations is
+        computed at once, so that a batch is a handful of slices. With several ranks each gets its
+        share of every batch.
         """
         ann = self.annotations
         counts = ann.labels_per_item[order]
@@ -73,18 +73,18 @@ class CrowdData:
         position = self._moved(np.repeat(np.arange(len(order)), counts))
         annotator, label = (self._moved(each[source]) for each in (ann.annotator, ann.label))
         items = self._moved(order)
-        edges = self.inputs.ends(order)
+        edges = self.inputs.boundaries(order)
         for part in even_parts(edges, batch_size, self.inputs.lengths(order[edges[:-1]])):
             first, last = edges[list(part)].tolist()
             begin, end = edges[list(_share(*part, rank, n_ranks))].tolist()
             own = slice(int(ends[begin]), int(ends[end]))
             n_labels = max(int(ends[last] - ends[first]), 1)
             inputs = self.inputs.rows(items[begin:end])
-            seen = self.inputs.seen(inputs)
+            features = self.inputs.noise_features(inputs)
             yield CrowdBatch(
                 items[begin:end],
                 inputs,
-                AnnotationBatch(position[own] - begin, annotator[own], label[own], seen),
+                AnnotationBatch(position[own] - begin, annotator[own], label[own], features),
                 label_weight=(own.stop - own.start) * n_ranks / n_labels,
                 item_weight=(end - begin) * n_ranks / (last - first),
             )
@@ -99,7 +99,7 @@ def _by_length(
 ) -> AnyArray:
     """A random order in which batches hold units of similar length, to pad little.
 
-    Of every `_SORTED` batches of the order the units are sorted, and all batches shuffled.
+    The units of every `_SORTED` batches are sorted by length; then all batches are shuffled.
     """
     batches: list[AnyArray] = []
     for first in range(0, len(unit), per_batch * _SORTED):

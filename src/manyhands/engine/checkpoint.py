@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from manyhands.core.errors import DataError
+from manyhands.engine.tensors import as_arrays, as_tensors
 from manyhands.io.bundle import read_bundle, under, write_bundle
 
 NAME = "checkpoint"
@@ -64,15 +65,15 @@ class Checkpoint:
             "finished": state.finished,
             "numbers": numbers,
         }
-        write_bundle(self.folder, NAME, tensors, header)
+        write_bundle(self.folder, NAME, as_arrays(tensors), header)
         self._next = time.monotonic() + _REST * (time.monotonic() - began)
 
     def restore(self, module: torch.nn.Module, optimisers: Sequence[Any]) -> TrainingState:
         """Put the saved state back into the learner and its optimisers."""
-        tensors, header = read_bundle(self.folder, NAME)
+        arrays, header = read_bundle(self.folder, NAME)
         self._require_same(header.get("identity", {}))
         try:
-            return _restored(tensors, header, module, optimisers)
+            return _restored(as_tensors(arrays), header, module, optimisers)
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             raise DataError(
                 f"{self.folder}: the checkpoint does not fit its description; start afresh"

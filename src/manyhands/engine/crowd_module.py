@@ -1,24 +1,32 @@
-"""What is trained: a network, and the noise model that stands behind it while it learns."""
+"""What the epoch loop trains: a network and the annotator model behind it."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.engine.batches import CrowdBatch, CrowdData
-from manyhands.noise import AnnotatorModel, NoiseModel, annotation_loss
-from manyhands.noise.loss import warn_of_probabilities
+from manyhands.engine.inputs import Inputs
+from manyhands.engine.settings import TrainingSettings
+from manyhands.networks import Tagger, TextCNN
+from manyhands.noise import AnnotatorModel
+from manyhands.noise.base import warn_of_probabilities
 
-EVALUATION_BATCH = 1024  # items at a time where nothing is learnt
+EVALUATION_BATCH = 1024  # items at a time where nothing is trained
+VALIDATION = "validation"  # the key of the mean log-likelihood of validation labels in a history
+_SMALL = 200_000_000  # multiplications per step up to which one thread is fastest
 
 
 class CrowdModule(nn.Module, ABC):
-    """A network with a model of annotators, trained on annotations or on one target per item.
+    """A network with an annotator model, trained on annotations or on one target per item.
 
-    `targets` are what a two-stage method trains on throughout (`on_targets`), and what the others
-    warm up on: a row for every item.
+    `targets` hold a row for every item. A two-stage method trains on them throughout
+    (`on_targets`), the others during the warm-up.
     """
 
     targets: Tensor
@@ -34,104 +42,85 @@ class CrowdModule(nn.Module, ABC):
         super().__init__()
         self.network, self.noise, self.on_targets = network, noise, on_targets
         self.register_buffer("targets", targets, persistent=False)
-        if on_targets:  # the noise model is a portrait then, made beforehand
+        if on_targets:  # the noise model then only holds the profiles, made beforehand
             noise.requires_grad_(False)
 
-    def forward(self, batch: CrowdBatch, warming_up: bool = False) -> Tensor:
-        """The loss of a batch; in half precision, if any, only the network computes."""
-        given: Tensor = self.network(batch.inputs).float()
-        with torch.autocast(given.device.type, enabled=False):
-            return self._loss(given, batch, warming_up)
+    def forward(self, batch: CrowdBatch, warm_up_epoch: bool = False) -> Tensor:
+        """The loss of a batch; with mixed precision only the network computes in half precision."""
+        outputs: Tensor = self.network(batch.inputs).float()
+        with torch.autocast(outputs.device.type, enabled=False):
+            return self._loss(outputs, batch, warm_up_epoch)
 
-    def begin_epoch(self, crowd: CrowdData, number: int) -> None:
-        """What is done before an epoch, the first after the warm-up being number 0."""
+    def on_epoch_start(self, crowd: CrowdData, number: int) -> None:
+        """Called before every epoch; the first epoch after the warm-up has number 0."""
 
     @abstractmethod
     def profile_annotators(self, crowd: CrowdData) -> None:
-        """Look at all labels once at the end, for portraits that depend on them."""
+        """Called once at the end, for profiles that depend on all labels."""
 
     @abstractmethod
     def label_log_prob(self, batch: CrowdBatch) -> Tensor:
-        """Log P, or the log density, of every label of a batch, shape (n,)."""
+        """The log-probability, or log density, of every label of a batch, shape (n,)."""
 
     @abstractmethod
-    def _loss(self, given: Tensor, batch: CrowdBatch, warming_up: bool) -> Tensor:
-        """The loss of what the network gives for a batch."""
-
-
-class ClassificationModule(CrowdModule):
-    """A network that gives class logits, and a noise model.
-
-    `targets` (i, k) hold a distribution over classes for every item.
-    """
-
-    noise: NoiseModel
-
-    def __init__(
-        self, network: nn.Module, noise: NoiseModel, targets: Tensor, *, on_targets: bool = False
-    ) -> None:
-        super().__init__(network, noise, targets, on_targets=on_targets)
+    def _loss(self, outputs: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
+        """The loss of the network's outputs for a batch."""
 
     @torch.no_grad()
-    def profile_annotators(self, crowd: CrowdData) -> None:
-        """Look at all labels once at the end, for portraits that depend on them."""
+    def log_likelihood(self, crowd: CrowdData) -> float:
+        """The mean log-probability, or log density, of a crowd's labels."""
         self.eval()
-        self.noise.begin_observing()
-        for batch in crowd.batches(crowd.labelled, EVALUATION_BATCH):
-            self.noise.observe(self.network(batch.inputs).log_softmax(-1), batch.annotations)
+        order = crowd.labelled[crowd.inputs.by_length(crowd.labelled)]
+        parts = [self.label_log_prob(batch) for batch in crowd.batches(order, EVALUATION_BATCH)]
+        return float(torch.cat(parts).double().mean())
 
-    def _loss(self, given: Tensor, batch: CrowdBatch, warming_up: bool) -> Tensor:
-        if len(batch.items) == 0:  # a step of fewer items than processes
-            return given.sum() * 0.0
-        if self.on_targets or warming_up:
-            return target_loss(given, self.targets[batch.items]) * batch.item_weight
-        return annotation_loss(self.noise, given, batch.annotations) * batch.label_weight
+    def validation_scores(self, crowd: CrowdData, monitor: str) -> dict[str, float]:
+        """The scores of an epoch on validation labels, as the history keeps them."""
+        return {VALIDATION: self.log_likelihood(crowd)}
 
-    def label_log_prob(self, batch: CrowdBatch) -> Tensor:
-        """See `CrowdModule.log_said`."""
-        _, log_label_nl = self.predict_labels(batch)
-        return log_label_nl.gather(1, batch.annotations.label.unsqueeze(1)).squeeze(1)
-
-    def predict_labels(self, batch: CrowdBatch) -> tuple[Tensor, Tensor]:
-        """Log P of every class of the items, (b, k), and of all that could be said, (n, l)."""
-        given = batch.annotations
-        log_class_bk: Tensor = self.network(batch.inputs).log_softmax(dim=-1)
-        log_label_nl: Tensor = self.noise(log_class_bk, given.row, given.annotator, given.features)
-        return log_class_bk, log_label_nl
-
-
-def target_loss(logits: Tensor, target_bk: Tensor) -> Tensor:
-    """Mean cross-entropy of the network against a distribution per item.
-
-    loss = -mean_b sum_k target_bk log softmax(logits)_bk
-    """
-    return -(target_bk * logits.log_softmax(dim=-1)).sum(dim=-1).mean()
+    def add_validation_error(self, searched: "CrowdModule", crowd: CrowdData) -> None:
+        """Note what validation items showed about the error of the network, if anything is kept."""
 
 
 @torch.no_grad()
 def network_outputs(network: nn.Module, crowd: CrowdData) -> Tensor:
-    """What a network gives for every labelled item, in their order."""
+    """The outputs of a network for every labelled item, in their order."""
     network.eval()
     order = crowd.inputs.by_length(crowd.labelled)
-    seen = [
-        network(batch.inputs) for batch in crowd.batches(crowd.labelled[order], EVALUATION_BATCH)
-    ]
+    batches = crowd.batches(crowd.labelled[order], EVALUATION_BATCH)
+    parts = [network(batch.inputs) for batch in batches]
     back = torch.from_numpy(np.argsort(order)).to(crowd.device)
-    return torch.cat(seen).index_select(0, back)
+    return torch.cat(parts).index_select(0, back)
+
+
+def predict_outputs(
+    network: nn.Module, inputs: Inputs, device: torch.device, settings: TrainingSettings
+) -> Tensor:
+    """The outputs of a network for all items, in double precision on the CPU."""
+    inputs = inputs.to(device)
+    network.eval()
+    order = inputs.by_length(np.arange(len(inputs)))
+    threads = torch_threads(network, inputs.shape, EVALUATION_BATCH, settings)
+    with torch.no_grad(), threads:
+        parts = [
+            network(inputs.rows(index.to(device))).cpu().double()
+            for index in map(torch.from_numpy, inputs.parts(order, EVALUATION_BATCH))
+        ]
+    return torch.cat(parts)[torch.from_numpy(np.argsort(order))]
 
 
 @torch.no_grad()
-def require_logits(
-    network: nn.Module, inputs: Tensor, n_classes: int, n_items: int, *, warn: bool = True
+def check_network_output(
+    network: nn.Module, inputs: Tensor, n_outputs: int, n_items: int, *, warn: bool = True
 ) -> None:
-    """Refuse a network that does not give one logit per class; warn of one that gives shares.
+    """Raise an error unless the network gives `n_outputs` per item; warn of probabilities.
 
-    `n_items` is how many items the inputs are of. Where labels are numbers there is one output.
+    `n_items` is the number of items that the inputs hold. For regression there is one output.
     """
     was_training = network.training
     network.eval()
     try:
-        logits = network(inputs)
+        outputs = network(inputs)
     except ManyhandsError:
         raise
     except (IndexError, RuntimeError, TypeError, ValueError) as error:
@@ -140,11 +129,38 @@ def require_logits(
         ) from error
     finally:
         network.train(was_training)
-    if not isinstance(logits, Tensor) or logits.shape != (n_items, n_classes):
-        got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-        wanted = f"{n_classes} logits each are expected; the labels have {n_classes} classes"
-        if n_classes == 1:
+    if not isinstance(outputs, Tensor) or outputs.shape != (n_items, n_outputs):
+        got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
+        wanted = f"{n_outputs} logits each are expected; the labels have {n_outputs} classes"
+        if n_outputs == 1:
             wanted = "one number each is expected, in shape (b, 1); the labels are numbers"
         raise DataError(f"the network gives {got} for {n_items} items where {wanted}")
     if warn:
-        warn_of_probabilities(logits)
+        warn_of_probabilities(outputs)
+
+
+@contextmanager
+def torch_threads(
+    network: nn.Module, shape: tuple[int, ...], n_items: int, settings: TrainingSettings
+) -> Iterator[None]:
+    """Set the number of torch threads while a network is used on `n_items` at once.
+
+    The threads of a small step mostly wait for each other: one thread is as fast and never waits
+    for a core that another program uses. The size of a step is estimated from the weights of a
+    network that uses each of them once per item (flat inputs), or once per word, where the table of
+    word vectors does not count.
+    """
+    before = torch.get_num_threads()
+    tables = {each.weight for each in network.modules() if isinstance(each, nn.Embedding)}
+    text = any(isinstance(each, Tagger | TextCNN) for each in network.modules())
+    weights = sum(
+        each.numel()
+        for each in network.parameters()
+        if not is_lazy(each) and not (text and each in tables)
+    )
+    small = (text or len(shape) <= 1) and weights * n_items < _SMALL
+    torch.set_num_threads(settings.threads or (1 if small else max(1, before // settings.devices)))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

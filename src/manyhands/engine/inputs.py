@@ -1,95 +1,133 @@
-"""What a network sees of the items: rows by index, on the device where they are needed."""
+"""The inputs of items, whatever holds them: tensors, sparse matrices, torch datasets."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
+from scipy import sparse
 from torch import Tensor, nn
 from torch.utils.data import Dataset, default_collate
 
-from manyhands.annotations.sentences import places_of_runs
+from manyhands.annotations.grouping import run_indices
 from manyhands.core.arrays import AnyArray
 
-_MOST_OF_DEVICE = 0.5  # share of a device's free memory that inputs may take
-_MOST_WORDS = 1 << 18  # of a batch, with padding: layers hold hundreds of numbers for each
-_FEW_WORDS, _MOST_PADDED = 1 << 14, 4  # from how many on a batch may have so many times its words
+_MAX_DEVICE_SHARE = 0.5  # of a device's free memory that inputs may take
+_MAX_TOKENS = 1 << 18  # of a batch, with padding: layers hold hundreds of numbers for each
+_FEW_TOKENS, _MAX_PADDING = 1 << 14, 4  # a larger batch is at most so many times its tokens
+_COLUMNS = 1024  # features whose moments are computed at a time, in double precision
+_CONSTANT = 1e-6  # a deviation of this share of the mean is rounding
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The mean and the deviation of every feature, and the root mean square of all features."""
+
+    mean: Tensor
+    deviation: Tensor
+    rms: float
+    keeps_zeros: bool = False  # a sparse matrix is never shifted
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """(x - shift) * factor, with one pair for all features or one for each."""
+
+    shift: Tensor
+    factor: Tensor
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Some rows of features, scaled."""
+        moved = rows - self.shift.to(rows.device)
+        return moved.mul_(self.factor.to(rows.device))
 
 
 class Inputs(ABC):
-    """Inputs of items, whatever holds them; `shape` is that of one item."""
+    """The inputs of items; `shape` is the shape of one item's input."""
 
     shape: tuple[int, ...]
     device: torch.device
-    default_network: str | None = None  # the name of the network for them, where shape is not all
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many items there are."""
+        """The number of items."""
 
     @abstractmethod
     def rows(self, index: Tensor) -> Tensor:
         """The inputs of some items, on the device."""
 
     def to(self, device: torch.device) -> "Inputs":
-        """The same inputs, handed out on this device from now on."""
+        """The same inputs, with rows on this device."""
         self.device = device
         return self
 
-    def prepare(self, network: nn.Module) -> None:  # noqa: B027
-        """Put into a new network what it starts from, if anything."""
+    def init_embeddings(self, network: nn.Module) -> None:  # noqa: B027
+        """Initialise the embeddings of a new network, for inputs that have vectors of words."""
 
     @property
-    def words_per_item(self) -> float:
-        """How many words an item has on average, where it has words; else 1."""
+    def tokens_per_item(self) -> float:
+        """The mean number of tokens per item; 1 where an item is no text."""
         return 1.0
 
     @property
-    def seen_shape(self) -> tuple[int, ...]:
-        """The shape of what noise models see of an item."""
+    def noise_feature_shape(self) -> tuple[int, ...]:
+        """The shape of the features that a noise model gets for one item."""
         return self.shape
 
-    def seen(self, rows: Tensor) -> Tensor:
-        """What noise models see of the items in these rows, a row of numbers each."""
+    def noise_features(self, rows: Tensor) -> Tensor:
+        """The features that a noise model gets for these rows, one row of numbers per item."""
         return rows if rows.is_floating_point() else rows.float()
 
-    def ends(self, items: AnyArray) -> AnyArray:
-        """Between which of these items a batch may end; 0 and their number are among them."""
+    def boundaries(self, items: AnyArray) -> AnyArray:
+        """Places between these items where a batch may end, with 0 and their number."""
         return np.arange(len(items) + 1)
 
     def lengths(self, items: AnyArray) -> AnyArray | None:
-        """How long the inputs of items are, where they differ: batches are of similar lengths."""
+        """The lengths of the items' inputs; None where all inputs have the same shape."""
         return None
 
-    def parts(self, items: AnyArray, most: int) -> list[AnyArray]:
-        """These items in parts that a network can look at, about so many at a time."""
+    def moments(self) -> Moments | None:
+        """The moments of the features; None for inputs that are not scaled."""
+        return None
+
+    def scaled(self, scaling: Scaling) -> "Inputs":
+        """The same items with scaled features."""
+        return ScaledInputs(self, scaling)
+
+    def sample(self, every: int) -> list[AnyArray]:
+        """Arrays that tell these inputs from others: every n-th item where there are many."""
+        return []
+
+    def parts(self, items: AnyArray, size: int) -> list[AnyArray]:
+        """These items in parts of about `size` items that a network evaluates at once."""
         if len(items) == 0:
             return [items]
-        edges = self.ends(items)
-        cut = even_parts(edges, most, self.lengths(items[edges[:-1]]))
+        edges = self.boundaries(items)
+        cut = even_parts(edges, size, self.lengths(items[edges[:-1]]))
         return [items[edges[first] : edges[last]] for first, last in cut]
 
     def by_length(self, items: AnyArray) -> AnyArray:
-        """Places of these items, shortest first: in this order least is padded."""
-        edges = self.ends(items)
+        """The order of these items by length, which needs the least padding."""
+        edges = self.boundaries(items)
         lengths = self.lengths(items[edges[:-1]])
         if lengths is None:
             return np.arange(len(items))
-        return places_of_runs(edges, np.argsort(lengths, kind="stable"))
+        return run_indices(edges, np.argsort(lengths, kind="stable"))
 
 
 def even_parts(
-    edges: AnyArray, most: int, length_u: AnyArray | None = None
+    edges: AnyArray, size: int, length_u: AnyArray | None = None
 ) -> list[tuple[int, int]]:
-    """Cut units that have these edges into the fewest parts of about this size, as equal as can be.
+    """Split units with these edges into the fewest parts of about `size`, as equal as possible.
 
     A small last part would make a noisy step, and one of a single item breaks batch normalisation.
-    A part is cut again where units of such lengths, padded to the longest, would be mostly padding
-    or take too much memory.
+    A part is split again where units of these lengths, padded to the longest, would be mostly
+    padding or take too much memory.
     """
-    n_parts = -(-int(edges[-1]) // most)
+    n_parts = -(-int(edges[-1]) // size)
     wanted = np.linspace(0, edges[-1], n_parts + 1).round() if n_parts else np.zeros(1)
     parts = list(pairwise(np.unique(np.searchsorted(edges, wanted)).tolist()))
     if length_u is None:
@@ -113,11 +151,11 @@ def _padded_parts(first: int, last: int, length_u: AnyArray) -> Iterator[tuple[i
 
 def _too_padded(n_units: int, longest: int, total: int) -> bool:
     padded = n_units * longest
-    return n_units > 1 and (padded > _MOST_WORDS or padded > max(_FEW_WORDS, _MOST_PADDED * total))
+    return n_units > 1 and (padded > _MAX_TOKENS or padded > max(_FEW_TOKENS, _MAX_PADDING * total))
 
 
 class TensorInputs(Inputs):
-    """Inputs in one tensor, which moves to the device once where it fits."""
+    """Inputs in one tensor, which moves to the device once if it fits."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor, self.shape, self.device = tensor, tuple(tensor.shape[1:]), tensor.device
@@ -126,7 +164,7 @@ class TensorInputs(Inputs):
         return len(self.tensor)
 
     def to(self, device: torch.device) -> "TensorInputs":
-        """The same tensor on the device, or at hand for it where the device is too small."""
+        """The same tensor on the device; it stays where it is if the device is too small."""
         moved = TensorInputs(self.tensor.to(device) if _fits(self.tensor, device) else self.tensor)
         moved.device = device
         return moved
@@ -138,9 +176,31 @@ class TensorInputs(Inputs):
         chosen = self.tensor.index_select(0, index.to(self.tensor.device))
         return chosen.to(self.device, non_blocking=True)
 
+    def moments(self) -> Moments | None:
+        """See `Inputs.moments`; integers that a network looks up are not scaled."""
+        if not self.tensor.is_floating_point():
+            return None
+        # In double precision: the square of a large number is no 32-bit float.
+        flat = self.tensor.flatten(1)
+        parts = [flat[:, first : first + _COLUMNS] for first in range(0, flat.shape[1], _COLUMNS)]
+        moments = [torch.var_mean(part.cpu().double(), dim=0, correction=0) for part in parts]
+        variance = torch.cat([each[0] for each in moments]).reshape(self.shape)
+        mean = torch.cat([each[1] for each in moments]).reshape(self.shape)
+        variance[variance < (_CONSTANT * mean).square()] = 0.0
+        square = float((variance + mean.square()).mean())
+        return Moments(mean.float(), variance.sqrt().float(), square**0.5)
+
+    def scaled(self, scaling: Scaling) -> Inputs:
+        """See `Inputs.scaled`."""
+        return TensorInputs(scaling(self.tensor))
+
+    def sample(self, every: int) -> list[AnyArray]:
+        """See `Inputs.sample`."""
+        return [self.tensor[::every].cpu().numpy()]
+
 
 class SparseInputs(Inputs):
-    """Rows of a scipy sparse matrix, made dense a batch at a time."""
+    """Rows of a scipy sparse matrix; a batch at a time is made dense."""
 
     def __init__(self, matrix: Any) -> None:
         self.matrix, self.shape = matrix.tocsr(), (matrix.shape[1],)
@@ -154,16 +214,38 @@ class SparseInputs(Inputs):
         dense = self.matrix[index.cpu().numpy()].toarray()
         return torch.from_numpy(np.asarray(dense, dtype=np.float32)).to(self.device)
 
+    def moments(self) -> Moments:
+        """See `Inputs.moments`."""
+        matrix = self.matrix.astype(np.float64)
+        mean_j = np.asarray(matrix.mean(axis=0)).ravel()
+        square_j = np.asarray(matrix.multiply(matrix).mean(axis=0)).ravel()
+        deviation_j = np.sqrt(np.maximum(square_j - mean_j**2, 0.0))
+        mean, deviation = (torch.from_numpy(each).float() for each in (mean_j, deviation_j))
+        return Moments(mean, deviation, float(square_j.mean()) ** 0.5, keeps_zeros=True)
+
+    def scaled(self, scaling: Scaling) -> Inputs:
+        """See `Inputs.scaled`; a shift would fill the zeros, so it is applied to dense rows."""
+        if bool(scaling.shift.any()):
+            return super().scaled(scaling)
+        factor = scaling.factor.expand(self.shape).numpy()
+        return SparseInputs(self.matrix @ sparse.diags_array(factor))
+
+    def sample(self, every: int) -> list[AnyArray]:
+        """See `Inputs.sample`."""
+        some = self.matrix[::every]
+        return [some.data, some.indices, some.indptr]
+
 
 class DatasetInputs(Inputs):
-    """A torch Dataset; of entries that are tuples, such as (input, target), the first counts.
+    """A torch Dataset; of entries that are tuples, such as (input, target), the first is used.
 
-    Numbers become 32-bit floats, except whole ones with `keep_codes`.
+    Numbers become 32-bit floats, except integers with `keep_integers`.
     """
 
-    def __init__(self, dataset: Dataset[Any], *, keep_codes: bool = False) -> None:
-        self.dataset, self.keep_codes, self.device = dataset, keep_codes, torch.device("cpu")
-        self.shape = tuple(self._one(0).shape)
+    def __init__(self, dataset: Dataset[Any], *, keep_integers: bool = False) -> None:
+        self.dataset, self.keep_integers = dataset, keep_integers
+        self.device = torch.device("cpu")
+        self.shape = tuple(self._entry(0).shape)
 
     def __len__(self) -> int:
         return len(self.dataset)  # type: ignore[arg-type]
@@ -172,18 +254,37 @@ class DatasetInputs(Inputs):
         """See `Inputs.rows`."""
         if len(index) == 0:
             return torch.zeros(0, *self.shape, device=self.device)
-        stacked: Tensor = default_collate([self._one(i) for i in index.tolist()])
+        stacked: Tensor = default_collate([self._entry(i) for i in index.tolist()])
         return stacked.to(self.device, non_blocking=True)
 
-    def _one(self, item: int) -> Tensor:
+    def _entry(self, item: int) -> Tensor:
         entry = self.dataset[item]
         value = torch.as_tensor(entry[0] if isinstance(entry, tuple | list) else entry)
-        whole = not value.is_floating_point() and value.dtype != torch.bool
-        return value if whole and self.keep_codes else value.float()
+        integer = not value.is_floating_point() and value.dtype != torch.bool
+        return value if integer and self.keep_integers else value.float()
+
+
+class ScaledInputs(Inputs):
+    """Inputs that are scaled a batch at a time."""
+
+    def __init__(self, inputs: Inputs, scaling: Scaling) -> None:
+        self.inputs, self.scaling = inputs, scaling
+        self.shape, self.device = inputs.shape, inputs.device
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def to(self, device: torch.device) -> "ScaledInputs":
+        """See `Inputs.to`."""
+        return ScaledInputs(self.inputs.to(device), self.scaling)
+
+    def rows(self, index: Tensor) -> Tensor:
+        """See `Inputs.rows`."""
+        return self.scaling(self.inputs.rows(index))
 
 
 def _fits(tensor: Tensor, device: torch.device) -> bool:
     if device.type != "cuda":
         return True
     free, _ = torch.cuda.mem_get_info(device)
-    return tensor.nbytes < _MOST_OF_DEVICE * free
+    return tensor.nbytes < _MAX_DEVICE_SHARE * free

@@ -12,7 +12,7 @@ from manyhands.noise import RegressionLayer
 def best_shift(layer: RegressionLayer, annotations: Annotations, value_i: Floats) -> float:
     """What to add to every f(x_i) for the labels to be most probable, annotators as they are.
 
-    The log density of an item's labels (`RegressionLayer.log_likelihood`) is quadratic in it, so::
+    The log density of an item's labels (`RegressionLayer.joint_log_prob`) is quadratic in it, so::
 
         c = sum_i pull_i / (1 + v S_i)  /  sum_i S_i / (1 + v S_i)
         pull_i = sum_n precision_a scale_a (y_n - scale_a f - bias_a)
@@ -80,7 +80,7 @@ def _parts(
     layer: RegressionLayer, annotations: Annotations, value_i: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """precision_a scale_a, scale_a, and y_n - scale_a f - bias_a of every label."""
-    held, who = layer.profile, annotations.annotator
-    scale_n = held["scale"][who]
-    off_n = annotations.label - scale_n * value_i[annotations.item] - held["bias"][who]
-    return held["precision"][who] * scale_n, scale_n, off_n
+    validation, who = layer.profile, annotations.annotator
+    scale_n = validation["scale"][who]
+    off_n = annotations.label - scale_n * value_i[annotations.item] - validation["bias"][who]
+    return validation["precision"][who] * scale_n, scale_n, off_n

@@ -1,39 +1,94 @@
-"""A bar for the epochs, on standard error and on a terminal only."""
+"""What an epoch reports: a progress bar, JSON lines, and TensorBoard where it is installed."""
 
-import sys
-from typing import Any
+import importlib.util
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from manyhands.engine.crowd_module import VALIDATION
+from manyhands.io import atomic_write
+from manyhands.io.bundle import make_folder, remove_matching
+
+LOG_FILE = "log.jsonl"
 
 
 class EpochBar:
-    """Shows epochs, the loss and the time left; shows nothing where nobody looks."""
+    """A progress bar with the epoch, the loss and the time left, on a terminal or in a notebook."""
 
     def __init__(self, epochs: int, wanted: bool) -> None:
         self._bar: Any = None
-        if wanted and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        if not wanted:
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-            self._bar = Progress(
-                TextColumn("epoch {task.completed}/{task.total}"),
-                BarColumn(),
-                TextColumn("{task.description}"),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self._row = self._bar.add_task("", total=epochs)
-            self._bar.start()
+        console = Console(stderr=True)
+        if not (console.is_terminal or console.is_jupyter):
+            return
+        self._bar = Progress(
+            TextColumn("epoch {task.completed}/{task.total}"),
+            BarColumn(),
+            TextColumn("{task.description}"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+        )
+        self._row = self._bar.add_task("", total=epochs)
+        self._bar.start()
 
     def close(self) -> None:
-        """The terminal is as it was."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
 
     def show(self, entry: dict[str, Any]) -> None:
-        """One epoch more."""
+        """Show one more epoch."""
         if self._bar is not None:
-            said = "  ".join(f"{name} {entry[name]:.4f}" for name in _SHOWN if name in entry)
-            self._bar.update(self._row, completed=entry["epoch"], description=said)
+            shown = [name for name in ("loss", VALIDATION) if name in entry]
+            scores = "  ".join(f"{name} {entry[name]:.4f}" for name in shown)
+            self._bar.update(self._row, completed=entry["epoch"], description=scores)
 
 
-_SHOWN = ("loss", "held_out")
+class EpochLog:
+    """A line per epoch in `log.jsonl`, and TensorBoard's files beside it if it is installed.
+
+    Without a folder nothing is written.
+    """
+
+    def __init__(self, folder: str | Path | None, history: Sequence[dict[str, Any]]) -> None:
+        self._stream: TextIO | None = None
+        self._board: Any = None
+        if folder is None:
+            return
+        home = make_folder(folder)
+        remove_matching(home, f".{LOG_FILE}.*")
+        # Epochs after the checkpoint are trained again: only those before it are kept.
+        with atomic_write(home / LOG_FILE) as stream:
+            stream.write("".join(json.dumps(entry) + "\n" for entry in history).encode())
+        self._stream = (home / LOG_FILE).open("a", encoding="utf-8")
+        self._board = _tensorboard(home)
+
+    def close(self) -> None:
+        """Close the files."""
+        for each in (self._stream, self._board):
+            if each is not None:
+                each.close()
+
+    def write(self, entry: dict[str, Any]) -> None:
+        """Add one epoch."""
+        if self._stream is not None:
+            self._stream.write(json.dumps(entry) + "\n")
+            self._stream.flush()
+        if self._board is not None:
+            for name, value in entry.items():
+                if isinstance(value, float):
+                    self._board.add_scalar(name, value, entry["epoch"])
+
+
+def _tensorboard(home: Path) -> Any:
+    if importlib.util.find_spec("tensorboard") is None:
+        return None
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(log_dir=str(home / "tensorboard"))

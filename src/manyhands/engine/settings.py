@@ -26,7 +26,7 @@ from manyhands.core.settings import (
 RANKS = "ranks"
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class TrainingOptions:
     """The settings of the epoch loop.
 
@@ -138,14 +138,14 @@ class TrainingOptions:
     seed: int = setting(0, "Seed of all random numbers.")
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class EstimatorOptions(TrainingOptions):
     """The settings that all estimators share: the network, the method and the epoch loop."""
 
     network: Any = setting(
         None,
-        "None for a network that suits the features; a name of `NETWORKS`; a torch module, of which "
-        "a copy is trained; or a function of (shape, n_outputs) that makes one.",
+        "None for a network that suits the features; a name of `NETWORKS`; a torch module, of "
+        "which a copy is trained; or a function of (shape, n_outputs) that makes one.",
         group="Network",
     )
     method: Any = setting(None, "A name of `METHODS`, or a `Method` with settings of its own.")
@@ -174,7 +174,7 @@ class EstimatorOptions(TrainingOptions):
     progress: bool = setting(True, "Show a progress bar.", group="Output")
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class FeatureOptions(EstimatorOptions):
     """The settings of estimators whose items are rows of features or texts."""
 
@@ -193,7 +193,7 @@ class FeatureOptions(EstimatorOptions):
     )
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class TaggingOptions(EstimatorOptions):
     """The settings of estimators whose items are the tokens of sentences."""
 

@@ -1,38 +1,68 @@
-"""What every estimator of a crowd shares: its method and settings, its features, its files."""
+"""What all estimators share: settings, fitting, prediction, profiles and files."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from manyhands.annotations import Annotations, Kind
+from manyhands.aggregation import Consensus
+from manyhands.annotations import Annotations, Kind, Vocabulary, recode_like, reindex_items
 from manyhands.annotations.frames import make_frame
-from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.errors import SettingError
+from manyhands.annotations.vocabulary import join_names
+from manyhands.core.arrays import Floats
+from manyhands.core.errors import DataError, SettingError
+from manyhands.core.settings import Setting, describe, settings_of
+from manyhands.engine.batches import CrowdData
+from manyhands.engine.crowd_module import (
+    EVALUATION_BATCH,
+    CrowdModule,
+    predict_outputs,
+    torch_threads,
+)
+from manyhands.engine.features import EncoderOptions
 from manyhands.engine.inputs import Inputs
-from manyhands.engine.settings import TrainingSettings
-from manyhands.estimators.feature_encoder import Callback, FeatureEncoder, Reader
-from manyhands.estimators.features import as_inputs, feature_names
-from manyhands.estimators.fitting import Fitting
-from manyhands.estimators.new_network import takes_codes
-from manyhands.estimators.scaling import fit_scaling
-from manyhands.estimators.text_encoder import TextEncoder, are_texts
-from manyhands.methods import METHODS, EndToEnd, Method, Problem, RegressionEndToEnd
-from manyhands.noise import AnnotatorModel
+from manyhands.engine.settings import EstimatorOptions, TrainingOptions
+from manyhands.engine.task import FittedModel, Task
+from manyhands.engine.tasks import TASKS
+from manyhands.methods import METHODS, Method, Problem
+from manyhands.methods.base import FitPlan
+
+Predict = Callable[[Any], Floats]
+Callback = Callable[[Predict], Mapping[str, float]]
 
 
-class CrowdEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator of one kind of labels; each names its own settings, as scikit-learn asks."""
+@dataclass(eq=False, repr=False)
+class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
+    """An estimator of one task.
 
+    The settings are dataclass fields that are declared once, in `manyhands.engine.settings`:
+    dataclasses make the constructor of them that scikit-learn reads.
+    """
+
+    task: ClassVar[str]
     kind: ClassVar[Kind]
-    task: ClassVar[str]  # what its methods must be for
-    noise_: AnnotatorModel
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "task" in cls.__dict__:
+            cls.kind = cls._task().kind
+
+    @classmethod
+    def _settings(cls) -> dict[str, Setting]:
+        """The declared settings of the estimator, by name."""
+        owner: Any = cls
+        return settings_of(owner)
+
+    @classmethod
+    def _task(cls) -> Task:
+        return TASKS[cls.task]
 
     def annotators_frame(self) -> Any:
         """A row per annotator: quality, its interval, n_annotations, and what the model adds."""
@@ -40,99 +70,234 @@ class CrowdEstimator(BaseEstimator):  # type: ignore[misc]
         return make_frame(self.annotator_columns_, self.crowd_.backend)
 
     def save(self, folder: str | Path) -> None:
-        """Write the model to a folder: safetensors and json. `mh.load` reads it."""
+        """Write the model to a folder as safetensors and JSON. `mh.load` reads it."""
         from manyhands.estimators.files import save_model
 
         check_is_fitted(self, "noise_")
         save_model(self, folder)
 
-    def _train(
+    def log_likelihood(
+        self, X: Any, y: Annotations, *, X_items: Iterable[Any] | None = None
+    ) -> float:
+        """The mean log-probability, or log density, of these labels under network and annotators.
+
+        On labels that were not trained on, it ranks models without any truth. Labels of unseen
+        annotators do not count.
+        """
+        module, crowd = self._labels_of_known(X, y, X_items)
+        with self._threads():
+            found = module.log_likelihood(crowd)
+        return found - math.log(self.scaler_.scale)  # the density in the unit of the labels
+
+    def _fit(
         self,
         features: Any,
-        inputs: Inputs,
-        annotations: Annotations,
-        truth: AnyArray | None,
+        labels: Annotations,
+        items: Iterable[Any] | None,
+        truth: Any,
         resume: bool,
         callback: Callback | None,
-        read: Callable[[Tensor], Floats],
-        words: Reader | None = None,
-    ) -> Inputs:
-        """Train, and keep what came of it; the inputs as the network saw them.
-
-        `read` makes predictions of what the network gives, for those who watch.
-        """
+    ) -> None:
+        """Train and set the fitted attributes; if training fails, the previous fit stays."""
         if resume and self.checkpoint is None:
             raise SettingError("checkpoint must be a folder to resume from; got None")
-        method = self._method()
-        settings = self._settings(method, annotations)
-        scaling = fit_scaling(inputs, self._scale(method))
-        inputs = inputs if scaling is None else scaling.apply(inputs)
-        problem = Problem(annotations=annotations, shape=inputs.seen_shape, truth=truth)
-        codes = takes_codes(self.network)
-        sight = FeatureEncoder(inputs.shape, feature_names(features), scaling, codes, words)
-        look = None if callback is None else sight.epoch_callback(callback, settings, read)
-        module, outcome = Fitting(self, method, inputs, settings, resume, look).run(problem)
-        # Nothing is set before training is done: where it fails, an older fit stays whole.
-        self.network_, self.noise_, self.scaling_ = module.network, module.noise, scaling
-        self.settings_, self.shape_, self.words_ = settings, inputs.shape, words
-        self.history_, self.epoch_ = outcome.history, outcome.epoch
-        self.search_history_ = outcome.search
-        self.crowd_ = annotations[:0]  # its names only
-        self.n_features_in_ = int(np.prod(inputs.shape))
+        self._check_settings()
+        task, method = self._task(), self._resolve_method()
+        encoder, inputs = method.fit_encoder(task, features, self._encoder_options(method))
+        annotations = align_items(require_annotations(labels, self.kind), len(inputs), items)
+        task.require_learnable(annotations)
+        scaler = task.fit_scaler(annotations)
+        truths = task.truth_values(truth, annotations)
+        truths = None if truths is None else scaler.transform_truth(truths)
+        settings = method.resolve_settings(self._training_options(), annotations)
+        problem = Problem(
+            annotations=scaler.transform_labels(annotations),
+            shape=inputs.noise_feature_shape,
+            truth=truths,
+        )
+        plan = FitPlan(
+            settings=settings,
+            network=method.required_network or self.network or encoder.default_network,
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            resume=resume,
+            progress=self.progress,
+            fingerprint={
+                "method": self._method_text(),
+                "noise": repr(self.noise),
+                "init": self.init,
+            },
+        )
+        crowd = problem.annotations[:0]  # its names only
+        if callback is not None:
+            model = partial(
+                FittedModel, encoder=encoder, settings=settings, crowd=crowd, scaler=scaler
+            )
+            plan = replace(plan, callback=partial(self._call_back, callback, model))
+        fit = method.fit_model(inputs, problem, plan)
+        self.network_, self.noise_ = fit.module.network, fit.module.noise
+        self.encoder_, self.scaler_, self.settings_, self.crowd_ = encoder, scaler, settings, crowd
+        self.method_class_ = type(method)
+        self.noise_spec_ = task.noise_spec(method.noise_spec, self.noise_)
+        self.network_settings_ = method.network_settings(self.network_)
+        self.history_, self.epoch_ = fit.result.history, fit.result.epoch
+        self.search_history_ = fit.result.search_history
+        self._set_feature_names()
+        self.annotator_columns_ = self._posterior(inputs, annotations).annotator_columns()
+
+    def _set_feature_names(self) -> None:
+        self.n_features_in_ = int(np.prod(self.encoder_.shape))
         self.__dict__.pop("feature_names_in_", None)
-        if sight.names is not None:
-            self.feature_names_in_ = sight.names
-        return inputs
+        if self.encoder_.names is not None:
+            self.feature_names_in_ = self.encoder_.names
 
-    def _read(self, features: Any) -> tuple[Inputs, Reader | None]:
-        """Features to learn from as the loop takes them; of texts, the words are learnt first."""
-        if not are_texts(features):
-            return as_inputs(features, keep_codes=takes_codes(self.network)), None
-        reader = TextEncoder.learn(
-            features, self.word_vectors, tokens=False, fixed=self.freeze_embeddings,
-            max_tokens=self.max_tokens, seed=self.seed,
-        )  # fmt: skip
-        return reader(features), reader
-
-    def _method(self) -> Method:
+    def _resolve_method(self) -> Method:
         method = METHODS[self.method] if isinstance(self.method, str) else self.method
         if not isinstance(method, Method):
             raise SettingError(f"method must be a name of METHODS or a Method; got {method!r}")
-        if self.task not in method.task:
+        if self.task not in method.tasks:
+            known = ", ".join(name for name, each in METHODS.items() if self.task in each.tasks)
             got = self.method if isinstance(self.method, str) else type(method).__name__
-            fit = ", ".join(name for name, each in METHODS.items() if self.task in each.task)
             raise SettingError(
                 f"method must be for {self.task}; got {got}, which is for "
-                f"{' and '.join(method.task)}; there are {fit}"
+                f"{' and '.join(method.tasks)}; known: {known}"
             )
         if not isinstance(self.noise, Mapping | None):
             raise SettingError(f"noise must be settings by name, or None; got {self.noise!r}")
-        only = method.only_network
-        if only is not None and self.network not in (None, only):
-            raise SettingError(f"{self.method} is for the network {only!r}; leave network out")
-        if isinstance(method, EndToEnd | RegressionEndToEnd):
-            return method.with_settings(self.noise, self.init)
-        if self.noise or self.init not in (None, "own"):
+        required = method.required_network
+        if required is not None and self.network not in (None, required):
+            raise SettingError(f"{self.method} is for the network {required!r}; leave network out")
+        if not method.takes_noise_settings and (self.noise or self.init not in (None, "own")):
             raise SettingError(f"noise and init are for noise models; {self.method} has none")
-        return method
+        return method.configured(self.noise, self.init)
 
-    def _settings(self, method: Method, annotations: Annotations) -> TrainingSettings:
-        given = {each.name: getattr(self, each.name, None) for each in fields(TrainingSettings)}
-        return method.settled(given, annotations)
+    def _method_text(self) -> str:
+        return self.method if isinstance(self.method, str) else repr(self.method)
 
-    def _scale(self, method: Method) -> str:
-        as_they_are = takes_codes(self.network) or method.takes_counts
-        return "none" if self.scale == "auto" and as_they_are else str(self.scale)
+    def _check_settings(self) -> None:
+        """Check the settings that are not part of `TrainingSettings`, which checks its own."""
+        for name, declared in self._settings().items():
+            if name not in settings_of(TrainingOptions):
+                declared.checked(getattr(self, name))
 
-    def _sight(self) -> FeatureEncoder:
+    def _training_options(self) -> dict[str, Any]:
+        """The settings of training that were given, with the defaults of the task."""
+        given = {each.name: getattr(self, each.name) for each in fields(TrainingOptions)}
+        defaults = self._task().defaults
+        return {
+            name: defaults.get(name) if value is None else value for name, value in given.items()
+        }
+
+    def _encoder_options(self, method: Method) -> EncoderOptions:
+        # A network by name computes with numbers; one of your own may look integers up.
+        own_network = not (self.network is None or isinstance(self.network, str))
+        scale = getattr(self, "scale", "none")
+        unscaled = own_network or method.needs_counts
+        return EncoderOptions(
+            scale="none" if scale == "auto" and unscaled else str(scale),
+            keep_integers=own_network,
+            word_vectors=self.word_vectors,
+            freeze_embeddings=self.freeze_embeddings,
+            max_tokens=getattr(self, "max_tokens", None),
+            seed=self.seed,
+        )
+
+    def _call_back(
+        self, callback: Callback, make_model: Callable[..., FittedModel], module: CrowdModule
+    ) -> Mapping[str, float]:
+        """What the training loop calls after an epoch to show the model to the user's callback."""
+        model = make_model(module.network, module.noise)
+
+        def predict(features: Any) -> Floats:
+            return self._task().predictions(_outputs(model, features), model.scaler)
+
+        return callback(predict)
+
+    def _fitted(self) -> FittedModel:
         check_is_fitted(self, "network_")
-        names = getattr(self, "feature_names_in_", None)
-        codes = takes_codes(self.network)
-        return FeatureEncoder(self.shape_, names, self.scaling_, codes, self.words_)
+        return FittedModel(
+            self.network_, self.noise_, self.encoder_, self.settings_, self.crowd_, self.scaler_
+        )
 
-    def _outputs(self, features: Any) -> Tensor:
-        """What the network gives for every row, in double precision."""
-        return self._sight().outputs(features, self.network_, self._home(), self.settings_)
+    def _predictions(self, features: Any) -> Floats:
+        """Class probabilities, or values, of every row, from the network alone."""
+        model = self._fitted()
+        return self._task().predictions(_outputs(model, features), model.scaler)
 
-    def _home(self) -> torch.device:
-        return next(self.noise_.parameters()).device  # a network may have none
+    def scored_predictions(self, X: Any) -> Any:
+        """Predictions in the form that the scores of the task take."""
+        return self._predictions(X)
+
+    def _posterior(self, inputs: Inputs, annotations: Annotations) -> Consensus:
+        return self._task().posterior(self._fitted(), inputs, annotations)
+
+    def _encode(
+        self, features: Any, labels: Annotations, items: Iterable[Any] | None
+    ) -> tuple[Inputs, Annotations]:
+        """Inputs, and labels in the codes of the fitted model; unseen annotators come last."""
+        inputs = self._fitted().encoder.transform(features)
+        annotations = align_items(require_annotations(labels, self.kind), len(inputs), items)
+        return inputs, recode_like(annotations, self.crowd_)
+
+    def _labels_of_known(
+        self, features: Any, labels: Annotations, items: Iterable[Any] | None
+    ) -> tuple[CrowdModule, CrowdData]:
+        """The model, and the labels of the annotators it knows."""
+        inputs, annotations = self._encode(features, labels, items)
+        known = annotations.only(annotations.annotator < self.noise_.n_annotators)
+        if known.n_annotations == 0:
+            raise DataError("not one label is of an annotator seen in training")
+        module = self.method_class_.fitted_module(self._task(), self.network_, self.noise_)
+        known = self.scaler_.transform_labels(known)
+        return module, CrowdData(inputs, known, self._fitted().device)
+
+    def _threads(self) -> Any:
+        return torch_threads(self.network_, self.encoder_.shape, EVALUATION_BATCH, self.settings_)
+
+
+def document(cls: type) -> type:
+    """Append the parameters of an estimator to its docstring, from their declarations."""
+    parameters = "\n".join(f"    {line}" for line in describe(cls).splitlines())
+    text, _, examples = (cls.__doc__ or "").partition("    Examples\n")
+    section = f"{text.rstrip()}\n\n    Parameters\n    ----------\n{parameters}\n"
+    cls.__doc__ = f"{section}\n    Examples\n{examples}" if examples else section
+    return cls
+
+
+def require_annotations(labels: Any, kind: Kind = "classes") -> Annotations:
+    """The labels of a crowd, of this kind, or an error that says how to make them."""
+    if not isinstance(labels, Annotations):
+        raise DataError(
+            f"y must be Annotations; got {type(labels).__name__}: make them with "
+            "mh.read_annotations, Annotations.from_frame or Annotations.from_dense"
+        )
+    return labels.as_kind(kind)
+
+
+def align_items(annotations: Annotations, n_rows: int, items: Iterable[Any] | None) -> Annotations:
+    """The annotations with the rows of the features as items, in their order.
+
+    Rows without labels become items without labels; labels without a row are refused.
+    """
+    if items is None:
+        if n_rows != annotations.n_items:
+            raise DataError(
+                f"{n_rows} rows of features for {annotations.n_items} items; row i belongs to "
+                "item i: give X_items, the item of every row, when it does not"
+            )
+        return annotations
+    names = Vocabulary.of(items, "item")
+    if len(names) != n_rows:
+        raise DataError(f"{n_rows} rows of features and {len(names)} names in X_items")
+    row_i = names.codes(annotations.items.tolist())
+    lost = (row_i < 0) & (annotations.labels_per_item > 0)
+    if lost.any():
+        raise DataError(
+            f"{int(lost.sum())} items have labels but no features: "
+            f"{join_names(annotations.items[lost])}; add their features or leave the labels out"
+        )
+    return reindex_items(annotations, names)
+
+
+def _outputs(model: FittedModel, features: Any) -> Tensor:
+    inputs = model.encoder.transform(features)
+    return predict_outputs(model.network, inputs, model.device, model.settings)

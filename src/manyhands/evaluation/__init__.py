@@ -1,14 +1,19 @@
-"""Numbers from arrays: scores, calibration, scorecards. The only room that opens the truth."""
+"""Evaluation: scores from arrays. Only this room uses the truth."""
 
-from manyhands.evaluation.calibration import Reliability, reliability
+from manyhands.evaluation.calibration import (
+    CalibrationCurve,
+    apply_temperature,
+    calibration_curve,
+    fit_temperature,
+)
 from manyhands.evaluation.confusions import (
+    confusion_counts,
     confusion_entropy,
     global_js,
     identity_similarity,
     individual_js,
     js_divergence,
-    label_counts,
-    shares_of_counts,
+    normalize_counts,
 )
 from manyhands.evaluation.crowd_metrics import (
     CRITERIA,
@@ -24,66 +29,66 @@ from manyhands.evaluation.entities import (
     score_entities,
     score_entity_lists,
 )
-from manyhands.evaluation.paired import Difference, paired_difference
-from manyhands.evaluation.regression import correlation, r2, regression_scores
-from manyhands.evaluation.runs import RunSummary, summarise_runs
+from manyhands.evaluation.runs import Difference, RunSummary, paired_difference, summarize_runs
 from manyhands.evaluation.scorecard import (
-    ClassScorecard,
+    ClassificationScorecard,
     RegressionScorecard,
-    score_classes,
-    score_regression,
+    classification_scorecard,
+    regression_scorecard,
 )
 from manyhands.evaluation.scores import (
-    accuracy,
     accuracy_interval,
-    brier,
-    f1,
+    accuracy_score,
+    brier_score,
+    f1_score,
     log_loss,
     mean_absolute_error,
+    pearson_correlation,
+    r2_score,
+    regression_scores,
     root_mean_squared_error,
     soft_cross_entropy,
 )
-from manyhands.evaluation.temperature import fit_temperature, tempered
 
 __all__ = [
     "CRITERIA",
     "CROWD_METRICS",
     "RANKS",
-    "ClassScorecard",
+    "CalibrationCurve",
+    "ClassificationScorecard",
     "Difference",
     "EntityCounts",
     "EntityScores",
     "LabelPredictions",
     "RegressionScorecard",
-    "Reliability",
     "RunSummary",
-    "accuracy",
     "accuracy_interval",
-    "brier",
+    "accuracy_score",
+    "apply_temperature",
+    "brier_score",
+    "calibration_curve",
+    "classification_scorecard",
+    "confusion_counts",
     "confusion_entropy",
-    "correlation",
     "crowd_metrics",
-    "f1",
+    "f1_score",
     "fit_temperature",
     "global_js",
     "identity_similarity",
     "individual_js",
     "js_divergence",
-    "label_counts",
     "log_loss",
     "mean_absolute_error",
+    "normalize_counts",
     "paired_difference",
-    "r2",
+    "pearson_correlation",
+    "r2_score",
     "rank_average",
+    "regression_scorecard",
     "regression_scores",
-    "reliability",
     "root_mean_squared_error",
-    "score_classes",
     "score_entities",
     "score_entity_lists",
-    "score_regression",
-    "shares_of_counts",
     "soft_cross_entropy",
-    "summarise_runs",
-    "tempered",
+    "summarize_runs",
 ]

@@ -1,7 +1,12 @@
-"""How good a model is, told by labels of the crowd that it has not seen: no truth is needed.
+"""Scores of a model on validation labels of the crowd; no truth is needed.
 
-Every criterion is a number of which more is better. Truth plays no part, so they may choose
-epochs, settings and methods. `ranks` lets all of them decide together.
+A *crowd metric* is one number of one model; higher is better. `CROWD_METRICS` lists them. They use
+no truth, so they can select epochs, settings and methods.
+
+A *criterion* compares several candidates (epochs or methods): it turns the crowd metrics of all
+candidates into one score each, and the candidate with the highest score is selected. `CRITERIA`
+has every single crowd metric, and `ranks`, the mean rank over all crowd metrics. The setting
+`monitor` names one of `CRITERIA`.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,17 +20,16 @@ from manyhands.core.arrays import Codes, Floats
 from manyhands.core.registry import Registry
 
 RANKS = "ranks"
-_MOST_LOG_ODDS = float(np.log(1000))  # a network is soon surer of itself than it should be
+_MAX_LOG_ODDS = float(np.log(1000))  # networks tend to be overconfident
 
 
 @dataclass(frozen=True)
 class LabelPredictions:
-    """Labels kept aside, and what a model that has not seen them says.
+    """Validation labels, and the predictions of a model that was not trained on them.
 
-    `item` (i) are the codes of the items that have such labels. For every label n: `row`, the
-    place of its item among them, and `label`, what was said. The model says `log_class_ik`, log
-    p(k | x_i), and `log_label_nl`, log p(l | a_n, x_n) of every label the annotator could have
-    given.
+    `item` (i) are the codes of the items with validation labels. Label n is the class `label[n]`
+    of the item `item[row[n]]`. The model predicts `log_class_ik`, log p(k | x_i), and
+    `log_label_nl`, log p(l | a_n, x_n) for each label l that annotator a_n could give.
     """
 
     item: Codes
@@ -35,31 +39,31 @@ class LabelPredictions:
     log_label_nl: Floats
 
     @property
-    def log_said_n(self) -> Floats:
-        """Log p of the labels that were given."""
+    def log_likelihood_n(self) -> Floats:
+        """Log-probability of each validation label."""
         return np.asarray(self.log_label_nl[np.arange(len(self.label)), self.label])
 
     @cached_property
-    def hit_n(self) -> Floats:
-        """1 where the label predicted for this annotator was given, a share of it in a tie."""
+    def correct_n(self) -> Floats:
+        """1 if the annotator gave the predicted label, 1 / m if m predicted labels tie, else 0."""
         return np.asarray(_top(self.log_label_nl)[np.arange(len(self.label)), self.label])
 
     @cached_property
-    def votes_ik(self) -> Floats:
-        """How many of an item's labels say each class."""
+    def label_counts_ik(self) -> Floats:
+        """Number of validation labels of each class that each item has."""
         n_items, n_classes = self.log_class_ik.shape
         cell = np.asarray(self.row, dtype=np.int64) * n_classes + self.label
         counts = np.bincount(cell, minlength=n_items * n_classes)
         return counts.reshape(n_items, n_classes).astype(np.float64)
 
     @cached_property
-    def agreed_i(self) -> Floats:
-        """1 where the most probable class is the majority; where several tie, their share."""
-        return np.asarray((_top(self.log_class_ik) * _top(self.votes_ik)).sum(axis=1))
+    def agreement_i(self) -> Floats:
+        """1 if the most probable class is the majority label, else 0; ties count in part."""
+        return np.asarray((_top(self.log_class_ik) * _top(self.label_counts_ik)).sum(axis=1))
 
 
-# For the examples below. Two people say 0 of the first item, and so does the model; one says 1 of
-# the second, whose class the model does not know.
+# For the examples below. Two annotators label the first item 0, and the model predicts 0. One
+# annotator labels the second item 1; both classes are equally probable for the model.
 EXAMPLE = LabelPredictions(
     item=np.array([7, 9], dtype=np.int32),
     row=np.array([0, 0, 1], dtype=np.int32),
@@ -69,70 +73,69 @@ EXAMPLE = LabelPredictions(
 )
 
 
-def likelihood(held: LabelPredictions) -> float:
+def likelihood(predictions: LabelPredictions) -> float:
     """The mean log-probability of the labels: mean_n log p(y_n | a_n, x_n).
 
     >>> likelihood(EXAMPLE).__round__(3)
     -0.459
     """
-    return float(held.log_said_n.mean())
+    return float(predictions.log_likelihood_n.mean())
 
 
-def majority(held: LabelPredictions) -> float:
-    """The share of items whose most probable class is the majority of their labels.
+def majority(predictions: LabelPredictions) -> float:
+    """The share of items whose most probable class is the majority label.
 
-    mean_i [argmax_k p(k | x_i) = majority of i]; classes that tie share the item evenly.
+    mean_i [argmax_k p(k | x_i) = majority of i]; tied classes share the item equally.
 
     >>> majority(EXAMPLE)
     0.75
     """
-    return float(held.agreed_i.mean())
+    return float(predictions.agreement_i.mean())
 
 
-def confidence(held: LabelPredictions) -> float:
-    """The same share, each item weighted by how sure its majority is.
+def confidence(predictions: LabelPredictions) -> float:
+    """`majority`, with each item weighted by the confidence of its majority label.
 
-    The weight of an item with n labels, m of them for its majority, is (m + 1) / (n + K): one
-    label alone is no certainty.
+    The weight of an item with n labels, m of them of its majority class, is (m + 1) / (n + K).
 
     >>> confidence(EXAMPLE).__round__(3)
     0.765
     """
-    votes_ik = held.votes_ik
-    weight_i = (votes_ik.max(axis=1) + 1.0) / (votes_ik.sum(axis=1) + votes_ik.shape[1])
-    return float(np.average(held.agreed_i, weights=weight_i))
+    counts_ik = predictions.label_counts_ik
+    weight_i = (counts_ik.max(axis=1) + 1.0) / (counts_ik.sum(axis=1) + counts_ik.shape[1])
+    return float(np.average(predictions.agreement_i, weights=weight_i))
 
 
-def log_odds(held: LabelPredictions) -> float:
-    """The same share, each item weighted by how sure the model is of it.
+def log_odds(predictions: LabelPredictions) -> float:
+    """`majority`, with each item weighted by the confidence of the model.
 
-    The weight is log p(first class) - log p(second class), at most log 1000; where the model is
-    nowhere sure, all items weigh the same.
+    The weight is log p(first class) - log p(second class), at most log 1000. If all weights are 0,
+    the items have equal weights.
 
     >>> log_odds(EXAMPLE)
     1.0
     """
-    n_classes = held.log_class_ik.shape[1]
+    n_classes = predictions.log_class_ik.shape[1]
     if n_classes < 2:
-        return majority(held)
-    two_ik = np.partition(held.log_class_ik, n_classes - 2, axis=1)[:, -2:]
-    weight_i = np.minimum(two_ik[:, 1] - two_ik[:, 0], _MOST_LOG_ODDS)
-    return float(np.average(held.agreed_i, weights=weight_i if weight_i.any() else None))
+        return majority(predictions)
+    two_ik = np.partition(predictions.log_class_ik, n_classes - 2, axis=1)[:, -2:]
+    weight_i = np.minimum(two_ik[:, 1] - two_ik[:, 0], _MAX_LOG_ODDS)
+    return float(np.average(predictions.agreement_i, weights=weight_i if weight_i.any() else None))
 
 
-def annotator(held: LabelPredictions) -> float:
-    """The share of labels that are the one the model predicts of this annotator.
+def annotator(predictions: LabelPredictions) -> float:
+    """The share of labels that the model predicts for the annotator.
 
-    mean_n [argmax_l p(l | a_n, x_n) = y_n]; labels that tie share the prediction evenly.
+    mean_n [argmax_l p(l | a_n, x_n) = y_n]; tied labels share the prediction equally.
 
     >>> annotator(EXAMPLE).__round__(3)
     0.667
     """
-    return float(held.hit_n.mean())
+    return float(predictions.correct_n.mean())
 
 
 CROWD_METRICS: Registry[Callable[[LabelPredictions], float]] = Registry(
-    "criterion",
+    "crowd metric",
     {
         "likelihood": likelihood,
         "majority": majority,
@@ -142,16 +145,16 @@ CROWD_METRICS: Registry[Callable[[LabelPredictions], float]] = Registry(
     },
 )
 
-Scores = Mapping[str, Floats]  # of every candidate, by criterion
+Scores = Mapping[str, Floats]  # crowd metrics by name, each with one number per candidate
 
 
-def crowd_metrics(held: LabelPredictions) -> dict[str, float]:
-    """All criteria of one model, by name."""
-    return {name: criterion(held) for name, criterion in CROWD_METRICS.items()}
+def crowd_metrics(predictions: LabelPredictions) -> dict[str, float]:
+    """All crowd metrics of one model, by name."""
+    return {name: metric(predictions) for name, metric in CROWD_METRICS.items()}
 
 
 def rank_average(scores: Scores) -> Floats:
-    """Every candidate's rank, 1 for the best, on average over criteria; ties share their ranks.
+    """The mean rank of each candidate over the crowd metrics; 1 is best, ties share their ranks.
 
     >>> rank_average({"one": np.array([0.9, 0.8, 0.7]), "two": np.array([5.0, 6.0, 5.0])}).tolist()
     [1.75, 1.5, 2.75]
@@ -160,21 +163,21 @@ def rank_average(scores: Scores) -> Floats:
 
 
 def _ranks(score: Floats) -> Floats:
-    _, place, count = np.unique(-np.asarray(score), return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place])
+    _, inverse, count = np.unique(-np.asarray(score), return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - (count - 1) / 2)[inverse])
 
 
 def _by_ranks(scores: Scores) -> Floats:
     return -rank_average(scores)
 
 
-# How the scores of some candidates make one number each, of which the largest is chosen.
+# One score per candidate from the crowd metrics of all candidates; the highest is selected.
 CRITERIA: Registry[Callable[[Scores], Floats]] = Registry(
-    "monitor", {**{name: itemgetter(name) for name in CROWD_METRICS}, RANKS: _by_ranks}
+    "criterion", {**{name: itemgetter(name) for name in CROWD_METRICS}, RANKS: _by_ranks}
 )
 
 
 def _top(values: Floats) -> Floats:
-    """Of every row 1 at its largest entry, in equal shares where several tie."""
+    """1 at the largest entry of each row; tied entries have equal shares that sum to 1."""
     top = values == values.max(axis=1, keepdims=True)
     return np.asarray(top / top.sum(axis=1, keepdims=True))

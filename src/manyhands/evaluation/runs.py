@@ -1,4 +1,4 @@
-"""Several runs of the same thing: mean, deviation, and an interval of the mean."""
+"""Several runs of one method, and the difference of two models on the same labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,13 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.evaluation.scores import LEVEL
+
+CLEAR = 2.0  # standard errors above which a difference is clear
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What several runs say; the interval is Student's t for their mean."""
+    """Mean and standard deviation of runs, and Student's t interval of the mean."""
 
     mean: float
     deviation: float
@@ -24,20 +27,60 @@ class RunSummary:
         return f"{self.mean:.4f} +- {self.deviation:.4f} ({self.n_runs} runs)"
 
 
-def summarise_runs(scores: Sequence[float]) -> RunSummary:
-    """Mean, standard deviation and 95 % interval; a single run has no deviation (NaN).
+def summarize_runs(scores: Sequence[float]) -> RunSummary:
+    """Mean, standard deviation and 95 % interval; the deviation of a single run is NaN.
 
-    >>> str(summarise_runs([0.8, 0.9]))
+    >>> str(summarize_runs([0.8, 0.9]))
     '0.8500 +- 0.0707 (2 runs)'
     """
     values = np.asarray(scores, dtype=np.float64)
     if len(values) == 0:
-        raise DataError("there are no runs to summarise")
+        raise DataError("there are no runs to summarize")
     mean = float(values.mean())
     if len(values) == 1:
         return RunSummary(mean, float("nan"), float("nan"), float("nan"), 1)
     deviation = float(values.std(ddof=1))
-    reach = (
-        float(special.stdtrit(len(values) - 1, (1 + LEVEL) / 2)) * deviation / len(values) ** 0.5
-    )
-    return RunSummary(mean, deviation, mean - reach, mean + reach, len(values))
+    quantile = float(special.stdtrit(len(values) - 1, (1 + LEVEL) / 2))
+    half_width = quantile * deviation / len(values) ** 0.5
+    return RunSummary(mean, deviation, mean - half_width, mean + half_width, len(values))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The mean of a paired difference, and its standard error."""
+
+    mean: float
+    error: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the first is better by more than two standard errors."""
+        return self.mean > CLEAR * self.error
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.3f} (standard error {self.error:.3f})"
+
+
+def paired_difference(first_n: Floats, second_n: Floats, group_n: AnyArray) -> Difference:
+    """The mean of first - second, with a standard error that is robust to groups.
+
+    ::
+
+        d_n = first_n - second_n,   se^2 = G / (G - 1) sum_g (sum_{n of g} (d_n - mean d))^2 / N^2
+
+    The errors of labels of one item are correlated, so the groups are items. With a single group
+    the standard error is infinite.
+
+    >>> same = paired_difference(np.array([1.0, 1.0, 0.0]), np.zeros(3), np.array([4, 4, 7]))
+    >>> round(same.mean, 3), round(same.error, 3)
+    (0.667, 0.444)
+    """
+    difference_n = np.asarray(first_n, dtype=np.float64) - second_n
+    mean = float(difference_n.mean())
+    _, group_n = np.unique(group_n, return_inverse=True)
+    off_g = np.bincount(group_n, weights=difference_n - mean)
+    n_groups = len(off_g)
+    if n_groups < 2:
+        return Difference(mean, float("inf"))
+    spread = n_groups / (n_groups - 1) * float((off_g**2).sum())
+    return Difference(mean, spread**0.5 / len(difference_n))

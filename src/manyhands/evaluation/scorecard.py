@@ -1,4 +1,4 @@
-"""A consensus against the truth of some or all of its items."""
+"""Scorecards: all scores of a consensus, on the items whose truth is known."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -9,11 +9,11 @@ import numpy as np
 from manyhands.annotations import Vocabulary
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
-from manyhands.evaluation.calibration import reliability
+from manyhands.evaluation.calibration import calibration_curve
 from manyhands.evaluation.scores import (
-    accuracy,
     accuracy_interval,
-    brier,
+    accuracy_score,
+    brier_score,
     log_loss,
     mean_absolute_error,
     root_mean_squared_error,
@@ -21,8 +21,8 @@ from manyhands.evaluation.scores import (
 
 
 @dataclass(frozen=True)
-class ClassScorecard:
-    """How well classes were found, on the items whose truth is known."""
+class ClassificationScorecard:
+    """Scores of classes, on the items whose truth is known."""
 
     n_items: int
     accuracy: float
@@ -39,7 +39,7 @@ class ClassScorecard:
 
 @dataclass(frozen=True)
 class RegressionScorecard:
-    """How well numbers were found, on the items whose truth is known."""
+    """Scores of numbers, on the items whose truth is known."""
 
     n_items: int
     mae: float
@@ -50,51 +50,51 @@ class RegressionScorecard:
         return asdict(self)
 
 
-def score_classes(
+def classification_scorecard(
     items: Vocabulary, classes: Vocabulary, probabilities_ik: Floats, labels: AnyArray,
     confidence: Floats, truth: Mapping[Any, Any],
-) -> ClassScorecard:  # fmt: skip
-    """Score class probabilities and labels, rows in the order of `items`."""
-    row, names = matched(items, truth)
+) -> ClassificationScorecard:  # fmt: skip
+    """Score class probabilities and labels; rows follow the order of `items`."""
+    row, names = match_truth(items, truth)
     code = classes.codes(names)
-    # A true class nobody ever said has no column: it is an error of the consensus.
+    # A true class without any label has no column and counts as an error.
     wide_ik = np.concatenate([probabilities_ik[row], np.zeros((len(row), 1))], axis=1)
     code = np.where(code < 0, wide_ik.shape[1] - 1, code)
-    right = classes.codes(labels[row].tolist()) == code
-    low, high = accuracy_interval(int(right.sum()), len(row))
-    return ClassScorecard(
+    correct = classes.codes(labels[row].tolist()) == code
+    low, high = accuracy_interval(int(correct.sum()), len(row))
+    return ClassificationScorecard(
         len(row),
-        accuracy(np.ones(len(row)), right),
+        accuracy_score(np.ones(len(row)), correct),
         low,
         high,
         log_loss(code, wide_ik),
-        brier(code, wide_ik),
-        reliability(confidence[row], right).calibration_error,
+        brier_score(code, wide_ik),
+        calibration_curve(confidence[row], correct).calibration_error,
     )
 
 
-def score_regression(
+def regression_scorecard(
     items: Vocabulary, values: Floats, truth: Mapping[Any, Any]
 ) -> RegressionScorecard:
-    """Score numbers, in the order of `items`."""
-    row, names = matched(items, truth)
+    """Score numbers, which follow the order of `items`."""
+    row, names = match_truth(items, truth)
     try:
-        wanted = np.array([float(name) for name in names])
+        true_values = np.array([float(name) for name in names])
     except (TypeError, ValueError):
-        raise DataError("the truth holds words, but the labels are numbers") from None
-    if not np.isfinite(wanted).all():
-        raise DataError("the truth holds numbers that are not finite")
+        raise DataError("the truth has words, but the labels are numbers; give numbers") from None
+    if not np.isfinite(true_values).all():
+        raise DataError("the truth has numbers that are not finite; leave those items out")
     return RegressionScorecard(
         len(row),
-        mean_absolute_error(wanted, values[row]),
-        root_mean_squared_error(wanted, values[row]),
+        mean_absolute_error(true_values, values[row]),
+        root_mean_squared_error(true_values, values[row]),
     )
 
 
-def matched(items: Vocabulary, truth: Mapping[Any, Any]) -> tuple[AnyArray, list[Any]]:
-    """Rows of the items whose truth is given, and those truths."""
+def match_truth(items: Vocabulary, truth: Mapping[Any, Any]) -> tuple[AnyArray, list[Any]]:
+    """The rows of the items whose truth is known, and their truths."""
     codes = items.codes(truth)
     names = [value for value, code in zip(truth.values(), codes, strict=True) if code >= 0]
     if not names:
-        raise DataError("not one item of the truth table was labelled; do the ids match?")
+        raise DataError("no item of the truth table has labels; check that the item names match")
     return codes[codes >= 0], names

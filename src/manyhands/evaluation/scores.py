@@ -1,89 +1,138 @@
-"""Numbers from arrays: how far a consensus is from the truth."""
+"""Scores of predictions against the truth, with the names and arguments of scikit-learn."""
 
 import numpy as np
 from scipy import special
 
 from manyhands.core.arrays import AnyArray, Codes, Floats
+from manyhands.core.errors import DataError
 from manyhands.core.settings import require_choice
 
-LEVEL = 0.95  # of every interval
+LEVEL = 0.95  # confidence level of every interval
 
 
-def accuracy(truth: AnyArray, said: AnyArray) -> float:
-    """The share of labels that equal the truth.
+def accuracy_score(truth: AnyArray, predicted: AnyArray) -> float:
+    """The share of predictions that equal the truth.
 
-    >>> accuracy(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))
+    >>> accuracy_score(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))
     0.75
     """
-    return float(np.mean(np.asarray(truth) == np.asarray(said)))
+    return float(np.mean(np.asarray(truth) == np.asarray(predicted)))
 
 
-def accuracy_interval(n_right: int, n_items: int) -> tuple[float, float]:
-    """The Wilson 95 % interval of a share.
+def accuracy_interval(n_correct: int, n_items: int) -> tuple[float, float]:
+    """The Wilson 95 % interval of an accuracy.
 
     >>> [round(end, 3) for end in accuracy_interval(9, 10)]
     [0.596, 0.982]
     """
     z = float(special.ndtri((1 + LEVEL) / 2))
-    share = n_right / n_items
+    share = n_correct / n_items
     centre = share + z * z / (2 * n_items)
-    reach = z * np.sqrt(share * (1 - share) / n_items + z * z / (4 * n_items**2))
-    below = 1 + z * z / n_items
-    return float((centre - reach) / below), float((centre + reach) / below)
+    half_width = z * np.sqrt(share * (1 - share) / n_items + z * z / (4 * n_items**2))
+    scale = 1 + z * z / n_items
+    return float((centre - half_width) / scale), float((centre + half_width) / scale)
 
 
 def log_loss(truth_code: Codes, probabilities_ik: Floats) -> float:
-    """The mean of -log p(truth); a truth held impossible costs what the smallest float does."""
+    """The mean of -log p(truth); a probability of 0 counts as the smallest positive float."""
     tiny = np.finfo(np.float64).tiny
     p_i = probabilities_ik[np.arange(len(truth_code)), truth_code]
     return float(-np.log(np.maximum(p_i, tiny)).mean())
 
 
-def brier(truth_code: Codes, probabilities_ik: Floats) -> float:
-    """The mean squared distance of the probabilities from certainty on the truth.
+def brier_score(truth_code: Codes, probabilities_ik: Floats) -> float:
+    """The mean squared distance between the probabilities and the one-hot truth.
 
-    >>> brier(np.array([0]), np.array([[0.5, 0.5]]))
+    >>> brier_score(np.array([0]), np.array([[0.5, 0.5]]))
     0.5
     """
-    certain_ik = np.zeros_like(probabilities_ik)
-    certain_ik[np.arange(len(truth_code)), truth_code] = 1.0
-    return float(((probabilities_ik - certain_ik) ** 2).sum(axis=1).mean())
+    one_hot_ik = np.zeros_like(probabilities_ik)
+    one_hot_ik[np.arange(len(truth_code)), truth_code] = 1.0
+    return float(((probabilities_ik - one_hot_ik) ** 2).sum(axis=1).mean())
 
 
-def mean_absolute_error(truth: Floats, said: Floats) -> float:
-    """The mean distance from the truth."""
-    return float(np.abs(np.asarray(truth) - np.asarray(said)).mean())
+def f1_score(truth: AnyArray, predicted: AnyArray, *, average: str = "macro") -> float:
+    """F1 over the classes that occur: `macro` weights classes equally, `micro` items.
 
-
-def root_mean_squared_error(truth: Floats, said: Floats) -> float:
-    """The root of the mean squared distance from the truth."""
-    return float(np.sqrt(((np.asarray(truth) - np.asarray(said)) ** 2).mean()))
-
-
-def f1(truth: AnyArray, said: AnyArray, *, average: str = "macro") -> float:
-    """F1 over the classes that occur: `macro` weighs classes equally, `micro` items.
-
-    >>> round(f1(np.array([0, 0, 1]), np.array([0, 1, 1])), 4)
+    >>> round(f1_score(np.array([0, 0, 1]), np.array([0, 1, 1])), 4)
     0.6667
     """
     require_choice("average", average, ("macro", "micro"))
-    truth, said = np.asarray(truth), np.asarray(said)
-    if truth.dtype.kind not in "biuf" or said.dtype.kind not in "biuf":
-        truth, said = truth.astype(str), said.astype(str)
-    names = np.unique(np.concatenate([truth, said]))
-    is_true, is_said = truth[:, None] == names, said[:, None] == names
-    hits_k = (is_true & is_said).sum(axis=0)
-    shown_k = is_true.sum(axis=0) + is_said.sum(axis=0)
+    truth, predicted = np.asarray(truth), np.asarray(predicted)
+    if truth.dtype.kind not in "biuf" or predicted.dtype.kind not in "biuf":
+        truth, predicted = truth.astype(str), predicted.astype(str)
+    names = np.unique(np.concatenate([truth, predicted]))
+    is_true, is_predicted = truth[:, None] == names, predicted[:, None] == names
+    correct_k = (is_true & is_predicted).sum(axis=0)
+    total_k = is_true.sum(axis=0) + is_predicted.sum(axis=0)
     if average == "micro":
-        return float(2 * hits_k.sum() / shown_k.sum())
-    return float((2 * hits_k / shown_k).mean())
+        return float(2 * correct_k.sum() / total_k.sum())
+    return float((2 * correct_k / total_k).mean())
 
 
-def soft_cross_entropy(shares_ik: Floats, probabilities_ik: Floats) -> float:
-    """Mean cross-entropy of probabilities against the distribution of the crowd's labels.
+def soft_cross_entropy(distribution_ik: Floats, probabilities_ik: Floats) -> float:
+    """Mean cross-entropy of probabilities against the label distribution of a crowd.
 
     >>> round(soft_cross_entropy(np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]])), 4)
     0.6931
     """
     tiny = np.finfo(np.float64).tiny
-    return float(-(shares_ik * np.log(np.maximum(probabilities_ik, tiny))).sum(axis=1).mean())
+    log_ik = np.log(np.maximum(probabilities_ik, tiny))
+    return float(-(distribution_ik * log_ik).sum(axis=1).mean())
+
+
+def mean_absolute_error(truth: Floats, predicted: Floats) -> float:
+    """The mean of |truth - predicted|."""
+    return float(np.abs(np.asarray(truth) - np.asarray(predicted)).mean())
+
+
+def root_mean_squared_error(truth: Floats, predicted: Floats) -> float:
+    """The square root of the mean of (truth - predicted)^2."""
+    return float(np.sqrt(((np.asarray(truth) - np.asarray(predicted)) ** 2).mean()))
+
+
+def r2_score(truth: Floats, predicted: Floats) -> float:
+    """1 - sum (truth - predicted)^2 / sum (truth - mean truth)^2; NaN if all truths are equal.
+
+    >>> r2_score(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 1.0]))
+    0.5
+    """
+    truth, predicted = _check_pair(truth, predicted)
+    total = float(((truth - truth.mean()) ** 2).sum())
+    return 1.0 - float(((truth - predicted) ** 2).sum()) / total if total > 0 else float("nan")
+
+
+def pearson_correlation(truth: Floats, predicted: Floats) -> float:
+    """Pearson's correlation; NaN if all truths or all predictions are equal.
+
+    >>> round(pearson_correlation(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0])), 6)
+    1.0
+    """
+    truth, predicted = _check_pair(truth, predicted)
+    truth, predicted = truth - truth.mean(), predicted - predicted.mean()
+    scale = float(np.sqrt((truth**2).sum() * (predicted**2).sum()))
+    return float((truth * predicted).sum()) / scale if scale > 0 else float("nan")
+
+
+def regression_scores(truth: Floats, predicted: Floats) -> dict[str, float]:
+    """The scores of numbers by name: mae, rmse, r2, correlation."""
+    truth, predicted = _check_pair(truth, predicted)
+    return {
+        "mae": mean_absolute_error(truth, predicted),
+        "rmse": root_mean_squared_error(truth, predicted),
+        "r2": r2_score(truth, predicted),
+        "correlation": pearson_correlation(truth, predicted),
+    }
+
+
+def _check_pair(truth: Floats, predicted: Floats) -> tuple[Floats, Floats]:
+    truth = np.asarray(truth, dtype=np.float64)
+    predicted = np.asarray(predicted, dtype=np.float64)
+    if truth.shape != predicted.shape or truth.ndim != 1 or not len(truth):
+        raise DataError(
+            "expected two arrays of one dimension and equal length; "
+            f"got shapes {truth.shape} and {predicted.shape}"
+        )
+    if not (np.isfinite(truth).all() and np.isfinite(predicted).all()):
+        raise DataError("numbers that are not finite cannot be scored; leave those items out")
+    return truth, predicted

@@ -1,51 +1,52 @@
-"""Paper tables and figures as runnable specifications, and the records of their runs."""
+"""Tables and figures of papers as runnable specifications, and the records of their runs."""
 
 from manyhands.experiments.catalog import EXPERIMENTS
 from manyhands.experiments.cells import Cell
 from manyhands.experiments.curves import CurveExperiment
-from manyhands.experiments.expected import expected_seconds
-from manyhands.experiments.experiment import Experiment, Request, Written
-from manyhands.experiments.figure import FigureExperiment, FigureTask, Panel
-from manyhands.experiments.page import html_page, lines_of, markdown_page
+from manyhands.experiments.data import CorpusSource, DataSource, ExperimentData, ScenarioSource
+from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages
+from manyhands.experiments.figure import FigureExperiment, FigureRun, Panel
+from manyhands.experiments.pages import code_block, markdown_table, write_figure, write_page
 from manyhands.experiments.published import (
     PublishedFigure,
     PublishedTable,
     published_figures,
     published_tables,
 )
-from manyhands.experiments.records import RecordStore
-from manyhands.experiments.runner import missing_tasks, run_missing
-from manyhands.experiments.sources import CorpusSource, Material, ScenarioSource, Source
+from manyhands.experiments.records import FILE, Records, RecordStore, fingerprint_key
+from manyhands.experiments.runs import MethodRun, Run, execute, missing_runs, run_missing
 from manyhands.experiments.tables import TableExperiment
-from manyhands.experiments.tasks import MethodTask, Task, run_task
 
 __all__ = [
     "EXPERIMENTS",
+    "FILE",
     "Cell",
     "CorpusSource",
     "CurveExperiment",
+    "DataSource",
     "Experiment",
+    "ExperimentData",
     "FigureExperiment",
-    "FigureTask",
-    "Material",
-    "MethodTask",
+    "FigureRun",
+    "MethodRun",
     "Panel",
     "PublishedFigure",
     "PublishedTable",
     "RecordStore",
-    "Request",
+    "Records",
+    "Run",
+    "RunOptions",
     "ScenarioSource",
-    "Source",
     "TableExperiment",
-    "Task",
-    "Written",
-    "expected_seconds",
-    "html_page",
-    "lines_of",
-    "markdown_page",
-    "missing_tasks",
+    "WrittenPages",
+    "code_block",
+    "execute",
+    "fingerprint_key",
+    "markdown_table",
+    "missing_runs",
     "published_figures",
     "published_tables",
     "run_missing",
-    "run_task",
+    "write_figure",
+    "write_page",
 ]

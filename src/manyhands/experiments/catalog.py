@@ -2,19 +2,23 @@
 
 from manyhands.core.registry import Registry
 from manyhands.experiments.curves import CurveExperiment
+from manyhands.experiments.epoch_rules import EpochRules
 from manyhands.experiments.every_method import EveryMethod
 from manyhands.experiments.experiment import Experiment
 from manyhands.experiments.figures import FIGURES
+from manyhands.experiments.method_selection import MethodSelection
 from manyhands.experiments.published import published_curves, published_tables
-from manyhands.experiments.rules import RuleExperiment
+from manyhands.experiments.settings import SettingsExperiment
 from manyhands.experiments.tables import TableExperiment
 
 _ALL: list[Experiment] = [
     *(TableExperiment(table) for table in published_tables().values()),
     CurveExperiment(published_curves("p3-figure-6.json")),
     *FIGURES,
-    RuleExperiment(),
+    EpochRules(),
     EveryMethod(),
+    MethodSelection(),
+    SettingsExperiment(),
 ]
 
 EXPERIMENTS: Registry[Experiment] = Registry(

@@ -1,16 +1,16 @@
-"""The cells of a table: which runs each is the mean of, or why there are none."""
+"""The cells of a published table: the runs behind each, or why it cannot be run."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from manyhands.experiments.experiment import Request
-from manyhands.experiments.methods import KINDS
-from manyhands.experiments.places import source_of, why_not_here
+from manyhands.experiments.data import CorpusSource, DataSource, ScenarioSource
+from manyhands.experiments.experiment import RunOptions
 from manyhands.experiments.published import Column, PublishedTable, Row
-from manyhands.experiments.tasks import MethodTask
-from manyhands.experiments.text_tasks import TASKS
+from manyhands.experiments.runs import SETTING_GROUPS, MethodRun
+from manyhands.experiments.text_runs import TEXT_RUNS
 from manyhands.methods import METHODS
+from manyhands.networks import NETWORKS
 
 SCORES = {
     "accuracy": "accuracy",
@@ -23,67 +23,85 @@ SCORES = {
     "parameters": "noise-parameters",
     **{name: name for name in ("mae", "rmse", "r2", "precision", "recall")},
 }  # metric of a table -> score of a record
-OF_GROUPS = ("prevalence", "identity-similarity", "entropy")  # one score for each group
+GROUP_METRICS = ("prevalence", "identity-similarity", "entropy")  # one score for each group
 _GROUP = "group"
+# P2 scores against the labels of the test items; the test items of LabelMe have no labels.
+_SUBSTITUTES = {"labelme-ic": ("labelme", "labelled"), "cifar10-ic": ("cifar10", "test")}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A row and a column of a table: the runs it is the mean of, or why there are none."""
+    """A row and a column of a table: the runs behind it, or why it is `unavailable`."""
 
     row: Row
     column: Column
     score: str = ""
-    tasks: tuple[MethodTask, ...] = ()
-    missing: str = ""
+    runs: tuple[MethodRun, ...] = ()
+    unavailable: str = ""
 
 
-def cells_of(table: PublishedTable, request: Request) -> list[Cell]:
+def cells_of(table: PublishedTable, options: RunOptions) -> list[Cell]:
     """Every cell of a table, row by row."""
-    here = {column.key: why_not_here(column, request) for column in table.columns}
+    reasons = {column.key: _column_unavailable(column, options) for column in table.columns}
+    seeds = range(options.seed, options.seed + (options.n_runs or table.runs))
     return [
-        _cell(row, column, here[column.key], request.seed, request.runs or table.runs)
+        _cell(row, column, reasons[column.key], seeds)
         for row in table.rows
         for column in table.columns
         if not row.only or column.dataset in row.only
     ]
 
 
-def tasks_of(cells: list[Cell]) -> Iterator[MethodTask]:
-    """The runs of all cells; several cells may need the same one."""
-    for cell in cells:
-        yield from cell.tasks
+def runs_of(cells: list[Cell]) -> list[MethodRun]:
+    """The runs of all cells; several cells may need the same run."""
+    return [run for cell in cells for run in cell.runs]
 
 
-def _cell(row: Row, column: Column, not_here: str, seed: int, runs: int) -> Cell:
-    reason = _why_not(row, column) or not_here
+def source_of(column: Column, features: str | None = None) -> DataSource:
+    """The data of a column, with a set of features."""
+    if column.scenario:
+        return ScenarioSource(column.scenario, column.settings, column.items)
+    if column.dataset in _SUBSTITUTES:
+        dataset, tested_on = _SUBSTITUTES[column.dataset]
+        return CorpusSource(dataset, tested_on=tested_on)
+    return CorpusSource(column.dataset, features, column.tested_on, column.anonymous)
+
+
+def _cell(row: Row, column: Column, reason: str, seeds: range) -> Cell:
+    reason = _row_unavailable(row, column) or reason
     if reason:
-        return Cell(row, column, missing=reason)
+        return Cell(row, column, unavailable=reason)
     source, settings = source_of(column, row.features), _settings(row.options, column)
-    make = TASKS.get(column.dataset, MethodTask)
-    tasks = tuple(make(source, str(row.method), seed + run, settings) for run in range(runs))
-    return Cell(row, column, _score(row, column), tasks)
+    make = TEXT_RUNS.get(column.dataset, MethodRun)
+    runs = tuple(make(source, str(row.method), seed, settings) for seed in seeds)
+    return Cell(row, column, _score(row, column), runs)
 
 
-def _why_not(row: Row, column: Column) -> str:
+def _column_unavailable(column: Column, options: RunOptions) -> str:
+    if column.network and column.network not in NETWORKS:
+        return f"the network {column.network} is not there yet"
+    return options.unavailable(source_of(column), column.slow)
+
+
+def _row_unavailable(row: Row, column: Column) -> str:
     if row.method is None:
         return "it is no method of ours"
     if row.method not in METHODS:
         return f"the method {row.method} is not there yet"
-    if column.metric not in SCORES and column.metric not in OF_GROUPS:
+    if column.metric not in SCORES and column.metric not in GROUP_METRICS:
         return f"{column.metric} is not measured yet"
-    unknown = sorted(set(row.options) - {*KINDS, _GROUP})
+    unknown = sorted(set(row.options) - {*SETTING_GROUPS, _GROUP})
     return f"its option {unknown[0]} is not there yet" if unknown else ""
 
 
 def _score(row: Row, column: Column) -> str:
-    if column.metric in OF_GROUPS:
+    if column.metric in GROUP_METRICS:
         return f"{column.metric}-{row.options[_GROUP]}"
     return SCORES[column.metric]
 
 
 def _settings(options: Mapping[str, Any], column: Column) -> dict[str, Any]:
-    settings = {kind: dict(options[kind]) for kind in KINDS if kind in options}
+    settings = {kind: dict(options[kind]) for kind in SETTING_GROUPS if kind in options}
     if column.training:
         settings["training"] = {**column.training, **settings.get("training", {})}
     return settings

@@ -1,4 +1,4 @@
-"""A figure whose points are runs, as those of a table: accuracy against a setting of the crowd."""
+"""A figure whose points are means of runs: accuracy against a setting of a simulated crowd."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyhands.evaluation import summarise_runs
-from manyhands.experiments.cells import Cell, cells_of, tasks_of
-from manyhands.experiments.experiment import Experiment, Request, Written
-from manyhands.experiments.page import RULE, markdown_notes, scores_in, selection_of
+from manyhands.evaluation import summarize_runs
+from manyhands.experiments.cells import Cell, cells_of, runs_of
+from manyhands.experiments.drawing import new_figure
+from manyhands.experiments.experiment import (
+    Experiment,
+    RunOptions,
+    WrittenPages,
+    found_records,
+)
+from manyhands.experiments.pages import code_block, markdown_table, write_figure, write_page
 from manyhands.experiments.published import Column, PublishedTable
-from manyhands.experiments.records import NOT_RUN, RecordStore
-from manyhands.experiments.tasks import Task
-from manyhands.experiments.writing import command_of, markdown_table, put, put_figure
+from manyhands.experiments.records import NOT_RUN, Records
+from manyhands.experiments.runs import MethodRun
+from manyhands.experiments.tables import note_lines, published_lines, scores_in, selection_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,9 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CurveExperiment(Experiment):
-    """Curves of a paper: each of the table's columns is a panel with an axis of ticks.
+    """Curves of a paper: each column of the table is a panel.
 
-    The axis names the setting of the scenario that is swept (`setting`) and its `ticks`.
+    The `axis` of a column names the setting of the scenario that varies (`setting`) and its values
+    (`ticks`).
     """
 
     table: PublishedTable
@@ -39,39 +46,37 @@ class CurveExperiment(Experiment):
         """See `Experiment.needs`."""
         return ["nothing: the crowds are simulated"]
 
-    def cells(self, request: Request) -> list[Cell]:
+    def cells(self, options: RunOptions) -> list[Cell]:
         """Every point of every curve."""
         columns = tuple(each for column in self.table.columns for each in _ticks(column))
-        return cells_of(replace(self.table, columns=columns), request)
+        return cells_of(replace(self.table, columns=columns), options)
 
-    def tasks(self, request: Request) -> list[Task]:
-        """See `Experiment.tasks`."""
-        return list(tasks_of(self.cells(request)))
+    def runs(self, options: RunOptions) -> list[MethodRun]:
+        """See `Experiment.runs`."""
+        return runs_of(self.cells(options))
 
-    def missing(self, request: Request) -> list[str]:
-        """See `Experiment.missing`."""
-        reasons = {cell.row.published: cell.missing for cell in self.cells(request) if cell.missing}
+    def unavailable(self, options: RunOptions) -> list[str]:
+        """See `Experiment.unavailable`."""
+        cells = [cell for cell in self.cells(options) if cell.unavailable]
+        reasons = {cell.row.published: cell.unavailable for cell in cells}
         return [f"{name}: {reason}" for name, reason in reasons.items()]
 
-    def write(self, store: RecordStore, request: Request, folder: Path) -> Written:
-        """The curves as PNG and SVG, their numbers as Markdown."""
-        points = _points(self.cells(request), store)
-        path = folder / self.file_name
-        page = put(folder / f"{self.file_name}.md", self._page(points, request))
-        drawn = put_figure(self.draw(points), path) if points else []
-        return Written([page, *drawn], points, frozenset({"failed", "ours", "selection"}))
+    def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
+        """Write the curves as PNG and SVG, their numbers as Markdown."""
+        points = _points(self.cells(options), records)
+        page = write_page(folder / f"{self.file_name}.md", self._page(points, options))
+        drawn = write_figure(self.draw(points), folder / self.file_name) if points else []
+        return WrittenPages([page, *drawn], points, frozenset({"failed", "ours", "selection"}))
 
     def draw(self, points: list[dict[str, Any]]) -> "Figure":
         """A panel for each column, a line for each method: mean and deviation over the runs."""
-        from manyhands.experiments.figures.drawing import new_figure
-
         panels = self.table.columns
         figure = new_figure(4.2 * 2, 3.1 * -(-len(panels) // 2) + 0.6, self.title)
         grid = figure.subplots(-(-len(panels) // 2), 2, squeeze=False, sharey=True)
         for axes, column in zip(grid.flat, panels, strict=False):
-            here = [point for point in points if point["panel"] == column.dataset]
+            panel = [point for point in points if point["panel"] == column.dataset]
             for number, method in enumerate(dict.fromkeys(point["method"] for point in points)):
-                _line(axes, [each for each in here if each["method"] == method], f"C{number}")
+                _line(axes, [each for each in panel if each["method"] == method], f"C{number}")
             axes.set_title(column.dataset.removeprefix("simulated/synthetic/"), fontsize=9)
             axes.set_xlabel(str(column.axis.get("name", "")), fontsize=8)
             axes.set_ylim(0, 100)
@@ -82,22 +87,21 @@ class CurveExperiment(Experiment):
                       fontsize=7)  # fmt: skip
         return figure
 
-    def _page(self, points: list[dict[str, Any]], request: Request) -> str:
-        lines = [f"# {self.name}: {self.title}", "", f"{self.paper}; {self.table.source}.", ""]
-        lines += [f"*Published selection*: {self.table.selection}", "", f"*Ours*: {RULE}.", ""]
-        lines += [f"```\n{command_of(self.name, request)}\n```", ""]
+    def _page(self, points: list[dict[str, Any]], options: RunOptions) -> str:
+        lines = [*self.heading(), *published_lines(self.table)]
+        lines += [code_block(self.command(options)), ""]
         for column in self.table.columns:
             lines += _panel_page(column, [p for p in points if p["panel"] == column.dataset])
         lines += [f"![{self.title}]({self.file_name}.png)", ""] if points else []
-        lines += [f"- missing: {line}" for line in self.missing(request)]
-        there = {point["method"] for point in points}
-        ready = dict.fromkeys(cell.row.published for cell in self.cells(request) if cell.tasks)
-        lines += [f"- {NOT_RUN}: {name}" for name in ready if name not in there]
-        return "\n".join([*lines, *markdown_notes(self.table)]) + "\n"
+        lines += [f"- missing: {line}" for line in self.unavailable(options)]
+        recorded = {point["method"] for point in points}
+        ready = dict.fromkeys(cell.row.published for cell in self.cells(options) if cell.runs)
+        lines += [f"- {NOT_RUN}: {name}" for name in ready if name not in recorded]
+        return "\n".join([*lines, *note_lines(self.table)]) + "\n"
 
 
 def _line(axes: "Axes", points: list[dict[str, Any]], color: str) -> None:
-    """Mean and deviation of one method; what the paper does not have is dashed."""
+    """Mean and deviation of one method; dashed if the paper does not have it."""
     if points:
         axes.errorbar(
             [each["at"] for each in points],
@@ -117,13 +121,13 @@ def _ticks(column: Column) -> Iterator[Column]:
                       axis={**column.axis, "at": tick})  # fmt: skip
 
 
-def _points(cells: list[Cell], store: RecordStore) -> list[dict[str, Any]]:
+def _points(cells: list[Cell], records: Records) -> list[dict[str, Any]]:
     points = []
     for cell in cells:
-        made = [record for task in cell.tasks if (record := store.get(task.key)) is not None]
-        scores = scores_in(made, cell)
+        found = found_records(cell.runs, records)
+        scores = scores_in(found, cell)
         if scores:
-            summary = summarise_runs(scores)
+            summary = summarize_runs(scores)
             spread = None if np.isnan(summary.deviation) else round(summary.deviation, 3)
             points.append(
                 {
@@ -134,7 +138,7 @@ def _points(cells: list[Cell], store: RecordStore) -> list[dict[str, Any]]:
                     "mean": round(summary.mean, 3),
                     "deviation": spread,
                     "runs": len(scores),
-                    "failed": sum("error" in record for record in made),
+                    "failed": sum("error" in record for record in found),
                     "selection": selection_of(cell),
                 }
             )
@@ -151,12 +155,12 @@ def _panel_page(column: Column, points: list[dict[str, Any]]) -> list[str]:
         rows.append([method, *shown, str(some["runs"]), some["selection"]])
     header = ["method", *(str(tick) for tick in ticks), "runs", "selection"]
     title = f"## {column.dataset}: accuracy by {column.axis.get('name', '')}"
-    return [title, "", *markdown_table(header, rows), ""]
+    return [title, "", markdown_table(header, rows), ""]
 
 
 def _shown(point: dict[str, Any] | None) -> str:
     if point is None:
         return "-"
     spread = "" if point["deviation"] is None else f" ± {point['deviation']:.1f}"
-    lost = f" ({point['failed']} failed)" if point["failed"] else ""
-    return f"{point['mean']:.1f}{spread}{lost}"
+    failures = f" ({point['failed']} failed)" if point["failed"] else ""
+    return f"{point['mean']:.1f}{spread}{failures}"

@@ -1,4 +1,4 @@
-"""What every experiment can do, be it a table or a figure."""
+"""What every experiment can do, whether it is a table or a figure."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -8,52 +8,51 @@ from typing import Any
 
 import torch
 
-from manyhands.experiments.records import RecordStore
-from manyhands.experiments.sources import Source
-from manyhands.experiments.tasks import Task
+from manyhands.experiments.data import CorpusSource, DataSource
+from manyhands.experiments.records import Record, Records
+from manyhands.experiments.runs import Run
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """What was asked for: where the corpora are, how many seeds, and whether slow parts run.
+class RunOptions:
+    """Which runs to make: where the corpora are, how many seeds, and whether slow parts run.
 
-    `runs` None is as many as an experiment usually has.
-
-    `data` is the folder that holds the corpora, None where only simulated crowds are wanted.
-    `slow` runs what takes hours without a GPU too. `recorded` is for telling of records made
-    elsewhere: nothing is looked for on this machine.
+    `data` is the folder of the corpora; None if only simulated crowds are wanted. `n_runs` is the
+    number of seeds; None means the usual number of each experiment. `slow` also runs what takes
+    hours without a GPU. `recorded` assumes that all data are available, to show records that were
+    made elsewhere.
     """
 
     data: str | None = None
-    runs: int | None = None
+    n_runs: int | None = None
     seed: int = 0
     slow: bool = False
     recorded: bool = False
 
-    def lacks(self, source: Source, slow: bool = False) -> str:
-        """Why a crowd cannot be used here; empty when it can."""
+    def unavailable(self, source: DataSource, slow: bool = False) -> str:
+        """Why a source cannot be used here; empty if it can."""
         if self.recorded:
             return ""
-        reason = source.missing(self.data)
+        reason = source.unavailable(self.data)
         if not reason and slow and not (self.slow or torch.cuda.is_available()):
             return "takes hours without a GPU; give --slow to run it all the same"
         return reason
 
 
 @dataclass(frozen=True)
-class Written:
-    """The files that tell of an experiment, and the same in rows.
+class WrittenPages:
+    """The files that were written about an experiment, and the same content as rows.
 
-    `aside` names what a screen has no room for.
+    `hidden` names columns that are left out where a screen has no room for them.
     """
 
     files: list[str]
     rows: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
-    validation_unit: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
 
 
 class Experiment(ABC):
-    """A table or a figure of a paper: the runs it needs, and what is made of them."""
+    """A table or a figure: the runs it needs, and the pages written from their records."""
 
     name: str
     paper: str
@@ -62,21 +61,61 @@ class Experiment(ABC):
     @property
     @abstractmethod
     def needs(self) -> list[str]:
-        """The data it would use."""
+        """The data it uses."""
 
     @abstractmethod
-    def tasks(self, request: Request) -> list[Task]:
-        """The runs it is made of, as far as they can be made here."""
+    def runs(self, options: RunOptions) -> Sequence[Run]:
+        """The runs that can be made here."""
 
     @abstractmethod
-    def missing(self, request: Request) -> list[str]:
-        """What cannot be made here and why, a line each."""
+    def unavailable(self, options: RunOptions) -> list[str]:
+        """What cannot be run here and why, one line each."""
 
     @abstractmethod
-    def write(self, store: RecordStore, request: Request, folder: Path) -> Written:
-        """Put what the records say into files of a folder."""
+    def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
+        """Write the content of the records into files of a folder."""
 
     @property
     def file_name(self) -> str:
-        """The name of its files, without their suffix."""
+        """The name of its files, without the suffix."""
         return self.name.replace("/", "-")
+
+    def heading(self) -> list[str]:
+        """The first lines of its page."""
+        return [f"# {self.name}: {self.title}", ""]
+
+    def command(self, options: RunOptions) -> str:
+        """The command that makes it again."""
+        seeds = "" if options.n_runs is None else f" --runs {options.n_runs}"
+        return f"manyhands reproduce {self.name} --data DIR{seeds}"
+
+
+class CorpusExperiment(Experiment):
+    """An experiment of ours on public corpora."""
+
+    paper = "ours"
+    usual_runs = 10
+    datasets: tuple[str, ...]
+
+    @property
+    def needs(self) -> list[str]:
+        """See `Experiment.needs`."""
+        return list(self.datasets)
+
+    def unavailable(self, options: RunOptions) -> list[str]:
+        """See `Experiment.unavailable`."""
+        reasons = {name: options.unavailable(CorpusSource(name)) for name in self.datasets}
+        return [f"{name}: {reason}" for name, reason in reasons.items() if reason]
+
+    def available(self, options: RunOptions) -> list[str]:
+        """The corpora that can be used here."""
+        return [name for name in self.datasets if not options.unavailable(CorpusSource(name))]
+
+    def seeds(self, options: RunOptions) -> range:
+        """The seeds of its runs."""
+        return range(options.seed, options.seed + (options.n_runs or self.usual_runs))
+
+
+def found_records(runs: Sequence[Run], records: Records) -> list[Record]:
+    """The records of those runs that were made."""
+    return [record for run in runs if (record := records.get(run.key)) is not None]

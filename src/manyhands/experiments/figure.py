@@ -1,85 +1,85 @@
-"""A figure of a paper: numbers are collected and recorded first, then drawn."""
+"""A figure of a paper. Its numbers are collected and recorded first, then drawn."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-import manyhands
-from manyhands.core.errors import DataError
-from manyhands.experiments.experiment import Experiment, Request, Written
+from manyhands.experiments.data import DataSource, ExperimentData
+from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages
+from manyhands.experiments.pages import code_block, write_figure, write_page
 from manyhands.experiments.published import PublishedFigure
-from manyhands.experiments.records import NOT_RUN, RecordStore
-from manyhands.experiments.runner import run_missing
-from manyhands.experiments.sources import Material, Source
-from manyhands.experiments.tasks import Task
-from manyhands.experiments.writing import command_of, put, put_figure
+from manyhands.experiments.records import NOT_RUN, Records
+from manyhands.experiments.runs import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Content = dict[str, Any]
-DRAWN = 1  # raised when what is collected changes, so that old records do not count
+Collect = Callable[[ExperimentData, int, Mapping[str, Any]], Content]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A part of a figure: its name, its crowd, and settings for what is collected of it.
+    """A part of a figure: its name, its data, and settings for collecting its numbers.
 
-    `slow` says that it takes hours without a GPU.
+    `slow` marks what takes hours without a GPU.
     """
 
     key: str
-    source: Source
+    source: DataSource
     settings: Mapping[str, Any] = field(default_factory=dict)
     slow: bool = False
 
 
 @dataclass(frozen=True)
-class FigureTask(Task):
+class FigureRun(Run):
     """Collecting the numbers of one panel, with one seed."""
 
     figure: str
     panel: Panel
     seed: int
-    collect: Callable[[Material, int, Mapping[str, Any]], Content]
-    expected: float
+    collect: Collect
+    seconds: float
 
-    def identity(self) -> dict[str, Any]:
-        """See `Task.identity`."""
+    kind: ClassVar[str] = "figure"
+
+    def parameters(self) -> dict[str, Any]:
+        """See `Run.parameters`."""
         return {
             "figure": self.figure,
             "panel": self.panel.key,
-            "source": self.panel.source.identity(),
+            "source": self.panel.source.fingerprint(),
             "settings": dict(self.panel.settings),
             "seed": self.seed,
-            "drawn": DRAWN,
-            "manyhands": manyhands.__version__,
         }
 
     def outcome(self, data: str | None) -> dict[str, Any]:
-        """What is to be drawn."""
-        material = self.panel.source.load(data, self.seed)
-        return {"content": plain(self.collect(material, self.seed, self.panel.settings))}
+        """The numbers to draw."""
+        loaded = self.panel.source.load(data, self.seed)
+        return {"content": json_content(self.collect(loaded, self.seed, self.panel.settings))}
+
+    @property
+    def expected_seconds(self) -> float:
+        """See `Run.expected_seconds`."""
+        return self.seconds
 
 
 @dataclass(frozen=True)
 class FigureExperiment(Experiment):
     """A figure with its panels.
 
-    `collect(material, seed, settings)` gives the numbers of one panel, which JSON can hold;
-    `draw({panel: numbers})` draws the panels that are there. `expected` is the time of a panel in
-    seconds.
+    `collect(data, seed, settings)` returns the numbers of one panel in a form that JSON can hold.
+    `draw({panel: numbers})` draws the panels given. `seconds` is the usual time of a panel.
     """
 
     published: PublishedFigure
     panels: tuple[Panel, ...]
-    collect: Callable[[Material, int, Mapping[str, Any]], Content]
+    collect: Collect
     draw: Callable[[Mapping[str, Content]], "Figure"]
-    expected: float = 1.0
-    lacking: str = ""  # why it cannot be made yet
+    seconds: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("name", "paper", "title"):
@@ -90,79 +90,70 @@ class FigureExperiment(Experiment):
         """See `Experiment.needs`."""
         return [panel.key for panel in self.panels]
 
-    def tasks(self, request: Request) -> list[Task]:
-        """See `Experiment.tasks`; a figure is of one seed."""
+    def runs(self, options: RunOptions) -> list[FigureRun]:
+        """See `Experiment.runs`; a figure has one seed."""
         return [
-            FigureTask(self.name, panel, request.seed, self.collect, self.expected)
+            FigureRun(self.name, panel, options.seed, self.collect, self.seconds)
             for panel in self.panels
-            if not self._why_not(panel, request)
+            if not options.unavailable(panel.source, panel.slow)
         ]
 
-    def missing(self, request: Request) -> list[str]:
-        """See `Experiment.missing`."""
-        reasons = {panel.key: self._why_not(panel, request) for panel in self.panels}
-        return [f"{key}: {reason}" for key, reason in reasons.items() if reason]
+    def unavailable(self, options: RunOptions) -> list[str]:
+        """See `Experiment.unavailable`."""
+        return [f"{key}: {reason}" for key, reason in self._reasons(options).items()]
 
-    def write(self, store: RecordStore, request: Request, folder: Path) -> Written:
-        """The figure as PNG and as SVG, of the panels there are, and a page that tells of it."""
-        found, failed = self._contents(store, request)
-        missing = [line.split(": ", 1) for line in self.missing(request)]
+    def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
+        """Write the available panels as PNG and as SVG, and a page about the figure."""
+        found, failed = self._contents(records, options)
+        reasons = self._reasons(options)
         verdicts = {
             **dict.fromkeys(found, "drawn"),
             **failed,
-            **{key: f"missing: {reason}" for key, reason in missing},
+            **{key: f"missing: {reason}" for key, reason in reasons.items()},
         }
-        page = put(folder / f"{self.file_name}.md", self._page(verdicts, request))
-        drawn = put_figure(self.draw(found), folder / self.file_name) if found else []
+        page = write_page(folder / f"{self.file_name}.md", self._page(verdicts, options))
+        drawn = write_figure(self.draw(found), folder / self.file_name) if found else []
         rows = [{"panel": key, "verdict": verdict} for key, verdict in verdicts.items()]
-        return Written([page, *drawn], rows)
+        return WrittenPages([page, *drawn], rows)
 
-    def figure(self, store: RecordStore, request: Request) -> "Figure":
-        """The figure itself; numbers that are not recorded yet are collected first."""
-        run_missing(self.tasks(request), store, request.data)
-        found, failed = self._contents(store, request)
-        if not found:
-            reasons = [*failed.values(), *self.missing(request)]
-            raise DataError(f"{self.name} has nothing to draw: {'; '.join(reasons)}")
-        return self.draw(found)
-
-    def _page(self, verdicts: Mapping[str, str], request: Request) -> str:
-        told = self.published
+    def _page(self, verdicts: Mapping[str, str], options: RunOptions) -> str:
+        about = self.published
         drawn = "drawn" in verdicts.values()
-        lines = [f"# {self.name}: {self.title}", "", f"{self.paper}.", ""]
-        lines += [f"*Published*: {told.shows} {told.data}", "", f"*Read there*: {told.claim}", ""]
-        lines += [f"```\n{command_of(self.name, request)}\n```", ""]
+        lines = [*self.heading(), f"{self.paper}.", ""]
+        lines += [f"*Published*: {about.shows} {about.data}", ""]
+        lines += [f"*The paper's reading*: {about.claim}", ""]
+        lines += [code_block(self.command(options)), ""]
         lines += [f"![{self.title}]({self.file_name}.png)", ""] if drawn else []
         lines += [f"- {key}: {verdict}" for key, verdict in verdicts.items()]
-        return "\n".join([*lines, *(f"- {note}" for note in told.notes)]) + "\n"
+        return "\n".join([*lines, *(f"- {note}" for note in about.notes)]) + "\n"
 
     def _contents(
-        self, store: RecordStore, request: Request
+        self, records: Records, options: RunOptions
     ) -> tuple[dict[str, Content], dict[str, str]]:
         found, failed = {}, {}
-        for task in self.tasks(request):
-            record = store.get(task.key)
-            assert isinstance(task, FigureTask)
+        for run in self.runs(options):
+            record = records.get(run.key)
             if record is None:
-                failed[task.panel.key] = NOT_RUN
+                failed[run.panel.key] = NOT_RUN
             elif "error" in record:
-                failed[task.panel.key] = record["error"]
+                failed[run.panel.key] = record["error"]
             else:
-                found[task.panel.key] = record["content"]
+                found[run.panel.key] = record["content"]
         return found, failed
 
-    def _why_not(self, panel: Panel, request: Request) -> str:
-        return self.lacking or request.lacks(panel.source, panel.slow)
+    def _reasons(self, options: RunOptions) -> dict[str, str]:
+        reasons = {p.key: options.unavailable(p.source, p.slow) for p in self.panels}
+        return {key: reason for key, reason in reasons.items() if reason}
 
 
-def plain(content: Any) -> Any:
-    """Arrays as lists, numbers to five digits: what a line of JSON holds."""
+def json_content(content: Any) -> Any:
+    """Content for a line of JSON: arrays as lists, numbers to five digits, None if not finite."""
     if isinstance(content, Mapping):
-        return {str(key): plain(value) for key, value in content.items()}
+        return {str(key): json_content(value) for key, value in content.items()}
     if isinstance(content, np.ndarray | np.generic):
-        return plain(content.tolist())
+        return json_content(content.tolist())
     if isinstance(content, list | tuple):
-        return [plain(value) for value in content]
+        return [json_content(value) for value in content]
     if isinstance(content, float):
         return float(f"{content:.5g}") if np.isfinite(content) else None
     return content

@@ -1,71 +1,71 @@
-"""What is measured of a trained model."""
+"""The scores of a trained model."""
 
 import numpy as np
 
-from manyhands.core.arrays import Floats
+from manyhands.core.arrays import AnyArray, Floats
 from manyhands.estimators import CrowdClassifier
 from manyhands.evaluation import (
-    accuracy,
+    accuracy_score,
+    confusion_counts,
     confusion_entropy,
-    f1,
+    f1_score,
     global_js,
     identity_similarity,
     individual_js,
-    label_counts,
-    shares_of_counts,
+    normalize_counts,
     soft_cross_entropy,
 )
-from manyhands.experiments.sources import Material
+from manyhands.experiments.data import ExperimentData
 from manyhands.noise import Mixture
 from manyhands.selection import Trial, scores_of
 
-MEASURES = 2  # raised when what is measured changes, so that old records do not count
+_UNKNOWN = -1  # the truth of an item whose truth is not known
 
 
-def measured(material: Material, model: CrowdClassifier) -> dict[str, float]:
-    """Every score that the material allows, by name."""
-    trial = material.trial
+def measure(data: ExperimentData, model: CrowdClassifier) -> dict[str, float]:
+    """Every score that the data allow, by name."""
+    trial = data.trial
     scores = scores_of(trial, model) | {"epochs": float(model.epoch_)}
     if trial.test_features is not None and trial.test_truth is not None:
-        found_ik = model.predict_proba(trial.test_features)
+        predicted_ik = model.predict_proba(trial.test_features)
         known = trial.test_truth >= 0
-        scores["f1"] = f1(trial.test_truth[known], found_ik.argmax(axis=1)[known])
-        if material.shares is not None:
-            scores["cross-entropy"] = soft_cross_entropy(material.shares, found_ik)
+        scores["f1"] = f1_score(trial.test_truth[known], predicted_ik.argmax(axis=1)[known])
+        if data.label_shares is not None:
+            scores["cross-entropy"] = soft_cross_entropy(data.label_shares, predicted_ik)
     if trial.truth is not None and (trial.truth >= 0).all():
         scores |= _against_truth(trial, model)
     return scores | _of_noise_model(model)
 
 
 def true_counts(trial: Trial) -> Floats:
-    """How often each annotator said each label of each true class (a, k, l)."""
+    """How often each annotator gave each label to items of each true class; shape (a, k, l)."""
     ann = trial.annotations
     assert trial.truth is not None
-    return label_counts(
+    return confusion_counts(
         ann.annotator, trial.truth[ann.item], ann.label, ann.n_annotators, ann.n_classes
     )
 
 
 def _against_truth(trial: Trial, model: CrowdClassifier) -> dict[str, float]:
-    """On the labelled items: the network's classes, and portraits against what people really do."""
+    """Scores on the labelled items: predicted classes, and estimated confusions."""
     assert trial.truth is not None
-    found = model.predict_proba(trial.features).argmax(axis=1)
+    predicted = model.predict_proba(trial.features).argmax(axis=1)
     counts_akl = true_counts(trial)
     seen_a = trial.annotations.labels_per_annotator > 0
-    true_akl, found_akl = shares_of_counts(counts_akl[seen_a]), model.confusion_[seen_a]
+    true_akl, estimated_akl = normalize_counts(counts_akl[seen_a]), model.confusion_[seen_a]
     return {
-        "train-accuracy": accuracy(trial.truth, found),
-        "i-js": individual_js(found_akl, true_akl),
-        "g-js": global_js(found_akl, counts_akl[seen_a]),
+        "train-accuracy": accuracy_score(trial.truth, predicted),
+        "i-js": individual_js(estimated_akl, true_akl),
+        "g-js": global_js(estimated_akl, counts_akl[seen_a]),
     }
 
 
 def _of_noise_model(model: CrowdClassifier) -> dict[str, float]:
-    """How large the noise model is and, if it has groups, what they are like: largest first."""
+    """The size of the noise model and, if it has groups, their scores, largest group first."""
     noise = model.noise_
     scores = {"noise-parameters": float(sum(each.numel() for each in noise.parameters()))}
     if isinstance(noise, Mixture):
-        share_m = noise.log_shares().detach().exp()[0].numpy()
+        share_m = noise.log_weights().detach().exp()[0].numpy()
         group_mkl = noise.group_confusion().double().numpy()
         for rank, group in enumerate(np.argsort(-share_m, kind="stable"), 1):
             scores[f"prevalence-{rank}"] = float(share_m[group])
@@ -73,3 +73,36 @@ def _of_noise_model(model: CrowdClassifier) -> dict[str, float]:
             nats = np.log(group_mkl.shape[-1])
             scores[f"entropy-{rank}"] = float(confusion_entropy(group_mkl[group]) * nats)
     return scores
+
+
+def accuracies_of_annotators(trial: Trial) -> Floats:
+    """The share of each annotator's labels that are right, among items with known truth.
+
+    It is not a number for an annotator without such items.
+    """
+    assert trial.truth is not None
+    ann = trial.annotations
+    truth_n = trial.truth[ann.item]
+    right_n = np.where(truth_n == _UNKNOWN, np.nan, truth_n == ann.label)
+    return means_of_annotators(right_n, ann.annotator, ann.n_annotators)
+
+
+def biases_of_annotators(trial: Trial) -> Floats:
+    """The mean of label minus truth of each annotator, where labels are numbers."""
+    assert trial.truth is not None
+    ann = trial.annotations
+    above_n = ann.label - trial.truth[ann.item]
+    return means_of_annotators(above_n, ann.annotator, ann.n_annotators)
+
+
+def means_of_annotators(value_n: Floats, annotator_n: AnyArray, n_annotators: int) -> Floats:
+    """The mean over each annotator's values that are numbers; not a number if there are none.
+
+    >>> means_of_annotators(np.array([1.0, 0.0, np.nan]), np.array([0, 0, 1]), 2).tolist()
+    [0.5, nan]
+    """
+    known = np.isfinite(value_n)
+    total_a = np.bincount(annotator_n[known], value_n[known], minlength=n_annotators)
+    count_a = np.bincount(annotator_n[known], minlength=n_annotators)
+    nothing = np.full(n_annotators, np.nan)
+    return np.asarray(np.divide(total_a, count_a, out=nothing, where=count_a > 0))

@@ -1,4 +1,4 @@
-"""Published tables as data: rows, columns, values and where they stand."""
+"""Published tables and figures as data: rows, columns, values, and where they were printed."""
 
 import json
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Column:
-    """One measured thing: on which data, by which metric, in percent or as it is.
+    """A metric on a dataset, and its unit.
 
-    `tested_on` and `who` say how a corpus is used, `scenario` with `settings` and `items` which
-    simulated crowd it is; `network` names the network it needs, if not the usual one, and `slow`
-    says that it takes hours without a GPU.
+    `tested_on` and `anonymous` say how a corpus is used; `scenario`, `settings` and `items` define
+    a simulated crowd. `network` names the network if it is not the usual one. `slow` marks what
+    takes hours without a GPU.
     """
 
     key: str
@@ -22,7 +22,7 @@ class Column:
     metric: str
     unit: str = ""
     tested_on: str = "test"
-    who: str = "individual"
+    anonymous: bool = False
     scenario: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     items: str | None = None
@@ -44,8 +44,8 @@ class Value:
 class Row:
     """A published method: its name in the paper, ours, its options, and its values by column.
 
-    `ours` marks a row that the paper does not have, added for comparison; `only` names the data it
-    is for, where not all, and `features` the set of features it needs, if not the usual one.
+    `ours` marks a row that the paper does not have and that we added for comparison. `only` names
+    its datasets if it is not for all of them, `features` its set of features if not the usual one.
     """
 
     published: str
@@ -61,8 +61,8 @@ class Row:
 class PublishedTable:
     """A table of a paper.
 
-    `notes` are about the paper, `remarks` about our runs of it; `runs` is how many seeds a cell of
-    ours usually has.
+    `notes` are about the paper, `remarks` about our runs; `runs` is the usual number of seeds of a
+    cell.
     """
 
     name: str
@@ -81,16 +81,16 @@ class PublishedTable:
 def published_tables() -> dict[str, PublishedTable]:
     """Every published table, by the name of its experiment."""
     folder = files("manyhands.experiments").joinpath("published")
-    found = [
+    tables = [
         _table(_content(path.name))
         for path in sorted(folder.iterdir(), key=lambda each: each.name)
         if "-table-" in path.name
     ]
-    return {table.name: table for table in found}
+    return {table.name: table for table in tables}
 
 
 def published_curves(name: str) -> PublishedTable:
-    """A figure whose curves are runs like those of a table, by its file."""
+    """A figure whose points are runs, as the cells of a table are, by the name of its file."""
     return _table(_content(name))
 
 
@@ -136,7 +136,7 @@ def _row(content: Mapping[str, Any], ours: bool = False) -> Row:
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """A figure of a paper: what it shows, and what the paper reads in it."""
+    """A figure of a paper: what it shows, and what the paper concludes from it."""
 
     name: str
     paper: str

@@ -1,9 +1,9 @@
-"""Finished runs, a line each: what was run, with which versions, and what came of it."""
+"""Records of finished runs: one JSON line per run, under the hash of the run's fingerprint."""
 
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +12,37 @@ from manyhands.core.errors import DataError
 FILE = "records.jsonl"
 NOT_RUN = "not run yet"
 
+Record = dict[str, Any]
 
-class RecordStore:
-    """Records of finished runs in a folder; a line is there whole or not at all.
 
-    A process killed while it writes leaves half a line at the end, which is taken away.
-    """
+def fingerprint_key(fingerprint: Mapping[str, Any]) -> str:
+    """The key of a record: a short hash of everything that determines the run's result."""
+    text = json.dumps(fingerprint, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def __init__(self, folder: str | Path) -> None:
-        self.path = Path(folder) / FILE
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._mend()
-        self._records = {record["key"]: record for record in self._read()}
+
+class Records:
+    """Records in memory, by key. The last record of a key counts."""
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self._records = {record["key"]: record for record in records}
+
+    @classmethod
+    def read(cls, paths: Iterable[Path]) -> "Records":
+        """The records of several files together."""
+        return cls(record for path in paths for record in _read(path))
 
     def __contains__(self, key: object) -> bool:
         return key in self._records
 
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self._records.values())
+
     def __len__(self) -> int:
         return len(self._records)
 
-    def get(self, key: str) -> dict[str, Any] | None:
-        """The record of a run; None when it was not run."""
+    def get(self, key: str) -> Record | None:
+        """The record of a run; None if the run was not made."""
         return self._records.get(key)
 
     def finished(self, key: str) -> bool:
@@ -41,34 +51,47 @@ class RecordStore:
         return record is not None and "error" not in record
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Add a record; the last one of a key counts."""
+        """Add a record."""
+        self._records[record["key"]] = dict(record)
+
+
+class RecordStore(Records):
+    """Records that are also kept in a file. A line is written whole or not at all.
+
+    A process that is killed while it writes may leave an incomplete line at the end of the file.
+    Opening the file removes that line.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._remove_incomplete_line()
+        super().__init__(_read(self.path))
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Add a record to the file at once."""
         line = json.dumps(dict(record), ensure_ascii=False, sort_keys=True) + "\n"
         with self.path.open("ab") as stream:
             stream.write(line.encode())
             stream.flush()
             os.fsync(stream.fileno())
-        self._records[record["key"]] = dict(record)
+        super().append(record)
 
-    def _read(self) -> Iterator[dict[str, Any]]:
-        if not self.path.exists():
-            return
-        for number, line in enumerate(self.path.read_bytes().splitlines(), 1):
-            try:
-                record = json.loads(line)
-                record["key"]
-            except (ValueError, KeyError, TypeError):
-                raise DataError(f"{self.path}, line {number}: is not a record") from None
-            yield record
-
-    def _mend(self) -> None:
+    def _remove_incomplete_line(self) -> None:
         if self.path.exists():
             content = self.path.read_bytes()
-            whole = content.rfind(b"\n") + 1
-            if whole < len(content):
-                os.truncate(self.path, whole)
+            complete = content.rfind(b"\n") + 1
+            if complete < len(content):
+                os.truncate(self.path, complete)
 
 
-def content_key(content: Mapping[str, Any]) -> str:
-    """A short name for everything that matters to a run."""
-    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def _read(path: Path) -> Iterator[Record]:
+    if not path.exists():
+        return
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            record = json.loads(line)
+            record["key"]
+        except (ValueError, KeyError, TypeError):
+            raise DataError(f"{path}, line {number}: is not a record") from None
+        yield record

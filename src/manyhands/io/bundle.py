@@ -1,8 +1,8 @@
-"""Tensors and a header in a folder, written whole: safetensors and json, never a pickle.
+"""Arrays and a header in a folder: safetensors and json, never a pickle.
 
-The header `NAME.json` names the file of tensors and its checksum. The tensors are written first,
-under a name of their own, then the header takes the place of the old one: whenever writing stops,
-the header points at tensors that are complete.
+The header `NAME.json` holds the name and the checksum of the file of arrays. The arrays are written
+first, to a file of their own, and then the new header replaces the old one. If writing stops at any
+moment, the header still refers to a complete file of arrays.
 """
 
 import hashlib
@@ -11,37 +11,41 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
+import numpy as np
+import safetensors.numpy
 from safetensors import SafetensorError
-from torch import Tensor
 
+from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
-from manyhands.io import atomic_write
+from manyhands.io.atomic import atomic_write
 
 FORMAT = 1
 
 
 def write_bundle(
-    folder: str | Path, name: str, tensors: Mapping[str, Tensor], header: Mapping[str, Any]
+    folder: str | Path, name: str, arrays: Mapping[str, AnyArray], header: Mapping[str, Any]
 ) -> None:
-    """Write tensors and header; what was there before stays until the new one is complete."""
-    home = made_folder(folder)
-    clear_away(home, f".{name}-*.safetensors.*", f".{name}.json.*")
-    content = safetensors.torch.save(apart(tensors))
+    """Write arrays and header; the previous bundle stays until the new one is complete."""
+    home = make_folder(folder)
+    remove_matching(home, f".{name}-*.safetensors.*", f".{name}.json.*")
+    content = safetensors.numpy.save(
+        {key: np.asarray(each, order="C") for key, each in arrays.items()}
+    )
     checksum = hashlib.sha256(content).hexdigest()
     weights = f"{name}-{checksum[:12]}.safetensors"
     with atomic_write(home / weights) as stream:
         stream.write(content)
-    told = {**header, "format": FORMAT, "tensors": weights, "sha256": checksum}
+    complete = {**header, "format": FORMAT, "tensors": weights, "sha256": checksum}
+    text = json.dumps(complete, ensure_ascii=False, indent=1, allow_nan=False)
     with atomic_write(home / f"{name}.json") as stream:
-        stream.write(json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False).encode())
+        stream.write(text.encode("utf-8", "surrogatepass"))
     for old in home.glob(f"{name}-*.safetensors"):
         if old.name != weights:
             old.unlink(missing_ok=True)
 
 
-def made_folder(folder: str | Path) -> Path:
-    """The folder, made where it is not there."""
+def make_folder(folder: str | Path) -> Path:
+    """The folder, created if it does not exist."""
     home = Path(folder)
     if home.exists() and not home.is_dir():
         raise DataError(f"{home}: is a file; name a folder")
@@ -49,15 +53,20 @@ def made_folder(folder: str | Path) -> Path:
     return home
 
 
-def clear_away(home: Path, *patterns: str) -> None:
-    """Remove what a process left that was killed while it wrote."""
+def remove_matching(home: Path, *patterns: str) -> None:
+    """Remove unfinished files that a killed process left behind."""
     for pattern in patterns:
         for left in home.glob(pattern):
             left.unlink(missing_ok=True)
 
 
+def has_bundle(folder: str | Path, name: str) -> bool:
+    """Whether the folder holds a bundle of this name."""
+    return (Path(folder) / f"{name}.json").is_file()
+
+
 def read_header(folder: str | Path, name: str) -> dict[str, Any]:
-    """The header of a bundle, of a format that this version knows."""
+    """The header of a bundle, in a format that this version reads."""
     path = Path(folder) / f"{name}.json"
     if not path.is_file():
         raise DataError(f"{path}: no such file; there is no {name} in this folder")
@@ -75,8 +84,8 @@ def read_header(folder: str | Path, name: str) -> dict[str, Any]:
     return header
 
 
-def read_bundle(folder: str | Path, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and header, whole or refused."""
+def read_bundle(folder: str | Path, name: str) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+    """Arrays (read-only) and header; an incomplete or corrupted bundle raises a `DataError`."""
     header = read_header(folder, name)
     path = Path(folder) / Path(str(header["tensors"])).name
     try:
@@ -86,24 +95,13 @@ def read_bundle(folder: str | Path, name: str) -> tuple[dict[str, Tensor], dict[
     if hashlib.sha256(content).hexdigest() != header["sha256"]:
         raise DataError(f"{path}: is truncated or corrupted: its checksum is another")
     try:
-        return safetensors.torch.load(content), header
+        return safetensors.numpy.load(content), header
     except SafetensorError as error:
         raise DataError(f"{path}: is not a safetensors file: {error}") from None
 
 
-def apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors, each in memory of its own: tied weights share theirs, and no file holds that."""
-    seen: set[int] = set()
-    apart = {}
-    for key, each in tensors.items():
-        shared = each.untyped_storage().data_ptr() in seen
-        seen.add(each.untyped_storage().data_ptr())
-        apart[key] = each.detach().clone().contiguous() if shared else each.contiguous()
-    return apart
-
-
 def under(prefix: str, entries: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries whose names begin so, by the rest of their names."""
+    """The entries whose names begin with `prefix`, by the rest of their names."""
     return {
         key.removeprefix(prefix): each for key, each in entries.items() if key.startswith(prefix)
     }

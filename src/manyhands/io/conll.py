@@ -16,10 +16,9 @@ from manyhands.annotations import (
     TagScheme,
     TokenLabels,
 )
-from manyhands.annotations.duplicates import repeats_previous
-from manyhands.annotations.sentences import as_objects
-from manyhands.annotations.tags import is_tag
-from manyhands.core.arrays import AnyArray
+from manyhands.annotations.grouping import duplicated_pairs
+from manyhands.annotations.tags import is_bio_tag
+from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.atomic import atomic_write
@@ -81,7 +80,7 @@ def read_bio(
     columns = _Columns(existing(path), tags, None, column)
     columns.read(encoding)
     code_t, names = columns.classes()
-    tagged = TaggedSentences(columns.sentences(), as_objects(names)[code_t])
+    tagged = TaggedSentences(columns.sentences(), object_array(names)[code_t])
     return tagged if orphan_tags == "keep" else _at(path, tagged.repaired, orphan_tags)
 
 
@@ -94,7 +93,7 @@ def read_sentences(
     """
     columns = _Columns(existing(path), None, None, -1, any_tag=True)
     columns.read(encoding)
-    if columns.width > 1 and not any(is_tag(cell) or cell in tags for cell in columns.code_of):
+    if columns.width > 1 and not any(is_bio_tag(cell) or cell in tags for cell in columns.code_of):
         raise DataError(
             f"{path}: lines of {columns.width} columns, and the last has no tags; put one token in "
             "every line, and a blank line between sentences"
@@ -105,10 +104,10 @@ def read_sentences(
 def write_conll(labels: TokenLabels, path: str | Path, *, missing: str = "?") -> None:
     """Write tokens and one column of tags per annotator, with tabs; line 1 names annotators."""
     ann = labels.annotations
-    if repeats_previous(ann.item, ann.annotator).any():
+    if duplicated_pairs(ann.item, ann.annotator).any():
         raise DataError("an annotator labelled a token twice; a column has room for one tag")
     names = [_cell(name) for name in ann.annotators]
-    if all(is_tag(name) or name == missing for name in names):
+    if all(is_bio_tag(name) or name == missing for name in names):
         raise DataError("the annotators are called as tags are; rename them")
     said = [_cell(name) for name in ann.classes]
     if missing in said:
@@ -180,7 +179,7 @@ class _Columns:
         return self.only is None and cells[0].startswith("#") and not given
 
     def _is_known(self, tag: str) -> bool:
-        return self.any_tag or (tag in self.tags if self.tags else is_tag(tag))
+        return self.any_tag or (tag in self.tags if self.tags else is_bio_tag(tag))
 
     def _take(self, number: int, cells: list[str]) -> None:
         if len(cells) != self.width:

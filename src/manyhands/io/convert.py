@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from manyhands.annotations import Annotations
-from manyhands.annotations.duplicates import repeats_previous
+from manyhands.annotations.grouping import duplicated_pairs
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
@@ -76,7 +76,7 @@ def write_annotations(
 
 
 def _require_one_each(annotations: Annotations) -> None:
-    again = np.flatnonzero(repeats_previous(annotations.item, annotations.annotator))
+    again = np.flatnonzero(duplicated_pairs(annotations.item, annotations.annotator))
     if len(again):
         item = annotations.items[annotations.item[again[0]]]
         annotator = annotations.annotators[annotations.annotator[again[0]]]

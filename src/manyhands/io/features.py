@@ -10,9 +10,8 @@ import pyarrow.compute as pc
 
 from manyhands.annotations.columns import is_candidate
 from manyhands.annotations.rows import place
-from manyhands.annotations.sentences import as_objects
-from manyhands.annotations.vocabulary import tidy_names
-from manyhands.core.arrays import AnyArray
+from manyhands.annotations.vocabulary import normalize_names
+from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.io.tables import SUFFIXES, Table, existing, format_of
 from manyhands.io.texts import read_texts
@@ -95,7 +94,7 @@ def _texts(table: Table, column: str, item: str | None) -> Features:
                 f"{where}, column {column!r}: {cell!r} is no text; name another column with ",
                 SettingName("text", ...),
             )
-    texts = as_objects(["" if cell is None else cell for cell in cells])
+    texts = object_array(["" if cell is None else cell for cell in cells])
     items = np.arange(len(texts)) if key is None else _items(table, columns[key])
     return Features(items, texts)
 
@@ -122,7 +121,7 @@ def _items(table: Table, column: Any) -> AnyArray:
         if cell is None or not str(cell).strip():
             where = place(str(table.path), table.first_line, row)
             raise DataError(f"{where}: the item is blank; leave the row out")
-    return tidy_names(cells)
+    return normalize_names(cells)
 
 
 def _number_column(table: Table, name: str, column: Any) -> AnyArray:
@@ -165,7 +164,7 @@ def _from_archive(path: Path) -> Features:
     features = _from_array(path, archive[arrays[0]])
     if "items" not in archive.files:
         return features
-    items = tidy_names(archive["items"].tolist())
+    items = normalize_names(archive["items"].tolist())
     if len(items) != len(features.values):
         raise DataError(f"{path}: {len(items)} items for {len(features.values)} rows")
     return Features(items, features.values)

@@ -11,7 +11,7 @@ import numpy as np
 from manyhands.annotations import Annotations, Duplicates, Kind, Rows
 from manyhands.annotations.columns import find_columns
 from manyhands.annotations.dense import dense_cells
-from manyhands.annotations.labels import as_codes
+from manyhands.annotations.labels import as_list
 from manyhands.annotations.rows import encode_rows, place
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
@@ -83,12 +83,12 @@ def read_rows(
     if layout is not None:
         require_choice("layout", layout, LAYOUTS)
     dense = file_format in {"txt", "npy"} or layout == "dense"
-    codes = list(DENSE_MISSING) if missing is None else as_codes(missing)
+    codes = list(DENSE_MISSING) if missing is None else as_list(missing)
     settings: dict[str, Any] = {"kind": kind, "classes": classes, "source": str(found)}
     if dense:
         matrix = read_matrix(found, file_format, encoding)
         return _dense_rows(matrix.cells, codes, settings | {"first_line": matrix.first_line})
-    in_rows = as_codes(() if missing is None else missing)
+    in_rows = as_list(() if missing is None else missing)
     if file_format == "json":
         return _dict_rows(_json_object(found), in_rows, settings)
     table = Table(found, file_format, encoding)

@@ -18,7 +18,7 @@ from manyhands.annotations import (
     Sentences,
     TokenLabels,
 )
-from manyhands.annotations.labels import USED, MixedLabelsError, as_codes
+from manyhands.annotations.labels import USED, MixedLabelsError, as_list
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require, require_choice
 from manyhands.io.conll import read_conll, read_sentences
@@ -173,7 +173,7 @@ class LabelFile:
         labels = marked.labels
         if labels.annotations.n_annotations == 0:
             raise DataError(f"{self.path}: there is not a single label")
-        n_orphan_tags = int(labels.orphan_tags().sum())
+        n_orphan_tags = int(labels.find_orphan_tags().sum())
         if policy != "keep":
             try:
                 labels = labels.repaired(policy)
@@ -197,7 +197,7 @@ class LabelFile:
 
     def _marks(self) -> list[str]:
         """The marks for "no label" in a column of tags."""
-        return [str(code) for code in as_codes("?" if self.missing is None else self.missing)]
+        return [str(code) for code in as_list("?" if self.missing is None else self.missing)]
 
     def _agreed(self, found: str | None) -> str | None:
         """The layout that the content and `task` give together."""

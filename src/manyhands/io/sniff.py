@@ -9,7 +9,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from manyhands.annotations import is_tag
+from manyhands.annotations import is_bio_tag
 from manyhands.core.errors import DataError
 from manyhands.io.conll import token_rows
 from manyhands.io.tables import SUFFIXES, Table
@@ -74,10 +74,10 @@ def _tagged_text(path: Path, missing: str, encoding: str) -> str | None:
     rows = [cells for cells in rows if not cells[0].startswith("#")]
 
     def tagged(cells: list[str]) -> bool:
-        return all(is_tag(cell) or cell == missing for cell in cells)
+        return all(is_bio_tag(cell) or cell == missing for cell in cells)
 
     with_tags = [row for row in rows if len(row) > 1 and tagged(row[1:])]
-    has_tag = any(is_tag(cell) for row in with_tags for cell in row[1:])
+    has_tag = any(is_bio_tag(cell) for row in with_tags for cell in row[1:])
     if not has_tag or len(with_tags) < _MOST * len(rows):
         return None
     return UNCLEAR if all(tagged(row[:1]) for row in with_tags) else "conll"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from manyhands.annotations import Span
-from manyhands.annotations.vocabulary import text_of
+from manyhands.annotations.vocabulary import name_to_text
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.registry import nearest_names
 from manyhands.io.tables import Table
@@ -67,7 +67,7 @@ def document_texts(cells: dict[str, list[Any]], wheres: list[str]) -> dict[str, 
     for where, document, text in zip(wheres, cells["item"], cells["text"], strict=True):
         if _blank(document):
             raise DataError(f"{where}: the document is blank; every row needs one")
-        name, content = text_of(document), "" if text is None else str(text)
+        name, content = name_to_text(document), "" if text is None else str(text)
         before = contents.setdefault(name, content)
         if not before:
             contents[name] = content
@@ -94,8 +94,8 @@ def marked_span(cells: dict[str, list[Any]], row: int, where: str) -> MarkedSpan
     """One row of the table."""
     start, end, label = (cells[role][row] for role in ("start", "end", "label"))
     annotator = cells["annotator"][row]
-    who = None if _blank(annotator) else text_of(annotator)
-    document = text_of(cells["item"][row])
+    who = None if _blank(annotator) else name_to_text(annotator)
+    document = name_to_text(cells["item"][row])
     blank = [_blank(value) for value in (start, end, label)]
     if all(blank):
         return MarkedSpan(where, document, who, None)
@@ -111,7 +111,7 @@ def _blank(value: Any) -> bool:
 
 
 def _whole(value: Any, where: str) -> int:
-    text = text_of(value).strip().removesuffix(".0")  # pandas writes columns with blanks so
+    text = name_to_text(value).strip().removesuffix(".0")  # pandas writes columns with blanks so
     if not text.isdecimal():
         raise DataError(f"{where}: {text!r} is not a whole number >= 0; offsets count from 0")
     return int(text)

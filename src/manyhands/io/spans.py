@@ -16,17 +16,17 @@ import pyarrow as pa
 from manyhands.annotations import (
     Span,
     TagScheme,
-    TokenisedTexts,
-    Tokeniser,
+    TokenizedTexts,
+    Tokenizer,
     TokenLabels,
     find_spans,
-    tags_of_spans,
-    token_places,
+    spans_to_tags,
+    token_offsets,
 )
-from manyhands.annotations.duplicates import repeats_previous
+from manyhands.annotations.grouping import duplicated_pairs
 from manyhands.annotations.rows import place
-from manyhands.annotations.sentences import as_objects
-from manyhands.annotations.vocabulary import encode, text_of
+from manyhands.annotations.vocabulary import encode, name_to_text
+from manyhands.core.arrays import object_array
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.span_table import (
@@ -50,7 +50,7 @@ class TextLabels:
     followed no B-X or I-X in the file.
     """
 
-    texts: TokenisedTexts | None
+    texts: TokenizedTexts | None
     labels: TokenLabels
     n_orphan_tags: int = 0
 
@@ -67,7 +67,7 @@ def read_spans(
     label: str | None = None,
     alignment: Alignment = "refuse",
     types: Iterable[str] | None = None,
-    tokeniser: Tokeniser = token_places,
+    tokenizer: Tokenizer = token_offsets,
     format: str | None = None,
     encoding: str = "utf-8",
 ) -> TextLabels:
@@ -92,9 +92,9 @@ def read_spans(
         lists = [
             listed_words(text, f"{path}, document {name!r}") for name, text in contents.items()
         ]
-        texts = TokenisedTexts.of_words(lists, names)
+        texts = TokenizedTexts.of_words(lists, names)
     else:
-        texts = TokenisedTexts.of(list(contents.values()), names, tokeniser)
+        texts = TokenizedTexts.of(list(contents.values()), names, tokenizer)
     rows = [marked_span(cells, row, where) for row, where in enumerate(wheres)]
     known = frozenset(types) if types is not None else None
     labels = _labels(texts, rows, alignment, known, in_tokens)
@@ -110,7 +110,7 @@ def write_spans(marked: TextLabels, path: str | Path) -> None:
     texts, ann = marked.texts, marked.labels.annotations
     sentences = marked.labels.sentences
     if texts is None:
-        texts = TokenisedTexts.of_words(sentences.to_lists(), sentences.names.tolist())
+        texts = TokenizedTexts.of_words(sentences.to_lists(), sentences.names.tolist())
     _require_whole_documents(marked)
     rows: list[tuple[Any, ...]] = []
     scheme = TagScheme.of(ann.classes)
@@ -133,7 +133,7 @@ def write_spans(marked: TextLabels, path: str | Path) -> None:
     _write_rows(texts, rows, path)
 
 
-def _write_rows(texts: TokenisedTexts, rows: list[tuple[Any, ...]], path: str | Path) -> None:
+def _write_rows(texts: TokenizedTexts, rows: list[tuple[Any, ...]], path: str | Path) -> None:
     document, annotator, start, end, label = zip(*rows, strict=True)
     is_first = [each == 0 or document[each - 1] != s for each, s in enumerate(document)]
     text = [str(texts.texts[s]) if new else None for s, new in zip(document, is_first, strict=True)]
@@ -142,19 +142,21 @@ def _write_rows(texts: TokenisedTexts, rows: list[tuple[Any, ...]], path: str | 
             f"document {texts.sentences.names[document[text.index('')]]!s}: it is empty"
         )
     columns = {
-        "document": as_objects([text_of(texts.sentences.names[s]) for s in document]),
-        "text": as_objects(text),
-        "annotator": as_objects([None if one is None else text_of(one) for one in annotator]),
+        "document": object_array([name_to_text(texts.sentences.names[s]) for s in document]),
+        "text": object_array(text),
+        "annotator": object_array(
+            [None if one is None else name_to_text(one) for one in annotator]
+        ),
         "start": pa.array(start, type=pa.int64()),
         "end": pa.array(end, type=pa.int64()),
-        "label": as_objects(label),
+        "label": object_array(label),
     }
     write_table(columns, path)
 
 
 def _require_whole_documents(marked: TextLabels) -> None:
     ann, sentences = marked.labels.annotations, marked.labels.sentences
-    if repeats_previous(ann.item, ann.annotator).any():
+    if duplicated_pairs(ann.item, ann.annotator).any():
         raise DataError("an annotator labelled a token twice; spans have room for one tag")
     sentence_n = sentences.sentence_of_token[ann.item]
     pair, counts = np.unique(sentence_n * ann.n_annotators + ann.annotator, return_counts=True)
@@ -168,7 +170,7 @@ def _require_whole_documents(marked: TextLabels) -> None:
 
 
 def _labels(
-    texts: TokenisedTexts,
+    texts: TokenizedTexts,
     rows: list[MarkedSpan],
     alignment: Alignment,
     types: frozenset[str] | None,
@@ -199,7 +201,7 @@ def _labels(
     who, annotators = encode([annotator for _, annotator in spans], "annotator")
     tokens = [sentences.tokens_of(s) for s, _ in spans]
     codes = [
-        scheme.codes(tags_of_spans(mine, len(token)))
+        scheme.codes(spans_to_tags(mine, len(token)))
         for token, mine in zip(tokens, spans.values(), strict=True)
     ]
     none = np.zeros(0, dtype=np.int32)
@@ -214,7 +216,7 @@ def _labels(
 
 
 def _in_tokens(
-    texts: TokenisedTexts, s: int, row: MarkedSpan, alignment: Alignment, whole: bool
+    texts: TokenizedTexts, s: int, row: MarkedSpan, alignment: Alignment, whole: bool
 ) -> Span:
     """The span in tokens of its document."""
     assert row.span is not None

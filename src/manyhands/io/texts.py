@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from manyhands.annotations.sentences import as_objects, offsets_of_lengths
-from manyhands.core.arrays import AnyArray
+from manyhands.annotations.grouping import offsets_from_lengths
+from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError
 from manyhands.io.delimited import not_text, with_mark
 from manyhands.io.tables import existing
@@ -15,7 +15,7 @@ from manyhands.io.tables import existing
 
 def read_texts(path: str | Path, *, encoding: str = "utf-8") -> AnyArray:
     """One text per line; a blank line is an empty text."""
-    return as_objects(list(text_lines(existing(path), encoding)))
+    return object_array(list(text_lines(existing(path), encoding)))
 
 
 def text_lines(path: Path, encoding: str) -> Iterator[str]:
@@ -54,7 +54,7 @@ def read_word_counts(
     if n_words is not None and largest >= n_words:
         raise DataError(f"{found}: contains the word {largest}, but n_words is {n_words}")
     shape = (len(lengths), largest + 1 if n_words is None else n_words)
-    data, offsets = np.array(counts, dtype=np.int64), offsets_of_lengths(lengths)
+    data, offsets = np.array(counts, dtype=np.int64), offsets_from_lengths(lengths)
     matrix = sparse.csr_matrix((data, np.array(words, dtype=np.int64), offsets), shape=shape)
     matrix.sort_indices()
     return matrix

@@ -6,7 +6,7 @@ from typing import Any
 
 from manyhands.annotations.columns import is_candidate
 from manyhands.annotations.rows import place
-from manyhands.annotations.vocabulary import tidy_classes, tidy_names
+from manyhands.annotations.vocabulary import normalize_classes, normalize_names
 from manyhands.core.errors import DataError
 from manyhands.io.tables import SUFFIXES, Table, existing, format_of
 
@@ -34,7 +34,10 @@ def read_truth(
             if value is None or str(value).strip().lower() in _BLANKS[noun]:
                 where = place(str(found), table.first_line, row)
                 raise DataError(f"{where}: the {noun} is blank; leave the row out")
-    items, truths = tidy_names(cells["item"]).tolist(), tidy_classes(cells["truth"]).tolist()
+    items, truths = (
+        normalize_names(cells["item"]).tolist(),
+        normalize_classes(cells["truth"]).tolist(),
+    )
     twice = [name for name, count in Counter(items).items() if count > 1]
     if twice:
         raise DataError(f"{found}: the truth of item {twice[0]!r} is given more than once")

@@ -10,8 +10,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from manyhands.annotations.sentences import as_objects
-from manyhands.core.arrays import AnyArray
+from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError
 from manyhands.io.tables import existing
 from manyhands.io.texts import text_lines
@@ -85,7 +84,7 @@ def _of_archive(path: Path, wanted: frozenset[str] | None) -> WordVectors:
         if wanted is None or name in wanted:
             row_of.setdefault(name, row)
     rows = np.array(list(row_of.values()), dtype=np.int64)
-    return WordVectors(as_objects(list(row_of)), vector[rows].astype(np.float32))
+    return WordVectors(object_array(list(row_of)), vector[rows].astype(np.float32))
 
 
 def _of_lines(
@@ -112,7 +111,7 @@ def _of_lines(
             row_of[word] = len(rows)
             rows.append(_vector(cells, path, number))
     vectors = np.stack(rows) if rows else np.zeros((0, size), dtype=np.float32)
-    return WordVectors(as_objects(list(row_of)), vectors)
+    return WordVectors(object_array(list(row_of)), vectors)
 
 
 def _numbered(path: Path, encoding: str) -> Iterator[tuple[int, str]]:

@@ -1,45 +1,42 @@
 """Methods that learn a model from a crowd's labels; `METHODS` lists them by name."""
 
-from manyhands.methods.base import EndToEnd, Method, OnTruth, Problem, TwoStage
+from manyhands.methods.base import Method, NetworkMethod, Problem
 from manyhands.methods.catalog import METHODS
-from manyhands.methods.crf import WordFeatures
-from manyhands.methods.crf.method import CrfMa
-from manyhands.methods.crf.network import CrfInputs, CrfNetwork
-from manyhands.methods.doctor_net import AnnotatorHeadsModule, DoctorNet
+from manyhands.methods.crf import CrfMa
+from manyhands.methods.doctor_net import DoctorNet
 from manyhands.methods.em import EM, CommonNoiseEM
-from manyhands.methods.full_batch import FullBatchMethod, KernelPersonal, Linear
+from manyhands.methods.em_regression import EMRegression
+from manyhands.methods.end_to_end import EndToEnd, RegressionEndToEnd
+from manyhands.methods.full_batch import FullBatchMethod
+from manyhands.methods.linear import KernelPersonal, MaLR, PersonalClassifiers, Raykar
 from manyhands.methods.max_mig import MaxMIG
-from manyhands.methods.regression import EMRegression, RegressionEndToEnd
+from manyhands.methods.mixture import MixtureEM
 from manyhands.methods.semi_lfc import SemiLFC
-from manyhands.methods.topics.classifier import TopicClassifier
-from manyhands.methods.topics.method import TopicModel
-from manyhands.methods.topics.regression_method import RegressionTopicModel
-from manyhands.methods.topics.regressor import TopicRegressor
+from manyhands.methods.topics import RegressionTopicModel, TopicModel
+from manyhands.methods.two_stage import TrainOnTruth, TwoStage
 
 __all__ = [
     "EM",
     "METHODS",
-    "AnnotatorHeadsModule",
     "CommonNoiseEM",
-    "CrfInputs",
     "CrfMa",
-    "CrfNetwork",
     "DoctorNet",
     "EMRegression",
     "EndToEnd",
     "FullBatchMethod",
     "KernelPersonal",
-    "Linear",
+    "MaLR",
     "MaxMIG",
     "Method",
-    "OnTruth",
+    "MixtureEM",
+    "NetworkMethod",
+    "PersonalClassifiers",
     "Problem",
+    "Raykar",
     "RegressionEndToEnd",
     "RegressionTopicModel",
     "SemiLFC",
-    "TopicClassifier",
     "TopicModel",
-    "TopicRegressor",
+    "TrainOnTruth",
     "TwoStage",
-    "WordFeatures",
 ]

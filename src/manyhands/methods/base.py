@@ -1,49 +1,89 @@
-"""The strategies that drive the loop: aggregate and then train, or learn annotators on the way."""
+"""What a method is: how it learns a network and its annotators from a crowd's labels."""
 
+import copy
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from numbers import Integral
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from manyhands.aggregation import AGGREGATORS, Aggregator, Consensus, aggregate, estimate_confusions
-from manyhands.annotations import Annotations, Kind
-from manyhands.core.arrays import AnyArray, Bools, Floats
-from manyhands.core.errors import DataError, SettingError
-from manyhands.core.settings import require_choice
-from manyhands.engine.crowd_module import ClassificationModule, CrowdModule
-from manyhands.engine.regression_module import train_on_values
-from manyhands.engine.settings import TrainingSettings
-from manyhands.noise import NOISE, NoiseModel, SpeeLFC
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import SettingError
+from manyhands.core.seeds import seed_for
+from manyhands.core.settings import settings_of
+from manyhands.engine.batches import CrowdData
+from manyhands.engine.crowd_module import CrowdModule, check_network_output, torch_threads
+from manyhands.engine.features import EncoderOptions, FeatureEncoder
+from manyhands.engine.inputs import Inputs
+from manyhands.engine.loop import TrainingResult, TrainingRun, train
+from manyhands.engine.settings import TrainingOptions, TrainingSettings
+from manyhands.engine.task import Task
+from manyhands.engine.tasks import task_for
+from manyhands.engine.validation import split_items, split_labels
+from manyhands.networks import NETWORKS
 
-INITS = ("auto", "own", "consensus")
-_SEARCH = ("validation_fraction", "patience", "refit")  # settings of the search for the best epoch
-_FAR = 0.2  # share of items a consensus may put into other classes than were said of them
-_TIED = 1e-9  # probabilities that differ by rounding only
-_FEW = 50  # labels kept aside that are too few to tell one epoch from another
-_LARGE_TABLE = 300_000  # annotators' parameters from which a dense optimiser step is felt
+Network = str | nn.Module | Callable[[tuple[int, ...], int], nn.Module]
+
+SEARCH_FOLDER = "search"  # of the checkpoint: the run that finds the best epoch
+_SEARCH_SETTINGS = ("validation_fraction", "patience", "refit")
+_FEW = 50  # validation labels that are too few to tell one epoch from another
+_SAMPLE = 1000  # items whose inputs are part of a fingerprint
+_ANYWHERE = ("device", "devices", "threads")  # a run may continue on another machine
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """What a method is given: labels, the shape of an item's input, and truth where it is needed.
+    """The labels that a method learns from, and the truth where it needs one.
 
-    `truth` holds class codes, -1 where it is not known; or numbers, NaN where it is not.
+    `shape` is the shape of the features that a noise model gets for one item. `truth` holds class
+    codes, -1 where it is not known, or numbers, NaN where it is not known.
     """
 
     annotations: Annotations
     shape: tuple[int, ...]
     truth: AnyArray | None = None
 
+    @property
+    def task(self) -> Task:
+        """Classification or regression, by the kind of the labels."""
+        return task_for(self.annotations)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitPlan:
+    """How to fit: the settings, the network that was asked for, and where checkpoints go.
+
+    `fingerprint` tells this fit from others; a checkpoint continues only where it is equal.
+    """
+
+    settings: TrainingSettings
+    network: Network
+    checkpoint: Path | None = None
+    resume: bool = False
+    progress: bool = True
+    callback: Callable[[CrowdModule], Mapping[str, Any]] | None = None
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MethodFit:
+    """The trained network and annotators, and the history of training."""
+
+    module: CrowdModule
+    result: TrainingResult
+
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """A method in words: where it comes from, what it says, what it costs, when to use it."""
+    """A method in words: its source, its equation, its cost, and when to use it."""
 
     source: str = ""
     equation: str = ""
@@ -52,34 +92,127 @@ class About:
 
 
 class Method(ABC):
-    """A way of learning from a crowd: makes the learner that the loop trains."""
+    """A way of learning a model from a crowd."""
 
     about: About
+    defaults: Mapping[str, Any]  # of the settings of training
     needs_truth = False
-    only_network: str | None = None  # the name of the one network it is made for, if there is one
-    takes_counts = False  # whether features are counts, which must not be scaled
-    defaults: Mapping[str, Any]
+    needs_counts = False  # features are counts, which must not be scaled
+    required_network: str | None = None  # the only network that the method is made for
+    models_features = False  # it models the features themselves, so that they must be numbers
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of labels that it learns from."""
-        return ("classes",)
+    def tasks(self) -> tuple[str, ...]:
+        """The names of the tasks that the method is for."""
+        return ("classification", "tagging")
 
     @property
-    def task(self) -> tuple[str, ...]:
-        """What it can learn: "classes" or "numbers" of items, "tags" of the tokens of sentences."""
-        tags = "classes" in self.kinds and self.only_network is None and not self.takes_counts
-        return (*self.kinds, "tags") if tags else self.kinds
-
-    @property
-    def noise_made(self) -> tuple[str, dict[str, Any]]:
-        """The noise model of the learner for classes: its name in `NOISE`, and its settings."""
+    def noise_spec(self) -> tuple[str, dict[str, Any]]:
+        """The name of the noise model in `NOISE`, and its settings."""
         return "speelfc", {}
+
+    @property
+    def takes_noise_settings(self) -> bool:
+        """Whether `noise` and `init` are settings of the method."""
+        return False
+
+    def configured(self, noise: Mapping[str, Any] | None, init: str | None) -> "Method":
+        """The same method with other settings of its noise model, and another initialisation."""
+        if noise or init not in (None, "own"):
+            raise SettingError("noise and init are for methods with a noise model")
+        return self
+
+    def fit_encoder(
+        self, task: Task, features: Any, options: EncoderOptions
+    ) -> tuple[FeatureEncoder, Inputs]:
+        """An encoder for features like these, and their inputs."""
+        return task.fit_encoder(features, options)
+
+    def fit_model(self, inputs: Inputs, problem: Problem, plan: FitPlan) -> MethodFit:
+        """Train once, or twice: first to find the best epoch, then on all labels.
+
+        With validation labels the best epoch is found without them. With `refit` as well, training
+        starts again on all labels and ends after as many epochs: no label is lost to the search.
+        """
+        settings, folder = plan.settings, plan.checkpoint
+        labels, validation = _split(inputs, problem.annotations, settings)
+        part = replace(problem, annotations=labels)
+        if validation is None or not settings.refit:
+            fit = self._train(inputs, part, plan, validation=validation, folder=folder)
+            return _with_validation_error(fit, fit, inputs, validation, settings)
+        search_folder = folder and folder / SEARCH_FOLDER
+        search = self._train(inputs, part, plan, validation=validation, folder=search_folder)
+        stop_after, found = search.result.epoch, search.result.history
+        fit = self._train(inputs, problem, plan, folder=folder, stop_after=stop_after, warn=False)
+        fit = replace(fit, result=replace(fit.result, search_history=found))
+        return _with_validation_error(fit, search, inputs, validation, settings)
+
+    @abstractmethod
+    def _train(
+        self,
+        inputs: Inputs,
+        problem: Problem,
+        plan: FitPlan,
+        *,
+        validation: Annotations | None = None,
+        folder: Path | None = None,
+        stop_after: int | None = None,
+        warn: bool = True,
+    ) -> MethodFit:
+        """Learn the network and the annotators from the labels of a problem, once."""
+
+    @classmethod
+    def restore_network(
+        cls,
+        make: Callable[[], nn.Module],
+        settings: Mapping[str, Any],
+        n_annotators: int,
+        n_classes: int,
+    ) -> nn.Module:
+        """The network of a saved model, before its weights are loaded.
+
+        `make` makes the network that was asked for; `settings` are those of `network_settings`.
+        """
+        return make()
+
+    @classmethod
+    def fitted_module(cls, task: Task, network: nn.Module, noise: Any) -> CrowdModule:
+        """A trained network and annotator model as a module that predicts labels."""
+        return task.module(network, noise)
+
+    def network_settings(self, network: nn.Module) -> dict[str, Any]:
+        """What `restore_network` needs to make a network like this one."""
+        return {}
+
+    def resolve_settings(
+        self, settings: Mapping[str, Any], annotations: Annotations
+    ) -> TrainingSettings:
+        """Training settings, with the defaults of this method where None was given.
+
+        The default search for the best epoch is left out where there are too few validation labels,
+        and the default warm-up is at most a quarter of the epochs.
+        """
+        chosen = {name: value for name, value in settings.items() if value is not None}
+        defaults = dict(self.defaults)
+        fallback = {name: each.fallback for name, each in settings_of(TrainingOptions).items()}
+        epochs = chosen.get("epochs", defaults.get("epochs", fallback["epochs"]))
+        if "warm_up" in defaults and isinstance(epochs, Integral):
+            defaults["warm_up"] = min(defaults["warm_up"], epochs // 4)
+        share = chosen.get("validation_fraction", defaults.get("validation_fraction", 0.0))
+        by_items = chosen.get("validation_unit", fallback["validation_unit"]) == "items"
+        few = _n_spare(annotations, share, by_items) < _FEW
+        if share == 0 or ("validation_fraction" not in chosen and few):
+            defaults = {key: each for key, each in defaults.items() if key not in _SEARCH_SETTINGS}
+        return TrainingSettings(**{**defaults, **chosen})
+
+
+class NetworkMethod(Method):
+    """A method that trains a network in the epoch loop."""
 
     def network(self, network: nn.Module, n_annotators: int, n_classes: int) -> nn.Module:
         """The network that is trained and predicts, made of the one that was asked for.
 
-        For numbers there are 0 classes.
+        `n_classes` is 0 for regression.
         """
         return network
 
@@ -89,203 +222,130 @@ class Method(ABC):
     ) -> CrowdModule:
         """The network with its noise model and its targets."""
 
-    def settled(self, settings: Mapping[str, Any], annotations: Annotations) -> TrainingSettings:
-        """Training settings, with this method's defaults where None was given.
+    def _train(
+        self,
+        inputs: Inputs,
+        problem: Problem,
+        plan: FitPlan,
+        *,
+        validation: Annotations | None = None,
+        folder: Path | None = None,
+        stop_after: int | None = None,
+        warn: bool = True,
+    ) -> MethodFit:
+        module = self._new_module(inputs, problem, plan, warn=warn)
+        run = TrainingRun(
+            module,
+            inputs,
+            problem.annotations,
+            plan.settings,
+            validation=validation,
+            stop_after=stop_after,
+            folder=folder,
+            fingerprint={
+                **plan.fingerprint,
+                **_fingerprint(module, inputs, problem, plan.settings),
+                "epochs to train": stop_after,
+            },
+            resume=plan.resume,
+            progress=plan.progress,
+            callback=plan.callback,
+        )
+        return MethodFit(module, train(run))
 
-        The default search for the best epoch is left out where there are too few labels to judge
-        by, and the default warm-up is at most a quarter of the epochs.
-        """
-        chosen = {name: value for name, value in settings.items() if value is not None}
-        defaults = dict(self.defaults)
-        epochs = chosen.get("epochs", defaults.get("epochs", TrainingSettings.epochs))
-        if "warm_up" in defaults and isinstance(epochs, Integral):
-            defaults["warm_up"] = min(defaults["warm_up"], epochs // 4)
-        share = chosen.get("validation_fraction", defaults.get("validation_fraction", 0.0))
-        by_items = chosen.get("validation_unit", TrainingSettings.validation_unit) == "items"
-        few = _n_spare(annotations, share, by_items) < _FEW
-        if share == 0 or ("validation_fraction" not in chosen and few):
-            defaults = {name: each for name, each in defaults.items() if name not in _SEARCH}
-        return TrainingSettings(**{**defaults, **chosen})
-
-
-@dataclass(frozen=True)
-class TwoStage(Method):
-    """Aggregate first, then train the network on the consensus.
-
-    `aggregator` is any of `AGGREGATORS`, by name or with settings of its own. With `hard` the
-    network sees the most probable class, or all of them in equal shares where several tie,
-    otherwise the whole posterior. The annotators' portraits are their confusions against the
-    consensus. With an aggregator of numbers the network learns the consensus by squared error, and
-    annotators are portrayed beside it.
-    """
-
-    aggregator: str | Aggregator[Any]
-    hard: bool = False
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
-
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """See `Method.kinds`."""
-        return (self._model.kind,)
-
-    @property
-    def _model(self) -> Aggregator[Any]:
-        made = self.aggregator
-        return AGGREGATORS[made]() if isinstance(made, str) else made
-
-    def make_module(
-        self, network: nn.Module, problem: Problem, settings: TrainingSettings
+    def _new_module(
+        self, inputs: Inputs, problem: Problem, plan: FitPlan, *, warn: bool
     ) -> CrowdModule:
-        """See `Method.learner`."""
-        consensus = self._model.fit(problem.annotations)
-        target_ik = consensus.probabilities
-        if target_ik is None:
-            return train_on_values(network, consensus.annotations, consensus.labels)
-        if self.hard:
-            target_ik = _hardened(target_ik)
-        return _trained_on(network, problem.annotations, target_ik, consensus.confusion)
+        """A new module; the same seed makes the same one."""
+        settings, ann = plan.settings, problem.annotations
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed_for(settings.seed, "start of the weights"))
+            n_outputs = problem.task.n_outputs(ann.n_classes)
+            network = make_network(plan.network, inputs.shape, n_outputs).cpu()
+            inputs.init_embeddings(network)
+            network = self.network(network, ann.n_annotators, ann.n_classes)
+            some = torch.arange(min(len(inputs), 8))
+            rows = inputs.to(torch.device("cpu")).rows(some)
+            with torch_threads(network, inputs.shape, len(some), settings):
+                check_network_output(network, rows, n_outputs, len(some), warn=warn)
+                module = self.make_module(network, problem, settings)
+            module.noise.outputs_checked = True  # the outputs were just checked, for any method
+            return module
 
 
-@dataclass(frozen=True)
-class OnTruth(Method):
-    """Train the network on the truth: the upper bound that no crowd method is told."""
-
-    about: About = field(kw_only=True)
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
-    needs_truth = True
-
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """See `Method.kinds`."""
-        return ("classes", "numbers")
-
-    def make_module(
-        self, network: nn.Module, problem: Problem, settings: TrainingSettings
-    ) -> CrowdModule:
-        """See `Method.learner`."""
-        truth, ann = problem.truth, problem.annotations
-        if truth is None or not _is_known(truth)[ann.labels_per_item > 0].all():
-            raise DataError(
-                "the method 'truth' trains on the truth of every labelled item: give all of it"
-            )
-        if ann.kind == "numbers":
-            return train_on_values(network, ann, np.nan_to_num(truth))
-        target_ik = _one_hot(np.maximum(truth, 0), problem.annotations.n_classes)
-        return _trained_on(network, problem.annotations, target_ik, None)
+def make_network(network: Network, shape: tuple[int, ...], n_outputs: int) -> nn.Module:
+    """A new network: by name, a copy of a module, or made by a function."""
+    if isinstance(network, nn.Module):
+        return copy.deepcopy(network)
+    if isinstance(network, str):
+        return NETWORKS[network](shape, n_outputs)
+    if not callable(network):
+        raise SettingError(f"network must be a name, a torch module or a function; got {network!r}")
+    made = network(shape, n_outputs)
+    if not isinstance(made, nn.Module):
+        raise SettingError(f"network must make a torch module; it made {type(made).__name__}")
+    return made
 
 
-@dataclass(frozen=True)
-class EndToEnd(Method):
-    """Train the network through a noise model of `NOISE`, which learns the annotators with it.
+def noise_features(problem: Problem) -> int:
+    """How many features a noise model gets for one item."""
+    return prod(problem.shape)
 
-    `settings` go to the noise model. `init="consensus"` starts its annotators from the confusions
-    of a Dawid-Skene consensus rather than from the model's own start ("own"). "auto" takes the
-    consensus unless it has collapsed.
+
+def _split(
+    inputs: Inputs, annotations: Annotations, settings: TrainingSettings
+) -> tuple[Annotations, Annotations | None]:
+    share, seed = settings.validation_fraction, settings.seed
+    if settings.validation_unit == "labels":
+        return split_labels(annotations, share, seed)
+    edges = inputs.boundaries(np.flatnonzero(annotations.labels_per_item > 0))
+    return split_items(annotations, edges, share, seed)
+
+
+def _with_validation_error(
+    fit: MethodFit,
+    search: MethodFit,
+    inputs: Inputs,
+    validation: Annotations | None,
+    settings: TrainingSettings,
+) -> MethodFit:
+    if validation is not None and settings.validation_unit == "items":
+        device = next(search.module.noise.parameters()).device
+        fit.module.add_validation_error(search.module, CrowdData(inputs, validation, device))
+    return fit
+
+
+def _fingerprint(
+    module: CrowdModule, inputs: Inputs, problem: Problem, settings: TrainingSettings
+) -> dict[str, Any]:
+    """Settings, network and data in a form that can be compared and written down.
+
+    Of a torch Dataset only the shape is known.
     """
-
-    noise: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    init: Literal["auto", "own", "consensus"] = "own"
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        require_choice("init", self.init, INITS)
-
-    @property
-    def noise_made(self) -> tuple[str, dict[str, Any]]:
-        """See `Method.noise_made`."""
-        return self.noise, dict(self.settings)
-
-    def with_settings(self, noise: Mapping[str, Any] | None, init: str | None) -> "EndToEnd":
-        """The same method with other settings of its noise model, and another start."""
-        merged = {**self.settings, **(noise or {})}
-        return replace(self, settings=merged, init=init or self.init)  # type: ignore[arg-type]
-
-    def make_module(
-        self, network: nn.Module, problem: Problem, settings: TrainingSettings
-    ) -> ClassificationModule:
-        """See `Method.learner`."""
-        ann = problem.annotations
-        sparse = settings.sparse
-        if sparse is None:
-            # Between processes not every backend of torch adds up sparse gradients.
-            large = ann.n_annotators * ann.n_classes**2 > _LARGE_TABLE
-            sparse = large and settings.devices == 1
-        layer = self._layer(problem, sparse)
-        layer.count_labels(ann.labels_per_annotator)
-        consensus = aggregate(ann, "dawid-skene") if self.init != "own" else None
-        if consensus is not None and (self.init == "consensus" or _credible(consensus)):
-            assert consensus.confusion is not None, "Dawid-Skene portrays annotators"
-            layer.start_from(consensus.confusion)
-        return ClassificationModule(network, layer, label_shares(ann))
-
-    def _layer(self, problem: Problem, sparse: bool) -> NoiseModel:
-        ann = problem.annotations
-        try:
-            return NOISE[self.noise](
-                ann.n_annotators,
-                ann.n_classes,
-                n_features=prod(problem.shape),
-                sparse=sparse,
-                **self.settings,
-            )
-        except TypeError as error:
-            raise SettingError(f"noise: a setting is of the wrong kind: {error}") from error
+    annotations = problem.annotations
+    chosen = {name: value for name, value in asdict(settings).items() if name not in _ANYWHERE}
+    sample = inputs.sample(max(1, len(inputs) // _SAMPLE))
+    return {
+        **chosen,
+        "network": repr(module.network),
+        "number of items": annotations.n_items,
+        "set of labels": _digest(annotations.item, annotations.annotator, annotations.label),
+        "shape of features": list(inputs.shape),
+        "set of features": _digest(*sample),
+        "truth": "" if problem.truth is None else _digest(problem.truth),
+    }
 
 
-def label_shares(annotations: Annotations) -> Tensor:
-    """The shares of the labels of every item, (i, k)."""
-    shares_ik = aggregate(annotations, "majority").probabilities
-    assert shares_ik is not None, "labels are classes here"
-    return _tensor(shares_ik)
-
-
-def _trained_on(
-    network: nn.Module, annotations: Annotations, target_ik: Floats, confusion_akl: Floats | None
-) -> ClassificationModule:
-    if confusion_akl is None:
-        confusion_akl = estimate_confusions(annotations, target_ik)
-    profile: NoiseModel = SpeeLFC(annotations.n_annotators, annotations.n_classes)
-    return ClassificationModule(
-        network, profile.start_from(confusion_akl), _tensor(target_ik), on_targets=True
-    )
-
-
-def _credible(consensus: Consensus) -> bool:
-    """Whether a consensus finds the classes about as often as they were said.
-
-    Where few labels or many spammers let it collapse, it puts nearly all items into one class.
-    """
-    ann = consensus.annotations
-    found_k = np.asarray(consensus.probabilities).mean(axis=0)
-    said_k = np.bincount(ann.label, minlength=ann.n_classes) / ann.n_annotations
-    return bool(np.abs(found_k - said_k).sum() / 2 <= _FAR)
-
-
-def _hardened(posterior_ik: Floats) -> Floats:
-    """All mass on the most probable class, in equal shares on those that tie."""
-    top_ik = posterior_ik >= posterior_ik.max(axis=1, keepdims=True) - _TIED
-    return np.asarray(top_ik / top_ik.sum(axis=1, keepdims=True))
+def _digest(*arrays: Any) -> str:
+    whole = hashlib.sha256()
+    for array in arrays:
+        whole.update(np.ascontiguousarray(array).tobytes())
+    return whole.hexdigest()[:16]
 
 
 def _n_spare(annotations: Annotations, share: float, by_items: bool) -> int:
-    """How many labels can be kept aside: a share of them, and none the last of its item."""
+    """How many labels can be held out: a share of them, and none the last of its item."""
     wanted = round(share * annotations.n_annotations)
     if by_items:
         return wanted
     return min(wanted, int(np.maximum(annotations.labels_per_item - 1, 0).sum()))
-
-
-def _is_known(truth: AnyArray) -> Bools:
-    known: Bools = ~np.isnan(truth) if truth.dtype.kind == "f" else truth >= 0
-    return known
-
-
-def _one_hot(codes: AnyArray, n_classes: int) -> Floats:
-    return np.eye(n_classes)[codes]
-
-
-def _tensor(array: Floats) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(array)).float()

@@ -1,211 +1,70 @@
-"""The table of methods: how each learns from a crowd, and a word on when to use it."""
+"""The table of methods, in the order of the documentation."""
 
 from manyhands.core.registry import Registry
-from manyhands.methods.base import About, Method, OnTruth, TwoStage
-from manyhands.methods.crf.method import CrfMa
-from manyhands.methods.doctor_net import DoctorNet
-from manyhands.methods.em import EM, CommonNoiseEM
-from manyhands.methods.end_to_end_rows import END_TO_END_ROWS, FAST, PULL, SEARCHED
-from manyhands.methods.full_batch import KernelPersonal, Linear, ma_lr, personal, raykar
-from manyhands.methods.max_mig import MaxMIG
-from manyhands.methods.mixture import MixtureEM
-from manyhands.methods.regression_rows import REGRESSION_ROWS
-from manyhands.methods.semi_lfc import SemiLFC
-from manyhands.methods.topics.method import TopicModel
+from manyhands.methods import (
+    crf,
+    doctor_net,
+    em,
+    em_regression,
+    end_to_end,
+    linear,
+    max_mig,
+    mixture,
+    semi_lfc,
+    topics,
+    two_stage,
+)
+from manyhands.methods.base import Method
 
-# A head per annotator learns that annotator's labels: classes cannot be interchanged.
-_UNWARMED = {name: each for name, each in SEARCHED.items() if name != "warm_up"}
-_ONCE = "one aggregation, then a plain epoch"
-_STEP = "a step of the regression + K x K per label"
-_PSEUDO = {"prior_strength": 10.0}  # labels per class, as Dawid-Skene has
-
+_ROWS: dict[str, Method] = {
+    **two_stage.ROWS,
+    **em.ROWS,
+    **linear.ROWS,
+    **doctor_net.ROWS,
+    **max_mig.ROWS,
+    **topics.ROWS,
+    **end_to_end.ROWS,
+    **mixture.ROWS,
+    **semi_lfc.ROWS,
+    **crf.ROWS,
+    **em_regression.ROWS,
+}
+_ORDER = (
+    "two-stage-majority",
+    "two-stage-soft-majority",
+    "two-stage-dawid-skene",
+    "two-stage-glad",
+    "two-stage-worker-clustering",
+    "truth",
+    *em.ROWS,
+    *linear.ROWS,
+    *doctor_net.ROWS,
+    *max_mig.ROWS,
+    "ma-slda-c",
+    "crowd-layer-vw",
+    "crowd-layer-vb",
+    "crowd-layer-vwb",
+    "crowd-layer-mw",
+    "crowd-layer-over",
+    "softmax-crowd-layer",
+    "speelfc",
+    "speelfc-d",
+    "trace-reg",
+    "geocrowdnet",
+    "conal",
+    "conal-groups",
+    "mixture-e2e",
+    *mixture.ROWS,
+    *semi_lfc.ROWS,
+    *crf.ROWS,
+    "two-stage-mean",
+    "two-stage-gaussian",
+    *em_regression.ROWS,
+    "crowd-layer-s",
+    "crowd-layer-b",
+    "crowd-layer-sb",
+    "ma-slda-r",
+)
 METHODS: Registry[Method] = Registry(
-    "method",
-    {
-        "two-stage-majority": TwoStage(
-            "majority",
-            hard=True,
-            about=About(
-                source="DL-MV in Rodrigues and Pereira 2018",
-                equation="cross-entropy of f(x) against the majority label",
-                cost=_ONCE,
-                when="the baseline: many labels per item and people of equal skill",
-            ),
-        ),
-        "two-stage-soft-majority": TwoStage(
-            "majority",
-            about=About(
-                source="softMV in Mena and Nanculef (Crowd Mixture Model)",
-                equation="cross-entropy of f(x) against the shares of the labels",
-                cost=_ONCE,
-                when="doubt in the labels is to show in the network's probabilities",
-            ),
-        ),
-        "two-stage-dawid-skene": TwoStage(
-            "dawid-skene",
-            about=About(
-                source="DL-DS in Rodrigues and Pereira 2018",
-                equation="cross-entropy of f(x) against the Dawid-Skene posterior",
-                cost=_ONCE,
-                when="three labels per item or more, people of different skill",
-            ),
-        ),
-        "two-stage-glad": TwoStage(
-            "glad",
-            about=About(
-                source="DL-GLAD in Chu, Ma and Wang 2021; GLAD in Whitehill et al. 2009",
-                equation="cross-entropy of f(x) against the GLAD posterior",
-                cost=_ONCE,
-                when="items differ in difficulty, people in skill, not in which mistakes they make",
-            ),
-        ),
-        "two-stage-worker-clustering": TwoStage(
-            "worker-clustering",
-            about=About(
-                source="DL-WC in Chu, Ma and Wang 2021; Imamura et al. 2018",
-                equation="cross-entropy of f(x) against the posterior of clustered annotators",
-                cost=_ONCE,
-                when="many annotators with few labels each, of a few kinds",
-            ),
-        ),
-        "truth": OnTruth(
-            about=About(
-                source="DL-TRUE in Rodrigues and Pereira 2018",
-                equation="cross-entropy of f(x) against the truth",
-                cost="a plain epoch",
-                when="an upper bound for comparison: it is told the truth",
-            ),
-        ),
-        "em": EM(
-            defaults=SEARCHED,
-            about=About(
-                source="Albarqouni et al. 2016 (AggNet), Rodrigues and Pereira 2018 (DL-EM)",
-                equation="q_ik ~ f_k prod_n C_a[k, y_n]; C by MAP, the network on q, in turns",
-                cost="a plain epoch + a pass of the network + K x K per label",
-                when="a consensus and a network that help each other, step by step",
-            ),
-        ),
-        "conal-em": CommonNoiseEM(
-            defaults=SEARCHED,
-            about=About(
-                source="Chu, Ma and Wang 2021, appendix B",
-                equation="q_ik ~ f_k prod_n (omega_n G[k, y_n] + (1 - omega_n) C_a[k, y_n])",
-                cost="a plain epoch + a pass of the network + K per label",
-                when="as em, where people make the same mistakes",
-            ),
-        ),
-        "raykar": Linear(
-            raykar,
-            about=About(
-                source="Raykar et al. 2010",
-                equation="q_ik ~ f_k prod_n C_a[k, y_n]; C and a logistic regression by maximum",
-                cost=_STEP,
-                when="few features, and annotators with many labels each",
-            ),
-        ),
-        "raykar-prior": Linear(
-            raykar,
-            _PSEUDO,
-            about=About(
-                source="Raykar et al. 2010, with their prior",
-                equation="the same with pseudo-labels of an annotator who is right more often",
-                cost=_STEP,
-                when="few features, and annotators with few labels each",
-            ),
-        ),
-        "ma-lr": Linear(
-            ma_lr,
-            about=About(
-                source="Rodrigues, Pereira and Ribeiro 2013",
-                equation="P(y | a, x) = pi_a f_y + (1 - pi_a) / K",
-                cost="a step of the regression + K per label",
-                when="some label at random and the rest are good",
-            ),
-        ),
-        "pc": Linear(
-            personal,
-            about=About(
-                source="Kajino, Tsuboi and Kashima 2012",
-                equation="P(y | a, x) = softmax(x w_a), w_a ~ N(w_0, .); convex; predicts with w_0",
-                cost="a pass over the labels with features x K each",
-                when="people differ in how they see the features",
-            ),
-        ),
-        "pc-gp": KernelPersonal(
-            about=About(
-                source="Kajino, Tsuboi and Kashima 2012, on a kernel's features",
-                equation="pc on phi(x), phi(x) . phi(x') = exp(-gamma |x - x'|^2)",
-                cost="a pass over the labels with landmarks x K each",
-                when="as pc, where classes are not to be told apart by a plane",
-            ),
-        ),
-        "doctor-net": DoctorNet(
-            defaults=_UNWARMED,
-            about=About(
-                source="Guan et al. 2018, DL-DN in Rodrigues and Pereira 2018",
-                equation="P(y | a, x) = softmax(W_a h(x) + b_a); f = mean_a P(. | a, x)",
-                cost="a plain epoch + K x h per label; a prediction takes all heads",
-                when="many labels per annotator, mistakes that depend on what is to be seen",
-            ),
-        ),
-        "weighted-doctor-net": DoctorNet(
-            weighted=True,
-            defaults=_UNWARMED,
-            about=About(
-                source="Guan et al. 2018, DL-WDN in Rodrigues and Pereira 2018",
-                equation="doctor-net with f = sum_a w_a P(. | a, x), heads fixed, then w by EM",
-                cost="doctor-net + up to 30 passes of all heads at the end",
-                when="as doctor-net, where some people are not to be listened to",
-            ),
-        ),
-        "max-mig": MaxMIG(
-            PULL,
-            "auto",
-            defaults=FAST,
-            about=About(
-                source="Cao et al. 2019 (Max-MIG)",
-                equation="-log R_ii + R_ij, R_ij = sum_k f_k(x_i) prod_n C_a[k, y_jn] / P(y_j)",
-                cost="a plain epoch + K x K per label + K per pair of items in a batch",
-                when="the classes matter more than portraits of the annotators",
-            ),
-        ),
-        "ma-slda-c": TopicModel(
-            about=About(
-                source="Rodrigues et al. 2017 (MA-sLDAc)",
-                equation="c ~ softmax(eta . mean topic of the words), y_n ~ C_a[c]; variational",
-                cost="a sweep takes words x topics x K operations",
-                when="texts as counts of words, and topics that people can read",
-            ),
-        ),
-        **END_TO_END_ROWS,
-        "mixture": MixtureEM(
-            defaults=SEARCHED,
-            about=About(
-                source="Mena and Nanculef 2019 (Crowd Mixture Model)",
-                equation="q_n(m, k) ~ alpha_m beta_m[k, y_n] f_k; all in closed form but f",
-                cost="a plain epoch + a pass of the network + K per label",
-                when="huge crowds with a label or two each, or no names of annotators at all",
-            ),
-        ),
-        "semi-lfc": SemiLFC(
-            PULL,
-            "auto",
-            defaults=FAST,
-            about=About(
-                source="Atarashi, Oyama and Kurihara 2018; M2 of Kingma et al. 2014",
-                equation="E log [p(t, z) p(x | t, z) prod_n C_a[t, y_n] / q(z | x, t) f_t], t ~ f",
-                cost="a plain epoch + K passes of an encoder and a decoder, unlabelled items too",
-                when="many items nobody labelled, and classes that show in the features",
-            ),
-        ),
-        "crf-ma": CrfMa(
-            about=About(
-                source="Rodrigues, Pereira and Ribeiro 2013",
-                equation="sum_a pi_a p_crf(y^a | x) prod of K^-T over the others; a linear chain",
-                cost="tokens x K x (K + features of a token) per step, whatever the crowd",
-                when="tags of sentences; few of them, reliable people among others",
-            ),
-        ),
-        **REGRESSION_ROWS,
-    },
+    "method", {name: _ROWS[name] for name in dict.fromkeys((*_ORDER, *_ROWS))}
 )

@@ -21,9 +21,11 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require, require_choice
 from manyhands.engine.batches import CrowdData
-from manyhands.engine.crowd_module import ClassificationModule, network_outputs
+from manyhands.engine.classification import ClassificationModule
+from manyhands.engine.crowd_module import network_outputs
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import About, Method, Problem, label_shares
+from manyhands.methods.base import About, Method, NetworkMethod, Problem
+from manyhands.methods.end_to_end import SEARCH
 from manyhands.noise import NoiseModel, SpeeLFC
 
 SHARES = ("annotation", "annotator")
@@ -44,7 +46,7 @@ class AlternatingModule(ClassificationModule):
         self.register_buffer("targets", targets, persistent=True)
         self.every = every
 
-    def begin_epoch(self, crowd: CrowdData, number: int) -> None:
+    def on_epoch_start(self, crowd: CrowdData, number: int) -> None:
         """See `ClassificationModule.begin_epoch`."""
         if number % self.every == 0:
             posterior_ik = self._step(log_classes(self.network, crowd))
@@ -73,7 +75,7 @@ class EMModule(AlternatingModule):
     def _step(self, log_class_ik: Floats) -> Floats:
         confusion_akl = self.noise.confusion().cpu().double().numpy()
         posterior_ik = self.steps.posterior(log_class_ik, confusion_akl)
-        self.noise.start_from(self.steps.confusions(posterior_ik))
+        self.noise.init_from_confusions(self.steps.confusions(posterior_ik))
         return posterior_ik
 
 
@@ -103,7 +105,7 @@ class CommonNoiseModule(AlternatingModule):
         posterior_ik, better = self.steps.step(log_class_ik, Sources(*held))
         for name, each in self._parts(better).items():
             self.get_buffer(name).copy_(each)
-        self.noise.start_from(self.steps.profile(better))
+        self.noise.init_from_confusions(self.steps.profile(better))
         return posterior_ik
 
     @staticmethod
@@ -123,7 +125,7 @@ def log_classes(network: nn.Module, crowd: CrowdData) -> Floats:
 
 
 @dataclass(frozen=True)
-class EM(Method):
+class EM(NetworkMethod):
     """EM with a network: what it and the labels believe of an item is what it learns next.
 
     `confusions` holds the priors of the confusions; `every` is how many epochs an M-step has.
@@ -143,12 +145,12 @@ class EM(Method):
         """See `Method.learner`."""
         ann = problem.annotations
         steps = ConfusionSteps(_labelled(ann), self.confusions)
-        profile = SpeeLFC(ann.n_annotators, ann.n_classes).start_from(steps.first)
-        return EMModule(network, profile, label_shares(ann), steps, every=self.every)
+        profile = SpeeLFC(ann.n_annotators, ann.n_classes).init_from_confusions(steps.first)
+        return EMModule(network, profile, problem.task.targets(ann), steps, every=self.every)
 
 
 @dataclass(frozen=True)
-class CommonNoiseEM(Method):
+class CommonNoiseEM(NetworkMethod):
     """CoNAL by EM: a label comes from the confusion that all share, or from the annotator's own.
 
     With `omega="annotation"` every label has a probability of its own to come from the shared
@@ -178,8 +180,10 @@ class CommonNoiseEM(Method):
         ann = problem.annotations
         steps = self._steps(_labelled(ann))
         profile = SpeeLFC(ann.n_annotators, ann.n_classes)
-        profile.start_from(steps.profile(steps.first))
-        return CommonNoiseModule(network, profile, label_shares(ann), steps, every=self.every)
+        profile.init_from_confusions(steps.profile(steps.first))
+        return CommonNoiseModule(
+            network, profile, problem.task.targets(ann), steps, every=self.every
+        )
 
     def _steps(self, labelled: Annotations) -> AnnotationShareSteps | AnnotatorShareSteps:
         if self.omega == "annotator":
@@ -192,3 +196,25 @@ class CommonNoiseEM(Method):
 def _labelled(annotations: Annotations) -> Annotations:
     """Items with labels only: others would teach the start."""
     return annotations[np.flatnonzero(annotations.labels_per_item > 0)]
+
+
+ROWS: dict[str, Method] = {
+    "em": EM(
+        defaults=SEARCH,
+        about=About(
+            source="Albarqouni et al. 2016 (AggNet), Rodrigues and Pereira 2018 (DL-EM)",
+            equation="q_ik ~ f_k prod_n C_a[k, y_n]; C by MAP, the network on q, in turns",
+            cost="a plain epoch + a pass of the network + K x K per label",
+            when="a consensus and a network that help each other, step by step",
+        ),
+    ),
+    "conal-em": CommonNoiseEM(
+        defaults=SEARCH,
+        about=About(
+            source="Chu, Ma and Wang 2021, appendix B",
+            equation="q_ik ~ f_k prod_n (omega_n G[k, y_n] + (1 - omega_n) C_a[k, y_n])",
+            cost="a plain epoch + a pass of the network + K per label",
+            when="as em, where people make the same mistakes",
+        ),
+    ),
+}

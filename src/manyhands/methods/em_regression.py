@@ -1,23 +1,35 @@
-"""EM with a network for numbers: what it and the labels believe of an item is learnt next."""
+"""EM with a network for regression: the posterior mean of every item is what it learns next."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from manyhands.aggregation import GaussianSteps, NetworkedParameters
+from manyhands.aggregation import Gaussian, GaussianSteps, NetworkedParameters
 from manyhands.core.arrays import Floats
+from manyhands.core.settings import require
 from manyhands.engine.batches import CrowdData
+from manyhands.engine.crowd_module import CrowdModule
 from manyhands.engine.intercept import best_shift
-from manyhands.engine.regression_module import RegressionModule, network_values, take_over
+from manyhands.engine.regression import (
+    RegressionModule,
+    init_regression_layer,
+    network_values,
+    set_annotators,
+)
+from manyhands.engine.settings import TrainingSettings
+from manyhands.methods.base import About, Method, NetworkMethod, Problem
+from manyhands.methods.end_to_end import SEARCH
 from manyhands.noise import RegressionLayer
 
 
 class EMRegressionModule(RegressionModule):
-    """A network trained on the mean of what it and the labels believe together.
+    """A network trained on the posterior mean of every item, given network and labels.
 
-    Before an epoch the E-step makes the targets and the M-step the precisions, and biases if any;
-    the epoch is the network's part of the M-step.
+    Before an epoch the E-step computes the targets and the M-step the precisions and biases; the
+    epoch is the network's part of the M-step.
     """
 
     def __init__(
@@ -27,29 +39,82 @@ class EMRegressionModule(RegressionModule):
         self.steps = steps
 
     @torch.no_grad()
-    def begin_epoch(self, crowd: CrowdData, number: int) -> None:
-        """See `CrowdModule.begin_epoch`."""
+    def on_epoch_start(self, crowd: CrowdData, number: int) -> None:
+        """See `CrowdModule.on_epoch_start`."""
         value_i = self._step(crowd)
         self.targets[crowd.labelled] = torch.from_numpy(value_i).unsqueeze(1).to(self.targets)
 
     def best_shift(self, crowd: CrowdData, value_i: Floats) -> float:
-        """See `RegressionModule.best_shift`: targets move with the network, labels do not."""
+        """See `RegressionModule.best_shift`; targets move with the network, labels do not."""
         return best_shift(self.noise, crowd.annotations[crowd.labelled], value_i)
 
     def profile_annotators(self, crowd: CrowdData) -> None:
-        """One M-step more, for the network as it is at the end."""
-        self.settle(crowd)
+        """Make one more M-step, for the network at the end of training."""
+        self.fit_intercept(crowd)
         self._step(crowd)
 
     def _step(self, crowd: CrowdData) -> Floats:
-        """E- and M-step for the network as it is; the mean of what is believed of every item."""
+        """Make an E-step and an M-step; the posterior mean of every item."""
         value_i = network_values(self.network, crowd)
-        held, fixed = self.noise.profile, self.steps.fixed_precision
+        profile, fixed = self.noise.profile, self.steps.fixed_precision
         annotators = replace(
-            self.steps.first.annotators, bias_a=held["bias"], precision_a=held["precision"]
+            self.steps.first.annotators, bias_a=profile["bias"], precision_a=profile["precision"]
         )
         precision = 1.0 / self.noise.error_variance if fixed is None else fixed
         before = NetworkedParameters(annotators, precision)
         values = self.steps.values(value_i, before)
-        take_over(self.noise, self.steps.parameters(value_i, values, before))
+        set_annotators(self.noise, self.steps.parameters(value_i, values, before))
         return values.mean_i
+
+
+@dataclass(frozen=True)
+class EMRegression(NetworkMethod):
+    """EM with a network for regression: an E-step and an M-step before every epoch.
+
+    `annotators` holds the priors (`Gaussian`); with `biases` every annotator has one. A
+    `network_precision` that is given is not learnt; with 0 the network learns what the labels alone
+    say.
+    """
+
+    annotators: Gaussian = field(default_factory=Gaussian)
+    biases: bool = False
+    network_precision: float | None = None
+    about: About = field(kw_only=True, default=About())
+    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        fine = self.network_precision is None or self.network_precision >= 0
+        require(fine, "network_precision", ">= 0", self.network_precision)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """See `Method.tasks`."""
+        return ("regression",)
+
+    def make_module(
+        self, network: nn.Module, problem: Problem, settings: TrainingSettings
+    ) -> CrowdModule:
+        """See `NetworkMethod.make_module`."""
+        ann = problem.annotations
+        steps = GaussianSteps(
+            ann[ann.labels_per_item > 0],  # others would count for the network's precision
+            self.annotators,
+            biases=self.biases,
+            fixed_precision=self.network_precision,
+        )
+        layer = RegressionLayer(ann.n_annotators, kind="B" if self.biases else "none")
+        init_regression_layer(layer, ann, consensus=False)
+        return EMRegressionModule(network, layer, problem.task.targets(ann), steps)
+
+
+ROWS: dict[str, Method] = {
+    "em-regression": EMRegression(
+        defaults=SEARCH,
+        about=About(
+            source="DL-EM in Rodrigues and Pereira 2018, Raykar et al. 2010",
+            equation="y ~ N(z, 1 / precision_a), z ~ N(f(x), v); f learns E[z], in turns",
+            cost="a plain epoch + a pass of the network + a few numbers per label",
+            when="numbers; several labels per item, people of different precision, none biased",
+        ),
+    ),
+}

@@ -1,200 +1,126 @@
-"""Methods that need no epochs: models with annotators, solved to convergence at once."""
+"""Methods that are solved to convergence on all labels at once, without an epoch loop."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from manyhands.aggregation import estimate_confusions
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
-from manyhands.core.errors import DataError
-from manyhands.engine.crowd_module import ClassificationModule, CrowdModule
+from manyhands.engine.batches import CrowdData
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.loop import TrainingResult
-from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import About, Method, Problem
-from manyhands.methods.linear import (
-    KernelMap,
-    LinearWeights,
-    fit_kernel_map,
-    fit_ma_lr,
-    fit_personal,
-    fit_raykar,
-)
-from manyhands.networks import KernelClassifier, LogisticRegression
-from manyhands.noise import SpeeLFC
-
-_LEAST = 1e-6  # of a confusion, so that its logarithm is finite
+from manyhands.methods.base import FitPlan, Method, MethodFit, Problem
+from manyhands.networks.flat import flat
 
 
 @dataclass(frozen=True)
-class Solution:
-    """The network's tensors by name, the annotators, and the objective step by step.
+class FullBatchFit:
+    """The solution of a full-batch method.
 
-    Annotators are everybody's confusion; for numbers, what `RegressionLayer.start_from` takes.
+    Attributes
+    ----------
+    network:
+        predicts the logits of the classes, shape (b, k), or values, shape (b, 1). Its `settings`
+        are the arguments of its constructor.
+    annotators:
+        the confusions of the annotators, shape (a, k, l). For regression:
+        the keyword arguments of `RegressionLayer.init_from_profile`.
+    objective:
+        the objective after every step. It never falls.
     """
 
-    weights: Mapping[str, Tensor]
+    network: nn.Module
     annotators: Any
     objective: tuple[float, ...]
 
 
 class FullBatchMethod(Method):
-    """A model learnt together with the annotators, to convergence.
+    """A method that is solved to convergence on all labels at once: it needs no epoch loop.
 
-    `epochs` is the most steps it takes; of the other settings of training only the seed is looked
-    at, where the start is random.
+    Its network is part of the solution, so that no other network can be chosen. `epochs` is the
+    largest number of steps. The seed matters only if the start is random. The other settings of
+    training have no effect.
     """
 
-    only_network = "logistic"
+    required_network = "logistic"
+    network_class: ClassVar[type[nn.Module]]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """See `Method.tasks`: the network of a solution does not see whole sentences."""
+        return ("classification",)
 
     @abstractmethod
-    def solve(self, inputs: Inputs, annotations: Annotations, *, steps: int, seed: int) -> Solution:
-        """The solution for these items and labels."""
+    def fit(
+        self, inputs: Inputs, annotations: Annotations, *, max_iter: int, seed: int
+    ) -> FullBatchFit:
+        """Solve for these items and labels in at most `max_iter` steps."""
 
-    def make_module(
-        self, network: nn.Module, problem: Problem, settings: TrainingSettings
-    ) -> CrowdModule:
-        """See `Method.learner`."""
-        ann = problem.annotations
-        profile = SpeeLFC(ann.n_annotators, ann.n_classes)
-        return ClassificationModule(
-            network, profile, torch.zeros(ann.n_items, ann.n_classes), on_targets=True
-        )
+    @classmethod
+    def restore_network(
+        cls,
+        make: Callable[[], nn.Module],
+        settings: Mapping[str, Any],
+        n_annotators: int,
+        n_classes: int,
+    ) -> nn.Module:
+        """See `Method.restore_network`; no other network is needed."""
+        return cls._new_network(settings)
 
-    def profile_annotators(self, module: CrowdModule, found: Solution) -> None:
-        """Put the annotators that were found into the noise model of a learner."""
-        assert isinstance(module, ClassificationModule), "a learner of classes"
-        module.noise.start_from(_positive(found.annotators))
+    def network_settings(self, network: nn.Module) -> dict[str, Any]:
+        """See `Method.network_settings`."""
+        made: Any = network
+        return dict(made.settings)
 
-    def solution(
-        self, module: CrowdModule, inputs: Inputs, problem: Problem, settings: TrainingSettings
-    ) -> TrainingResult:
-        """Put the solution into a learner; what training would have told."""
-        ann = problem.annotations
-        found = self.solve(inputs, ann, steps=settings.epochs, seed=settings.seed)
-        module.network.load_state_dict(dict(found.weights))
-        self.profile_annotators(module, found)
+    @classmethod
+    def build_network(cls, settings: Mapping[str, Any], weights: Mapping[str, Any]) -> nn.Module:
+        """Create the network with the weights of a solution: arrays or numbers by name.
+
+        Weights are rounded to the precision that the network computes in, numbers to single
+        precision. The random state of torch does not change.
+        """
+        network = cls._new_network(settings)
+        network.load_state_dict({name: torch.as_tensor(each) for name, each in weights.items()})
+        return network
+
+    @classmethod
+    def _new_network(cls, settings: Mapping[str, Any]) -> nn.Module:
+        with torch.random.fork_rng(devices=[]):  # layers draw weights when they are created
+            return cls.network_class(**settings)
+
+    def _train(
+        self,
+        inputs: Inputs,
+        problem: Problem,
+        plan: FitPlan,
+        *,
+        validation: Annotations | None = None,
+        folder: Path | None = None,
+        stop_after: int | None = None,
+        warn: bool = True,
+    ) -> MethodFit:
+        ann, task, settings = problem.annotations, problem.task, plan.settings
+        fit = self.fit(inputs, ann, max_iter=settings.epochs, seed=settings.seed)
+        module = task.module(fit.network, task.annotator_model(ann, fit.annotators))
         history = [
-            {"epoch": number, "loss": -objective / ann.n_annotations, "warming_up": False}
-            for number, objective in enumerate(found.objective, 1)
+            {"epoch": number, "loss": -objective / ann.n_annotations, "warm_up_epoch": False}
+            for number, objective in enumerate(fit.objective, 1)
         ]
+        if validation is not None:
+            crowd = CrowdData(inputs, validation, torch.device("cpu"))
+            history[-1] |= module.validation_scores(crowd, settings.monitor)
         weights = {name: each.detach().clone() for name, each in module.state_dict().items()}
-        return TrainingResult(weights, len(history), history)
+        return MethodFit(module, TrainingResult(weights, len(history), history))
 
 
-Fit = Callable[..., tuple[LinearWeights, Floats, tuple[float, ...]]]
-
-
-@dataclass(frozen=True)
-class Linear(FullBatchMethod):
-    """A logistic regression and annotators. The same labels give the same, whatever the seed.
-
-    `fit` takes features, labels, the most steps, and `settings`.
-    """
-
-    fit: Fit
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 1000})
-
-    def solve(self, inputs: Inputs, annotations: Annotations, *, steps: int, seed: int) -> Solution:
-        """See `Solved.solve`."""
-        features_ij, labelled = _labelled(inputs, annotations)
-        found = self.fit(features_ij, labelled, max_iter=steps, **self.settings)
-        weights, confusion_akl, objective = found
-        return Solution(_as_tensors(weights), confusion_akl, objective)
-
-
-@dataclass(frozen=True)
-class KernelPersonal(FullBatchMethod):
-    """Personal classifiers on the features of a radial kernel.
-
-    Landmarks of the kernel are labelled items, drawn by the seed; with no more of them than
-    `n_landmarks` all are, and the kernel is exact. See `fit_kernel_map` and `fit_personal`, to
-    which `settings` go.
-    """
-
-    n_landmarks: int = 300
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 1000})
-
-    def network(self, network: nn.Module, n_annotators: int, n_classes: int) -> nn.Module:
-        """See `Method.network`."""
-        assert isinstance(network, LogisticRegression), "the only network of these methods"
-        return KernelClassifier(network, n_annotators, n_classes, n_landmarks=self.n_landmarks)
-
-    def solve(self, inputs: Inputs, annotations: Annotations, *, steps: int, seed: int) -> Solution:
-        """See `Solved.solve`."""
-        features_ij, labelled = _labelled(inputs, annotations)
-        mapped = fit_kernel_map(features_ij, n_landmarks=self.n_landmarks, seed=seed)
-        weights, confusion_akl, objective = personal(
-            mapped(features_ij), labelled, max_iter=steps, **self.settings
-        )
-        tensors = _kernel_tensors(mapped, weights, self.n_landmarks)
-        return Solution(tensors, confusion_akl, objective)
-
-
-def raykar(
-    features: Floats, annotations: Annotations, **settings: Any
-) -> tuple[LinearWeights, Floats, tuple[float, ...]]:
-    """See `fit_raykar`."""
-    found = fit_raykar(features, annotations, **settings)
-    return found.weights, found.confusion_akl, found.objective
-
-
-def ma_lr(
-    features: Floats, annotations: Annotations, **settings: Any
-) -> tuple[LinearWeights, Floats, tuple[float, ...]]:
-    """See `fit_attentive`."""
-    found = fit_ma_lr(features, annotations, **settings)
-    return found.weights, found.confusion_akl(), found.objective
-
-
-def personal(
-    features: Floats, annotations: Annotations, **settings: Any
-) -> tuple[LinearWeights, Floats, tuple[float, ...]]:
-    """See `fit_personal`; people's confusions are those against the common classifier."""
-    found = fit_personal(features, annotations, **settings)
-    confusion_akl = estimate_confusions(annotations, np.exp(found.weights.log_class(features)))
-    return found.weights, confusion_akl, (found.objective,)
-
-
-def _labelled(inputs: Inputs, annotations: Annotations) -> tuple[Floats, Annotations]:
-    """The features of the items with labels, and these labels."""
-    labelled = np.flatnonzero(annotations.labels_per_item > 0)
-    features_ij = inputs.rows(torch.from_numpy(labelled)).flatten(1).double().numpy()
-    if not np.isfinite(features_ij).all():
-        raise DataError("features: some are not finite; fill them or leave their items out")
-    return features_ij, annotations[labelled]
-
-
-def _as_tensors(weights: LinearWeights) -> dict[str, Tensor]:
-    return {
-        "linear.weight": torch.from_numpy(weights.coefficient_jk.T),
-        "linear.bias": torch.from_numpy(weights.intercept_k),
-    }
-
-
-def _kernel_tensors(
-    mapped: KernelMap, weights: LinearWeights, n_landmarks: int
-) -> dict[str, Tensor]:
-    """The tensors of a `KernelClassifier`; landmarks that are lacking are zero, and unused."""
-    lacking = ((0, n_landmarks - len(mapped.landmark_mj)), (0, 0))
-    at_landmarks_mk = mapped.mixing_mm.T @ weights.coefficient_jk
-    return {
-        "landmark": torch.from_numpy(np.pad(mapped.landmark_mj, lacking)),
-        "gamma": torch.tensor(mapped.gamma),
-        **_as_tensors(LinearWeights(np.pad(at_landmarks_mk, lacking), weights.intercept_k)),
-    }
-
-
-def _positive(confusion_akl: Floats) -> Floats:
-    raised_akl = np.maximum(confusion_akl, _LEAST)
-    return np.asarray(raised_akl / raised_akl.sum(axis=-1, keepdims=True))
+def feature_matrix(inputs: Inputs, item: Tensor | None = None) -> Floats:
+    """The inputs of some items, or of all, flattened to rows of 64-bit numbers, shape (i, j)."""
+    rows = inputs.rows(torch.arange(len(inputs)) if item is None else item)
+    return np.asarray(flat(rows, prod(inputs.shape)).double().cpu().numpy())

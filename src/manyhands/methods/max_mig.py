@@ -11,10 +11,11 @@ from manyhands.aggregation import aggregate, estimate_confusions
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import require_choice
 from manyhands.engine.batches import CrowdBatch, CrowdData
-from manyhands.engine.crowd_module import ClassificationModule, target_loss
+from manyhands.engine.classification import ClassificationModule, target_loss
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import EndToEnd, Problem
+from manyhands.methods.base import About, Method, Problem
 from manyhands.methods.em import log_classes
+from manyhands.methods.end_to_end import FAST, PRIOR, EndToEnd
 from manyhands.noise import AnnotationBatch, NoiseModel, SpeeLFC
 
 PRIORS = ("shares", "learnt", "uniform")
@@ -85,7 +86,11 @@ class MaxMIG(EndToEnd):
         ann = problem.annotations
         shares_ik = aggregate(ann, "majority").probabilities
         assert shares_ik is not None, "labels are classes here"
-        return super()._layer(problem, sparse).start_from(estimate_confusions(ann, shares_ik))
+        return (
+            super()
+            ._layer(problem, sparse)
+            .init_from_confusions(estimate_confusions(ann, shares_ik))
+        )
 
 
 class MaxMIGModule(ClassificationModule):
@@ -99,16 +104,16 @@ class MaxMIGModule(ClassificationModule):
         self.register_buffer("prior", prior_k, persistent=False)
         self.renewed = renewed
 
-    def begin_epoch(self, crowd: CrowdData, number: int) -> None:
+    def on_epoch_start(self, crowd: CrowdData, number: int) -> None:
         """See `ClassificationModule.begin_epoch`."""
         if self.renewed:
             class_ik = torch.from_numpy(np.exp(log_classes(self.network, crowd)))
             self.prior.copy_(smoothed_mean(class_ik))
 
-    def _loss(self, logits: Tensor, batch: CrowdBatch, warming_up: bool) -> Tensor:
+    def _loss(self, logits: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
         if len(batch.items) == 0:  # a step of fewer items than processes
             return logits.sum() * 0.0
-        if warming_up:
+        if warm_up_epoch:
             return target_loss(logits, self.targets[batch.items]) * batch.item_weight
         assert isinstance(self.noise, SpeeLFC), "its table holds the confusions"
         log_said_bk = label_log_prob(self.noise, batch.annotations, len(logits))
@@ -149,3 +154,18 @@ def smoothed_mean(class_ik: Tensor) -> Tensor:
     """The mean distribution over classes, with one more of each class, so that none is at zero."""
     total_k = class_ik.double().sum(dim=0) + 1.0
     return (total_k / total_k.sum()).float()
+
+
+ROWS: dict[str, Method] = {
+    "max-mig": MaxMIG(
+        PRIOR,
+        "auto",
+        defaults=FAST,
+        about=About(
+            source="Cao et al. 2019 (Max-MIG)",
+            equation="-log R_ii + R_ij, R_ij = sum_k f_k(x_i) prod_n C_a[k, y_jn] / P(y_j)",
+            cost="a plain epoch + K x K per label + K per pair of items in a batch",
+            when="the classes matter more than portraits of the annotators",
+        ),
+    ),
+}

@@ -13,10 +13,11 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Codes, Floats
 from manyhands.core.settings import require
 from manyhands.engine.batches import CrowdData
-from manyhands.engine.crowd_module import ClassificationModule
+from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import About, Method, Problem, label_shares
+from manyhands.methods.base import About, Method, NetworkMethod, Problem
 from manyhands.methods.em import log_classes
+from manyhands.methods.end_to_end import SEARCH
 from manyhands.noise import Mixture
 
 
@@ -80,14 +81,14 @@ class MixtureModule(ClassificationModule):
         self.noise: Mixture = noise
         self.pseudo_count = pseudo_count
 
-    def begin_epoch(self, crowd: CrowdData, number: int) -> None:
+    def on_epoch_start(self, crowd: CrowdData, number: int) -> None:
         """See `ClassificationModule.begin_epoch`."""
         ann = crowd.annotations
         step = mixture_step(
             np.exp(log_classes(self.network, crowd)),
             np.searchsorted(crowd.labelled, ann.item).astype(np.int32),
             ann.label,
-            self.noise.log_shares().exp()[0].cpu().double().numpy(),
+            self.noise.log_weights().exp()[0].cpu().double().numpy(),
             self.noise.group_confusion().cpu().double().numpy(),
             self.pseudo_count,
         )
@@ -106,7 +107,7 @@ def set_groups(noise: Mixture, share_m: Floats, confusion_mkl: Floats) -> None:
 
 
 @dataclass(frozen=True)
-class MixtureEM(Method):
+class MixtureEM(NetworkMethod):
     """CMM: annotations explained by groups, in closed form, and a network, one epoch a step.
 
     Groups start from the mixture without features, the best of `n_restarts` starts by likelihood.
@@ -124,7 +125,7 @@ class MixtureEM(Method):
         require(self.pseudo_count >= 0, "pseudo_count", ">= 0", self.pseudo_count)
 
     @property
-    def noise_made(self) -> tuple[str, dict[str, Any]]:
+    def noise_spec(self) -> tuple[str, dict[str, Any]]:
         """See `Method.noise_made`."""
         return "mixture-e2e", {"n_groups": self.n_groups}
 
@@ -135,10 +136,23 @@ class MixtureEM(Method):
         ann = problem.annotations
         noise = Mixture(ann.n_annotators, ann.n_classes, n_groups=self.n_groups)
         set_groups(noise, *self._start(ann, settings.seed))
-        return MixtureModule(network, noise, label_shares(ann), self.pseudo_count)
+        return MixtureModule(network, noise, problem.task.targets(ann), self.pseudo_count)
 
     def _start(self, annotations: Annotations, seed: int) -> tuple[Floats, Floats]:
         labelled = annotations[np.flatnonzero(annotations.labels_per_item > 0)]
         model = MixtureAggregator(n_groups=self.n_groups, n_restarts=self.n_restarts, seed=seed)
         found = model.fit(labelled).parameters
         return np.exp(found.log_share_m), np.exp(found.log_confusion_mlk).transpose(0, 2, 1)
+
+
+ROWS: dict[str, Method] = {
+    "mixture": MixtureEM(
+        defaults=SEARCH,
+        about=About(
+            source="Mena and Nanculef 2019 (Crowd Mixture Model)",
+            equation="q_n(m, k) ~ alpha_m beta_m[k, y_n] f_k; all in closed form but f",
+            cost="a plain epoch + a pass of the network + K per label",
+            when="huge crowds with a label or two each, or no names of annotators at all",
+        ),
+    ),
+}

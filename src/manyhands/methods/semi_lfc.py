@@ -11,9 +11,11 @@ from torch import Tensor, nn
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
 from manyhands.engine.batches import CrowdBatch, CrowdData
-from manyhands.engine.crowd_module import EVALUATION_BATCH, ClassificationModule
+from manyhands.engine.classification import ClassificationModule
+from manyhands.engine.crowd_module import EVALUATION_BATCH
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import EndToEnd, Problem
+from manyhands.methods.base import About, Method, Problem
+from manyhands.methods.end_to_end import FAST, PRIOR, EndToEnd
 from manyhands.methods.max_mig import label_log_prob, smoothed_mean
 from manyhands.networks.autoencoder import ClassAutoencoder, require_autoencoder
 from manyhands.networks.sizes import require_size
@@ -47,6 +49,8 @@ class SemiLFC(EndToEnd):
     Source: Atarashi, Oyama and Kurihara 2018, after M2 in Kingma et al. 2014.
     """
 
+    models_features = True
+
     noise: str = field(init=False, default="speelfc")
     label_weight: float = field(kw_only=True, default=1.0)
     beside: int = field(kw_only=True, default=8)
@@ -62,9 +66,9 @@ class SemiLFC(EndToEnd):
         require_autoencoder(self.n_codes, self.hidden, self.variance)
 
     @property
-    def task(self) -> tuple[str, ...]:
-        """See `Method.learns`: of the tokens of sentences it would have to model the words."""
-        return self.kinds
+    def tasks(self) -> tuple[str, ...]:
+        """See `Method.tasks`: for tagging it would have to model the words."""
+        return ("classification",)
 
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
@@ -125,19 +129,19 @@ class SemiLFCModule(ClassificationModule):
         self.label_weight, self.beside = label_weight, beside
         self.unlabelled: Unlabelled | None = None
 
-    def begin_epoch(self, crowd: CrowdData, number: int) -> None:
+    def on_epoch_start(self, crowd: CrowdData, number: int) -> None:
         """See `ClassificationModule.begin_epoch`."""
         if number == 0:
             every = math.ceil(len(crowd.inputs) / EVALUATION_BATCH)
             some = torch.arange(0, len(crowd.inputs), every, device=crowd.device)
-            self.autoencoder.start_at(_numbers(crowd.inputs.rows(some)))
+            self.autoencoder.init_from_features(_numbers(crowd.inputs.rows(some)))
         self.unlabelled = Unlabelled(crowd)
 
-    def forward(self, batch: CrowdBatch, warming_up: bool = False) -> Tensor:
+    def forward(self, batch: CrowdBatch, warm_up_epoch: bool = False) -> Tensor:
         """The loss of a batch and of unlabelled items beside it."""
         n_items = len(batch.items)
-        if warming_up or n_items == 0:
-            return super().forward(batch, warming_up)
+        if warm_up_epoch or n_items == 0:
+            return super().forward(batch, warm_up_epoch)
         inputs_b, n_others = batch.inputs, self._n_beside(n_items)
         if n_others and self.unlabelled is not None:
             inputs_b = torch.cat([inputs_b, self.unlabelled.take(n_others)])
@@ -184,3 +188,18 @@ def _numbers(inputs_b: Tensor) -> Tensor:
             "the network looks up: use another method"
         )
     return inputs_b.float()
+
+
+ROWS: dict[str, Method] = {
+    "semi-lfc": SemiLFC(
+        PRIOR,
+        "auto",
+        defaults=FAST,
+        about=About(
+            source="Atarashi, Oyama and Kurihara 2018; M2 of Kingma et al. 2014",
+            equation="E log [p(t, z) p(x | t, z) prod_n C_a[t, y_n] / q(z | x, t) f_t], t ~ f",
+            cost="a plain epoch + K passes of an encoder and a decoder, unlabelled items too",
+            when="many items nobody labelled, and classes that show in the features",
+        ),
+    ),
+}

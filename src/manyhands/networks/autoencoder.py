@@ -1,4 +1,4 @@
-"""A generative model of features: what items of a class look like, and a code for the rest."""
+"""A generative model of features given the class of an item and a latent code."""
 
 import math
 from collections.abc import Sequence
@@ -13,11 +13,15 @@ from manyhands.networks.sizes import require_size, require_sizes
 
 
 class ClassAutoencoder(nn.Module):
-    """Features x of an item of class t with a code z: x ~ N(decoder(t, z), variance I).
+    """A conditional variational autoencoder of the features x of an item of class t with a code z.
 
-    z ~ N(0, I), and q(z | x, t) = N(mean, diag(deviation^2)), both from the encoder (x, t). The
-    class enters the first layer of either as a row of weights, which start at zero: at first no
-    class looks like anything of its own, and what a class is called has no influence.
+    ::
+
+        x ~ N(decoder(t, z), variance I),    z ~ N(0, I)
+        q(z | x, t) = N(mean, diag(deviation^2)),    mean and deviation from encoder(x, t)
+
+    The class adds a row of weights to the first layer of encoder and decoder. These start at zero,
+    so that all classes start equal and their order has no influence.
 
     Settings
     --------
@@ -28,7 +32,7 @@ class ClassAutoencoder(nn.Module):
     hidden:
         softplus units of the encoder's hidden layers; the decoder's are the same, last one first.
     variance:
-        of every feature around what the decoder says; None learns it.
+        of every feature around the output of the decoder; None learns it.
 
     Source: M2 in Kingma et al. 2014.
 
@@ -64,21 +68,21 @@ class ClassAutoencoder(nn.Module):
         """A lower bound of log p(x | t = k), shape (b, k), on one sample of z for every class.
 
         log p(x | k, z) - KL(q(z | x, k) || p(z)) at z = mean_k + deviation_k * noise. All classes
-        share the noise, so that it is not what tells them apart.
+        share the noise, so that they do not differ by it.
         """
         x_b1j = flat(features_b, self.n_features).unsqueeze(1)
         mean_bkz, log_square_bkz = self.encoder(x_b1j).chunk(2, dim=-1)
         z_bkz = mean_bkz + (0.5 * log_square_bkz).exp() * noise_bz.unsqueeze(1)
         off_bk = (x_b1j - self.decoder(z_bkz)).square().sum(dim=-1)
         log_volume = self.n_features * (self.log_variance + math.log(2.0 * math.pi))
-        log_seen_bk = -0.5 * (off_bk / self.log_variance.exp() + log_volume)
-        apart_bkz = mean_bkz.square() + log_square_bkz.exp() - log_square_bkz - 1.0
-        bound_bk: Tensor = log_seen_bk - 0.5 * apart_bkz.sum(dim=-1)
+        log_features_bk = -0.5 * (off_bk / self.log_variance.exp() + log_volume)
+        divergence_bkz = mean_bkz.square() + log_square_bkz.exp() - log_square_bkz - 1.0
+        bound_bk: Tensor = log_features_bk - 0.5 * divergence_bkz.sum(dim=-1)
         return bound_bk
 
     @torch.no_grad()
-    def start_at(self, features_b: Tensor) -> None:
-        """Start from the mean of these features, and from their variance where it is learnt."""
+    def init_from_features(self, features_b: Tensor) -> None:
+        """Set the decoder's last bias to the mean of the features, a learnt variance to theirs."""
         x_bj = flat(features_b, self.n_features)
         variance_j, mean_j = torch.var_mean(x_bj, dim=0, correction=0)
         last = self.decoder[-1]
@@ -90,14 +94,14 @@ class ClassAutoencoder(nn.Module):
 
 
 def require_autoencoder(n_codes: int, hidden: Sequence[int], variance: float | None) -> None:
-    """Raise a `SettingError` unless an autoencoder can be made so."""
+    """Raise a `SettingError` unless these are settings of an autoencoder."""
     require_size("n_codes", n_codes)
     require_sizes("hidden", hidden)
     require(len(hidden) >= 1, "hidden", "one hidden layer or more", hidden)
     require(variance is None or 0 < variance < math.inf, "variance", "> 0", variance)
 
 
-class _OfClasses(nn.Module):
+class _ClassLinear(nn.Module):
     """A linear map with a bias for each class: from (b, 1 or k, j) to (b, k, units)."""
 
     def __init__(self, n_inputs: int, n_units: int, n_classes: int) -> None:
@@ -111,7 +115,7 @@ class _OfClasses(nn.Module):
 
 
 def _layers(n_inputs: int, hidden: Sequence[int], n_outputs: int, n_classes: int) -> nn.Sequential:
-    layers: list[nn.Module] = [_OfClasses(n_inputs, hidden[0], n_classes), nn.Softplus()]
+    layers: list[nn.Module] = [_ClassLinear(n_inputs, hidden[0], n_classes), nn.Softplus()]
     for before, n_units in pairwise(hidden):
         layers += [nn.Linear(before, n_units), nn.Softplus()]
     return nn.Sequential(*layers, nn.Linear(hidden[-1], n_outputs))

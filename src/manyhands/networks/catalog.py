@@ -1,4 +1,4 @@
-"""The table of networks; every entry is made the same way."""
+"""The table of networks; every entry is called in the same way."""
 
 import math
 from typing import Protocol
@@ -15,10 +15,10 @@ from manyhands.networks.text_cnn import TextCNN
 
 
 class NetworkMaker(Protocol):
-    """How every entry is called: with the shape of one item's input and the number of classes."""
+    """The signature of every entry: the shape of the input of one item, the number of classes."""
 
     def __call__(self, shape: tuple[int, ...], n_classes: int) -> nn.Module:
-        """A network with its default settings, from inputs (b, *shape) to logits (b, k)."""
+        """Make a network with its default settings, from inputs (b, *shape) to logits (b, k)."""
 
 
 def _mlp(shape: tuple[int, ...], n_classes: int) -> nn.Module:
@@ -32,25 +32,25 @@ def _logistic(shape: tuple[int, ...], n_classes: int) -> nn.Module:
 def _cnn(shape: tuple[int, ...], n_classes: int) -> nn.Module:
     if len(shape) != 3:
         raise DataError(
-            "cnn takes images of shape (channels, height, width) where an item's input has shape "
+            "cnn takes images of shape (channels, height, width); the input of an item has shape "
             f"{tuple(shape)}; reshape the inputs, or use mlp or logistic"
         )
     return SmallCNN((shape[0], shape[1], shape[2]), n_classes)
 
 
 def _text_cnn(shape: tuple[int, ...], n_classes: int) -> nn.Module:
-    return TextCNN(*_table(shape), n_classes)
+    return TextCNN(*_embedding_shape(shape), n_classes)
 
 
 def _tagger(shape: tuple[int, ...], n_classes: int) -> nn.Module:
-    return Tagger(*_table(shape), n_classes)
+    return Tagger(*_embedding_shape(shape), n_classes)
 
 
-def _table(shape: tuple[int, ...]) -> tuple[int, int]:
+def _embedding_shape(shape: tuple[int, ...]) -> tuple[int, int]:
     if len(shape) != 2:
         raise DataError(
-            "this network reads words, and is made for the shape (words, numbers of a vector) of "
-            f"their table; got {tuple(shape)}: give texts, or use mlp"
+            "this network reads words and needs the shape (words, embedding size) of their "
+            f"embeddings; got {tuple(shape)}: give texts, or use mlp"
         )
     return shape[0], shape[1]
 
@@ -69,9 +69,9 @@ WORD_NETWORKS = ("text-cnn", "tagger")
 
 
 def default_network(shape: tuple[int, ...]) -> str:
-    """The name of the network for inputs of this shape: "cnn" for images, else "mlp".
+    """The name of the default network for inputs of this shape: "cnn" for images, else "mlp".
 
-    Three axes are taken as an image's (channels, height, width).
+    An input with three axes is an image (channels, height, width).
 
     >>> default_network((64,)), default_network((3, 32, 32))
     ('mlp', 'cnn')

@@ -14,11 +14,11 @@ from manyhands.networks.sizes import require_dropout, require_size, require_size
 class SmallCNN(nn.Module):
     """Blocks of 3 x 3 convolution, ReLU and 2 x 2 max pooling, then an `MLP` with one hidden layer.
 
-    Convolutions are padded by 1, so that only pooling makes an image smaller: by half, rounded
-    down, in each block. Rodrigues and Pereira 2018 (crowd layer) tell cats from dogs with four
-    such convolutions, 128 hidden units, 50 % dropout before the logits, and batch normalisation,
-    which is left out here so that a batch of one item, as the last of an epoch may be, can be
-    trained on.
+    Convolutions are padded by 1. Every pool halves height and width, rounded down.
+
+    Rodrigues and Pereira 2018 (crowd layer) classify cats and dogs with four such convolutions,
+    128 hidden units, 50 % dropout before the logits and batch normalisation. Batch normalisation is
+    left out here, so that a batch of one item, such as the last of an epoch, can be trained on.
 
     Settings
     --------
@@ -27,7 +27,7 @@ class SmallCNN(nn.Module):
     n_classes:
         number of classes.
     channels:
-        channels that each block gives, first block first.
+        output channels of each block, first block first.
     hidden:
         hidden units between the blocks and the logits.
     dropout:
@@ -56,9 +56,9 @@ class SmallCNN(nn.Module):
         _require_image(shape, len(channels))
         self.shape, self.n_classes = tuple(shape), n_classes
         widths = [shape[0], *channels]
-        self.blocks = nn.Sequential(*(_block(given, made) for given, made in pairwise(widths)))
-        shrunk = 2 ** len(channels)
-        n_features = channels[-1] * (shape[1] // shrunk) * (shape[2] // shrunk)
+        self.blocks = nn.Sequential(*(_block(before, after) for before, after in pairwise(widths)))
+        reduction = 2 ** len(channels)
+        n_features = channels[-1] * (shape[1] // reduction) * (shape[2] // reduction)
         self.head = MLP(n_features, n_classes, hidden=(hidden,), dropout=dropout)
 
     def forward(self, inputs_b: Tensor) -> Tensor:
@@ -66,19 +66,19 @@ class SmallCNN(nn.Module):
         if inputs_b.shape[1:] != self.shape:
             raise DataError(
                 f"a batch of shape {tuple(inputs_b.shape)} where the network takes images of shape "
-                f"{self.shape}; the first axis of a batch is that of the items"
+                f"{self.shape}; the first axis of a batch must be that of the items"
             )
         logits_bk: Tensor = self.head(self.blocks(inputs_b))
         return logits_bk
 
 
-def _block(given: int, made: int) -> nn.Sequential:
-    """From one number of channels to another, at half the height and width."""
-    return nn.Sequential(nn.Conv2d(given, made, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2))
+def _block(n_before: int, n_after: int) -> nn.Sequential:
+    """A convolution from one number of channels to another, and a pool."""
+    return nn.Sequential(nn.Conv2d(n_before, n_after, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2))
 
 
 def _require_image(shape: tuple[int, ...], n_pools: int) -> None:
-    """Raise a `SettingError` unless something is left of the image after every pool."""
+    """Raise a `SettingError` unless the image has at least one pixel after every pool."""
     require_sizes("shape", shape)
     require(len(shape) == 3, "shape", "(channels, height, width)", shape)
     smallest = 2**n_pools

@@ -1,4 +1,4 @@
-"""Inputs of any shape as rows of numbers."""
+"""Inputs of any shape, flattened to rows."""
 
 import math
 
@@ -8,9 +8,7 @@ from manyhands.core.errors import DataError
 
 
 def flat(inputs_b: Tensor, n_features: int) -> Tensor:
-    """The inputs of a batch as rows, shape (b, n_features).
-
-    The sizes are compared here because torch would speak of matrices that do not multiply.
+    """The inputs of a batch, flattened to rows (b, n_features); raise a `DataError` on other sizes.
 
     >>> import torch
     >>> flat(torch.zeros(5, 2, 3), 6).shape
@@ -20,6 +18,6 @@ def flat(inputs_b: Tensor, n_features: int) -> Tensor:
     if math.prod(shape) != n_features:
         raise DataError(
             f"an item's input has shape {shape} where the network takes {n_features} numbers; "
-            "the first axis of a batch is that of the items"
+            "the first axis of a batch must be that of the items"
         )
-    return inputs_b.reshape(len(inputs_b), n_features)  # -1 would not do for an empty batch
+    return inputs_b.reshape(len(inputs_b), n_features)  # -1 fails for an empty batch

@@ -1,4 +1,4 @@
-"""The network of most papers on crowds: hidden layers of ReLU units with dropout."""
+"""Hidden layers of ReLU units with dropout, the network of most papers on crowds."""
 
 from collections.abc import Sequence
 
@@ -11,8 +11,8 @@ from manyhands.networks.sizes import require_dropout, require_size, require_size
 class MLP(nn.Module):
     """Linear, ReLU and dropout for each hidden layer, then a linear map to the class logits.
 
-    Inputs of any shape are flattened. The default is the head that the papers train on VGG-16
-    features of LabelMe: one layer of 128 units, 50 % dropout.
+    Inputs of any shape are flattened. The default, one layer of 128 units with 50 % dropout, is
+    the network that the papers train on VGG-16 features of LabelMe.
 
     Settings
     --------
@@ -21,16 +21,16 @@ class MLP(nn.Module):
     n_classes:
         number of classes.
     hidden:
-        units of each hidden layer, first layer first; `()` leaves one linear map.
+        units of each hidden layer, first layer first; `()` is one linear map.
     dropout:
         share of the hidden units that a training step leaves out.
 
     Notes
     -----
-    What the papers use: Rodrigues and Pereira 2018 (crowd layer) and Chu et al. 2021 (CoNAL) the
-    default on LabelMe, the latter with batch normalisation and on music too; Chen et al. 2020
-    (SpeeLFC) `hidden=(1200,)` on sentence polarity and `LogisticRegression` on music; the softmax
-    crowd layer `hidden=(128, 128, 128, 128), dropout=0.2` on LabelMe.
+    Networks of the papers: the default on LabelMe in Rodrigues and Pereira 2018 (crowd layer) and
+    Chu et al. 2021 (CoNAL), in the latter with batch normalisation and also on music;
+    `hidden=(1200,)` on sentence polarity and `LogisticRegression` on music in Chen et al. 2020
+    (SpeeLFC); `hidden=(128, 128, 128, 128), dropout=0.2` on LabelMe for the softmax crowd layer.
 
     >>> import torch
     >>> MLP(8192, 8)(torch.zeros(2, 512, 4, 4)).shape

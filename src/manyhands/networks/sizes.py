@@ -1,4 +1,4 @@
-"""Rules that the settings of several networks share."""
+"""Checks of settings that several networks share."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -7,7 +7,7 @@ from manyhands.core.settings import require
 
 
 def require_size(name: str, got: object) -> None:
-    """Raise a `SettingError` unless the value can be a number of units.
+    """Raise a `SettingError` unless the value is a whole number >= 1.
 
     >>> require_size("n_classes", 0)
     Traceback (most recent call last):
@@ -18,9 +18,9 @@ def require_size(name: str, got: object) -> None:
 
 
 def require_sizes(name: str, got: object) -> None:
-    """Raise a `SettingError` unless the value is a list of numbers of units.
+    """Raise a `SettingError` unless the value is a list of whole numbers >= 1.
 
-    One number where a list belongs is the likely slip, so the error shows what to write.
+    A single number in place of a list is a likely mistake, so the error shows a list of one.
 
     >>> require_sizes("hidden", 128)
     Traceback (most recent call last):
@@ -32,7 +32,7 @@ def require_sizes(name: str, got: object) -> None:
 
 
 def require_dropout(got: float) -> None:
-    """Raise a `SettingError` unless the value is a share of units that leaves some.
+    """Raise a `SettingError` unless the value is a probability below 1.
 
     >>> require_dropout(1.0)
     Traceback (most recent call last):

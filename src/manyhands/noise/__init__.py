@@ -1,16 +1,14 @@
-"""Annotator models as torch modules: crowd layers to put behind any network."""
+"""Annotator models as torch modules: crowd layers to place behind any network."""
 
-from manyhands.noise.base import AnnotatorModel, AnnotatorTable, NoiseModel
+from manyhands.noise.annotator_table import AnnotatorTable
+from manyhands.noise.base import AnnotatorModel, NoiseModel, annotation_loss
 from manyhands.noise.batch import AnnotatedDataset, AnnotationBatch, collate
 from manyhands.noise.catalog import NOISE
 from manyhands.noise.conal import CoNAL, CoNALGroups
-from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer
-from manyhands.noise.geocrowdnet import GeoCrowdNet
-from manyhands.noise.loss import annotation_loss
+from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer, SoftmaxCrowdLayer
 from manyhands.noise.mixture import Mixture
-from manyhands.noise.regression import RegressionLayer, regression_loss
-from manyhands.noise.softmax_crowd_layer import SoftmaxCrowdLayer
-from manyhands.noise.speelfc import SpeeLFC, TraceReg
+from manyhands.noise.regression import RegressionLayer
+from manyhands.noise.speelfc import GeoCrowdNet, SpeeLFC, TraceReg
 from manyhands.noise.speelfc_d import SpeeLFCD
 
 __all__ = [
@@ -33,5 +31,4 @@ __all__ = [
     "TraceReg",
     "annotation_loss",
     "collate",
-    "regression_loss",
 ]

@@ -1,49 +1,78 @@
-"""What every noise model is: from the class of an item to the label an annotator gives it."""
+"""Annotator models: from the output of a network to the labels that annotators give."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from manyhands.core.arrays import Floats, Offsets
+from manyhands.core.confusions import symmetric_confusions
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
+from manyhands.noise.annotator_table import AnnotatorTable
 from manyhands.noise.batch import AnnotationBatch
-from manyhands.noise.starts import as_confusions
-from manyhands.simulation.behaviours import honest
+from manyhands.noise.initialisation import as_confusions
 
-_MOST_CELLS = 1 << 24  # of a portrait's look-up, K x K x K for each annotator
+_MAX_CELLS = 1 << 24  # of `confusion`, which holds K x K x K numbers per annotator
 
 
-class AnnotatorModel(nn.Module):
-    """What stands behind a network while it learns: what people make of what it says."""
+class AnnotatorModel(nn.Module, ABC):
+    """A model of the annotators, placed behind a network while the network is trained.
 
-    relative_rates: ClassVar[
-        Mapping[str, float]
-    ] = {}  # parts that want to learn slower than the rest
+    It maps the output of the network for an item to the distribution of the labels of every
+    annotator. `NoiseModel` is the base for classes, `RegressionLayer` the model for numbers.
+
+    Attributes: `task`, "classification" or "regression"; `learning_rate_multipliers`, for the
+    submodules that need a learning rate other than that of the rest, by name.
+    """
+
+    task: ClassVar[Literal["classification", "regression"]]
+    learning_rate_multipliers: ClassVar[Mapping[str, float]] = {}
 
     def __init__(self, n_annotators: int) -> None:
         super().__init__()
         require(n_annotators >= 1, "n_annotators", ">= 1", n_annotators)
         self.n_annotators = n_annotators
-        self.seen_logits = False  # whether what the network gives was looked at for slips
+        self.outputs_checked = False  # whether the outputs of the network were checked for mistakes
+
+    @abstractmethod
+    def loss(self, outputs: Tensor, batch: AnnotationBatch) -> Tensor:
+        """The training loss of a batch; see `annotation_loss`."""
+
+    @abstractmethod
+    def label_log_prob(self, outputs: Tensor, batch: AnnotationBatch) -> Tensor:
+        """Log-probability or log density of every label by itself, shape (n,)."""
+
+    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
+        """The term added to the loss; a sum over annotators is estimated on the given ones."""
+        return next(self.parameters()).new_zeros(())
+
+    @torch.no_grad()
+    def set_label_counts(self, labels_a: Offsets) -> Self:
+        """Set how many labels each annotator gave, which weighs the priors against them."""
+        count_a = torch.from_numpy(np.maximum(labels_a, 1))
+        for table in self.modules():
+            if isinstance(table, AnnotatorTable):
+                table.set_label_counts(count_a)
+        return self
 
 
-class NoiseModel(AnnotatorModel, ABC):
-    """P(label | class probabilities of the item, annotator), for observed pairs only.
+class NoiseModel(AnnotatorModel):
+    """P(label | class probabilities of the item, annotator), for the observed pairs only.
 
-    `forward(log_class_bk, row_n, annotator_n, features_b)` takes the class log-probabilities of a
-    batch of items and, for each of its annotations, the row of the item and the code of the
-    annotator; it gives log P(label) of shape (n, l). Cost follows the annotations of the batch.
-    A model that `needs_features` is only whole when it sees those of the items.
+    `forward(log_class_bk, row_n, annotator_n, features_b)` returns log P(label), shape (n, l), for
+    n annotations of b items. Its cost depends on the annotations of the batch, not on the number
+    of annotators. A model with `needs_features` depends on the features of the items as well.
 
-    Some portraits rest on what was labelled: once the parameters are settled, `begin_observing()`
-    and then `observe` every batch of the training data.
+    The confusions of some models depend on the labelled items. For these, call
+    `reset_statistics()` after training and then `update_statistics` on every training batch.
     """
 
+    task = "classification"
     needs_features = False
 
     def __init__(self, n_annotators: int, n_classes: int) -> None:
@@ -59,83 +88,112 @@ class NoiseModel(AnnotatorModel, ABC):
         annotator_n: Tensor,
         features_b: Tensor | None = None,
     ) -> Tensor:
-        """Log-probability of every label, shape (n, l); rows exp-sum to 1."""
+        """Log-probability of every label, shape (n, l); the probabilities of a row sum to 1.
+
+        Arguments: class log-probabilities `log_class_bk` (b, k) of the items; for every annotation
+        the row of its item `row_n` (n,) and the code of its annotator `annotator_n` (n,);
+        `features_b` (b, ...) of the items.
+        """
+
+    def loss(self, outputs: Tensor, batch: AnnotationBatch) -> Tensor:
+        """See `AnnotatorModel.loss`; the outputs are class logits (b, k)."""
+        if outputs.shape[-1] != self.n_classes:
+            raise DataError(
+                f"the network gives {outputs.shape[-1]} classes where the labels have "
+                f"{self.n_classes}"
+            )
+        self.require_features(batch)
+        if len(batch) == 0:
+            return outputs.sum() * 0.0
+        if not self.outputs_checked:
+            warn_of_probabilities(outputs)
+            self.outputs_checked = True  # once is enough: the check waits for the device
+        log_class_bk = outputs.log_softmax(dim=-1)
+        log_label_nl = self(log_class_bk, batch.row, batch.annotator, batch.features)
+        log_likelihood_n = self.log_likelihood(log_label_nl, batch.label)
+        loss = self.penalty(batch.annotator) - log_likelihood_n.mean()
+        class_penalty = self.class_penalty(log_class_bk)
+        return loss if class_penalty is None else loss + class_penalty
+
+    def label_log_prob(self, outputs: Tensor, batch: AnnotationBatch) -> Tensor:
+        """See `AnnotatorModel.label_log_prob`; the outputs are class logits (b, k)."""
+        log_class_bk = outputs.log_softmax(dim=-1)
+        log_label_nl = self(log_class_bk, batch.row, batch.annotator, batch.features)
+        return _at_label(log_label_nl, batch.label)
 
     def log_likelihood(self, log_label_nl: Tensor, label_n: Tensor) -> Tensor:
-        """Log P of the label said, for every annotation."""
-        return log_label_nl.gather(1, label_n.unsqueeze(1)).squeeze(1)
-
-    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """What is added to the loss; a sum over annotators is estimated on those given."""
-        return torch.zeros((), device=next(self.parameters()).device)
+        """The term of every annotation that training maximises: log P of its label, shape (n,)."""
+        return _at_label(log_label_nl, label_n)
 
     def class_penalty(self, log_class_bk: Tensor) -> Tensor | None:
-        """What is added to the loss for the network's class probabilities; most add nothing."""
+        """The term added to the loss for the class probabilities of a batch; None for most."""
         return None
 
     @torch.no_grad()
-    def start_from(self, confusion_akl: Floats) -> Self:
-        """Start where the portrait is as near to these confusions as the model allows.
+    def init_from_confusions(self, confusion_akl: Floats) -> Self:
+        """Set the parameters so that `confusion()` is as near to these confusions as possible.
 
-        Row = true class, column = label said, such as `Consensus.confusion`. What was observed is
-        forgotten.
+        Rows are true classes, columns labels, as in `Consensus.confusion`. The confusions also
+        become the means of the priors. Collected statistics are reset.
         """
         confusions = as_confusions(confusion_akl, self.n_annotators, self.n_classes)
-        self.begin_observing()
-        if self.n_classes > 1:  # of one class there is one portrait only
-            self._start_at(confusions)
+        self.reset_statistics()
+        if self.n_classes > 1:  # with one class there is only one confusion
+            self._init_from(confusions)
         return self
 
     @abstractmethod
-    def _start_at(self, confusion_akl: Tensor) -> None:
+    def _init_from(self, confusion_akl: Tensor) -> None:
         """Set the parameters from positive confusions, in double precision on the CPU."""
 
-    def start_by_accuracy(self, accuracy: float | Floats) -> Self:
-        """Start with everybody right this often, one number or one each; mistakes are alike."""
+    def init_from_accuracy(self, accuracy: float | Floats) -> Self:
+        """`init_from_confusions` with a probability of a right label, and errors uniform.
+
+        `accuracy` is one number for all annotators or an array (a,).
+        """
         right = np.asarray(accuracy, dtype=np.float64)
         if right.shape not in {(), (self.n_annotators,)}:
             raise DataError(
                 f"accuracies of shape {right.shape} for {self.n_annotators} annotators; "
-                "give one number, or one for each"
+                "give one number, or one per annotator"
             )
         require(bool(((right >= 0) & (right <= 1)).all()), "accuracy", "in 0..1", accuracy)
-        return self.start_from(honest(np.full(self.n_annotators, right), self.n_classes))
+        return self.init_from_confusions(
+            symmetric_confusions(np.full(self.n_annotators, right), self.n_classes)
+        )
 
-    @torch.no_grad()
-    def count_labels(self, labels_a: Offsets) -> Self:
-        """Tell how many labels everybody gave, which says how much a `pull` weighs beside them."""
-        for table in self.modules():
-            if isinstance(table, AnnotatorTable) and table.labels_a is not None:
-                table.labels_a.copy_(torch.from_numpy(np.maximum(labels_a, 1)))
-        return self
-
-    def observations(self) -> list[Tensor]:
-        """The buffers that `observe` adds to: sums, so several processes add theirs up."""
+    def statistics(self) -> list[Tensor]:
+        """The buffers that `update_statistics` adds to; sums, so several processes add theirs."""
         return []
 
-    def begin_observing(self) -> None:
-        """Forget what was observed."""
-        for sums in self.observations():
+    def reset_statistics(self) -> None:
+        """Set the collected statistics to zero."""
+        for sums in self.statistics():
             sums.zero_()
 
-    def observe(self, log_class_bk: Tensor, batch: AnnotationBatch) -> None:
-        """Add a batch of the training data to what the portraits rest on; most need nothing."""
+    def update_statistics(self, log_class_bk: Tensor, batch: AnnotationBatch) -> None:
+        """Add a batch of the training data to the statistics of `confusion`; most have none."""
+
+    @property
+    def confusion_is_complete(self) -> bool:
+        """Whether P(label | true class, annotator) is `confusion()` for every item."""
+        return not self.needs_features and not self.statistics()
 
     def require_features(self, batch: AnnotationBatch) -> None:
-        """Raise a `DataError` where the model looks at items and the batch does not show them."""
+        """Raise a `DataError` if the model needs the features of the items and has none."""
         if self.needs_features and batch.features is None:
             name = type(self).__name__
-            raise DataError(f"{name} looks at the items: give the batch their features")
+            raise DataError(f"{name} needs the items: give the batch their features")
 
     @torch.no_grad()
     def confusion(self, annotator: Tensor | None = None) -> Tensor:
-        """The portrait, shape (a, k, l): what is said when the class is certain."""
+        """P(label l | true class k) of every annotator, or of the given ones, shape (a, k, l)."""
         like = next(self.parameters())
         device = like.device
         who = torch.arange(self.n_annotators) if annotator is None else annotator
         certain_kk = torch.eye(self.n_classes, device=device, dtype=like.dtype).log()
         parts = []
-        at_once = max(_MOST_CELLS // self.n_classes**3, 1)
+        at_once = max(_MAX_CELLS // self.n_classes**3, 1)
         for some in torch.split(who.to(device), at_once):
             row_n = torch.arange(self.n_classes, device=device).repeat(len(some))
             annotator_n = some.repeat_interleave(self.n_classes)
@@ -143,88 +201,45 @@ class NoiseModel(AnnotatorModel, ABC):
         return torch.cat(parts).reshape(len(who), self.n_classes, self.n_classes)
 
 
-class AnnotatorTable(nn.Embedding):
-    """One block of parameters per annotator, looked up by code.
+def annotation_loss(layer: AnnotatorModel, logits: Tensor, batch: AnnotationBatch) -> Tensor:
+    """Mean negative log-likelihood of the annotations of a batch, plus the penalties of the layer.
 
-    With `sparse=True` the gradient holds only the annotators of the batch, which an optimiser for
-    sparse gradients needs for a step to cost the same whatever the size of the crowd.
+    ::
 
-    With `pull` > 0 a normal prior of variance 1 / pull stands around the start of every parameter.
-    `penalty` is minus its log density per label: pull / 2N sum_a ||block_a - start_a||^2 with N
-    labels in all. On a batch that is the mean over its annotations of
-    pull / 2 ||block_a - start_a||^2 / n_a, where n_a, the labels of annotator a, are 1 unless
-    `count_labels` tells them.
+        loss = -mean_n log P(y_n | softmax(logits of the item), a_n) + penalty + class_penalty
+
+    Every label counts once. A batch without labels has loss 0. Arguments: `logits` (b, k), the
+    output of any network for the items. For a `RegressionLayer` they are the predicted values
+    (b, 1), and the labels of an item are taken together (`RegressionLayer.joint_log_prob`).
+
+    >>> from manyhands.noise import SpeeLFC
+    >>> row, annotator = torch.tensor([0, 0, 1]), torch.tensor([7, 9, 7])
+    >>> batch = AnnotationBatch(row, annotator, label=torch.tensor([1, 1, 0]))
+    >>> logits = torch.zeros(2, 3, requires_grad=True)
+    >>> annotation_loss(SpeeLFC(n_annotators=10, n_classes=3), logits, batch).backward()
+    >>> logits.grad.shape
+    torch.Size([2, 3])
     """
+    return layer.loss(logits, batch)
 
-    def __init__(
-        self,
-        n_annotators: int,
-        start: Tensor,
-        *,
-        prior_precision: float = 0.0,
-        sparse: bool = False,
-    ) -> None:
-        require(prior_precision >= 0, "prior_precision", ">= 0", prior_precision)
-        weight = start.reshape(1, -1).repeat(n_annotators, 1)
-        super().__init__(n_annotators, weight.shape[1], sparse=sparse, _weight=weight)
-        self.shape, self.prior_precision = start.shape, prior_precision
-        self.start: Tensor | None
-        self.register_buffer("start", self.weight.detach().clone() if prior_precision else None)
-        self.labels_a: Tensor | None
-        self.register_buffer("labels_a", torch.ones(n_annotators) if prior_precision else None)
 
-    @torch.no_grad()
-    def start_at(self, start_a: Tensor) -> None:
-        """Start anew from one block per annotator, shape (a, ...)."""
-        self.weight.copy_(start_a.reshape(self.weight.shape))
-        if self.start is not None:
-            self.start.copy_(self.weight)
-
-    def forward(self, annotator_n: Tensor) -> Tensor:
-        """The blocks of some annotators, shape (n, ...)."""
-        return self.flat(annotator_n).reshape(len(annotator_n), *self.shape)
-
-    def flat(self, annotator_n: Tensor) -> Tensor:
-        """The blocks of some annotators, a row of numbers each."""
-        return super().forward(annotator_n)
-
-    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """Minus the log-prior per label, estimated on the annotations given."""
-        if self.start is None or self.labels_a is None:
-            return torch.zeros((), device=self.weight.device)
-        if annotator_n is None:
-            off_a = (self.weight - self.start).square().sum(dim=1)
-            whole: Tensor = self.prior_precision / 2 * off_a.sum() / self.labels_a.sum()
-            return whole
-        off_n = (self.flat(annotator_n) - self.start[annotator_n]).square().sum(dim=1)
-        part: Tensor = self.prior_precision / 2 * (off_n / self.labels_a[annotator_n]).sum()
-        return part / max(len(annotator_n), 1)
-
-    def penalty_of(self, flat_ac: Tensor, who: Tensor, count_a: Tensor | None) -> Tensor:
-        """`penalty` by the rows of these annotators, who gave so many labels of the batch."""
-        if self.start is None or self.labels_a is None:
-            return torch.zeros((), device=self.weight.device)
-        if count_a is None:
-            return self.penalty()
-        off_a = (flat_ac - self.start.index_select(0, who)).square().sum(dim=1)
-        weight_a = (
-            (self.prior_precision / 2 / count_a.sum())
-            * count_a
-            / self.labels_a.index_select(0, who)
+@torch.no_grad()
+def warn_of_probabilities(logits: Tensor) -> None:
+    """Warn if logits look like probabilities: none is below 0 and every row sums to 1."""
+    if logits.shape[-1] < 2 or logits.numel() == 0 or logits.min() < 0:
+        return
+    if torch.allclose(logits.sum(dim=-1), torch.ones_like(logits[..., 0]), atol=1e-4):
+        warnings.warn(
+            "the network seems to give probabilities where logits are expected; "
+            "remove the softmax at its end",
+            stacklevel=4,
         )
-        return off_a @ weight_a
-
-
-def distinct(
-    annotator_n: Tensor | None, n_annotators: int, device: torch.device
-) -> tuple[Tensor, Tensor | None]:
-    """The different annotators of a batch and their labels in it; all, and None, without any."""
-    if annotator_n is None or len(annotator_n) == 0:
-        return torch.arange(n_annotators, device=device), None
-    found, count = torch.unique(annotator_n, return_counts=True)
-    return found, count
 
 
 def log_mixture(log_class_nk: Tensor, log_confusion_nkl: Tensor) -> Tensor:
     """Log p(y) = logsumexp_k [log p(k) + log C[k, y]], shape (n, l)."""
     return torch.logsumexp(log_class_nk.unsqueeze(-1) + log_confusion_nkl, dim=-2)
+
+
+def _at_label(log_label_nl: Tensor, label_n: Tensor) -> Tensor:
+    return log_label_nl.gather(1, label_n.unsqueeze(1)).squeeze(1)

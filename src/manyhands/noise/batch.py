@@ -1,4 +1,4 @@
-"""Ragged batches: some items, and all the annotations they have."""
+"""Ragged batches: some items with all their annotations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +15,13 @@ from manyhands.core.errors import DataError
 
 @dataclass(frozen=True)
 class AnnotationBatch:
-    """Annotations of a batch of items: the row of the item, who said it, what was said.
+    """The annotations of a batch of items: row of the item, annotator and label, each (n,).
 
-    `features` (b, ...) are those of the items, for noise models that look at them.
+    Annotators are codes; labels are class codes, or numbers for a `RegressionLayer`. `features`
+    (b, ...) are those of the items, for models that need them.
+
+    >>> AnnotationBatch(torch.tensor([0, 0]), torch.tensor([3, 5]), torch.tensor([1, 1])).label
+    tensor([1, 1])
     """
 
     row: Tensor
@@ -29,7 +33,7 @@ class AnnotationBatch:
         return len(self.row)
 
     def to(self, device: torch.device | str) -> "AnnotationBatch":
-        """The same on another device."""
+        """The same batch on another device."""
         features = None if self.features is None else self.features.to(device)
         return replace(
             self,
@@ -41,7 +45,7 @@ class AnnotationBatch:
 
 
 class AnnotatedDataset(Dataset[tuple[Any, Tensor, Tensor]]):
-    """Inputs beside their annotations: entry i is (input, annotators, labels) of item i."""
+    """A torch dataset whose entry i is (input, annotators, labels) of item i."""
 
     def __init__(self, inputs: Any, annotations: Annotations) -> None:
         if len(inputs) != annotations.n_items:
@@ -63,9 +67,9 @@ class AnnotatedDataset(Dataset[tuple[Any, Tensor, Tensor]]):
 
 
 def collate(entries: Sequence[tuple[Any, Tensor, Tensor]]) -> tuple[Tensor, AnnotationBatch]:
-    """Stack inputs and join annotations: the `collate_fn` of a torch DataLoader.
+    """Stack inputs and concatenate annotations: the `collate_fn` of a torch DataLoader.
 
-    The inputs are also the batch's features, which some noise models look at.
+    The inputs are also the features of the batch, which some noise models need.
 
     >>> inputs, batch = collate([(torch.ones(2), torch.tensor([3, 5]), torch.tensor([0, 1]))])
     >>> inputs.shape, batch.row.tolist(), batch.annotator.tolist()

@@ -1,33 +1,63 @@
 """CoNAL: a label comes from the crowd's common confusion or from the annotator's own."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from manyhands.core.settings import require, require_choice
-from manyhands.noise.base import AnnotatorTable, NoiseModel, distinct
+from manyhands.noise.annotator_table import AnnotatorTable, unique_annotators
+from manyhands.noise.base import NoiseModel
 from manyhands.noise.batch import AnnotationBatch
-from manyhands.noise.gate import Gate
-from manyhands.noise.groups import PUSH, group_annotators
-from manyhands.noise.starts import matrix_logits
+from manyhands.noise.groups import JITTER, group_annotators
+from manyhands.noise.initialisation import matrix_logits
 
-_LEAST_MEMBER = 0.01  # a membership of 0 would get no gradient
+_MIN_MEMBERSHIP = 0.01  # a membership of 0 would get no gradient
 MIXES = ("probabilities", "logits")
 
 
 class CoNAL(NoiseModel):
-    """omega softmax(W_g f) + (1 - omega) softmax(W_a f), omega by the gate.
+    """A mixture of a confusion that all annotators share and one per annotator.
 
-    The penalty -`strength` sum_a ||W_g - W_a|| drives the own confusions away from the common one;
-    it has no lower bound, so watch it when training long. `mix="logits"` mixes W_g f and W_a f
-    before one softmax, as public code does; the formula mixes probabilities. `omega` fixes the
-    gate: 0 is the crowd layer, 1 one matrix for all; else a portrait has an annotator's mean omega
-    over the pairs observed, 1/2 before. `pull` draws the own matrices towards their
-    start (`AnnotatorTable`). `start_from` makes the common confusion the crowd's mean.
+    ::
+
+        P(y) = omega softmax(W_g f) + (1 - omega) softmax(W_a f),    omega of the `Gate`
+        penalty = -strength sum_a ||W_g - W_a||
+
+    The penalty moves the confusions of the annotators away from the common one. It has no lower
+    bound: monitor it when training for long. In `confusion`, omega is the mean of the annotator
+    over the pairs given to `update_statistics`, and 1/2 without any. `init_from_confusions` sets
+    the common confusion to the mean of all.
+
+    Settings
+    --------
+    n_features:
+        numbers in the features of one item.
+    scale:
+        all matrices start at the identity x scale.
+    strength:
+        weight of the penalty.
+    mix:
+        "probabilities" as in the formula; "logits" mixes W_g f and W_a f before one softmax, as
+        public code does.
+    omega:
+        a fixed omega in place of the gate: 0 is the crowd layer, 1 one matrix for all.
+    prior_precision:
+        of a normal prior around the start of every W_a (`AnnotatorTable`).
+    n_dimensions, temperature, annotator_features:
+        of the `Gate`.
+    sparse:
+        whether gradients are sparse (`AnnotatorTable`).
+    device, dtype:
+        of the parameters, as in torch's modules.
 
     Source: Chu, Ma and Wang 2021.
+
+    >>> layer = CoNAL(n_annotators=100, n_classes=3, n_features=5)
+    >>> log_class, row, annotator = torch.zeros(2, 3).log_softmax(-1), [0, 0, 1], [7, 9, 7]
+    >>> layer(log_class, torch.tensor(row), torch.tensor(annotator), torch.ones(2, 5)).shape
+    torch.Size([3, 3])
     """
 
     def __init__(
@@ -45,6 +75,8 @@ class CoNAL(NoiseModel):
         temperature: float = 1.0,
         annotator_features: Tensor | None = None,
         sparse: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(n_annotators, n_classes)
         require_choice("mix", mix, MIXES)
@@ -52,7 +84,7 @@ class CoNAL(NoiseModel):
         require(omega is None or 0 <= omega <= 1, "omega", "None or in 0..1", omega)
         self.strength, self.mix, self.omega = strength, mix, omega
         self.needs_features = omega is None
-        start = scale * torch.eye(n_classes)
+        start = scale * torch.eye(n_classes, device=device, dtype=dtype)
         self.common = nn.Parameter(start.clone())
         self.own = AnnotatorTable(
             n_annotators, start, prior_precision=prior_precision, sparse=sparse
@@ -64,6 +96,8 @@ class CoNAL(NoiseModel):
             temperature=temperature,
             annotator_features=annotator_features,
             sparse=sparse,
+            device=device,
+            dtype=dtype,
         )
 
     def forward(
@@ -78,7 +112,7 @@ class CoNAL(NoiseModel):
         common_nl = self._common(f_bk, annotator_n, row_n)
         f_nk1 = f_bk.index_select(0, row_n).unsqueeze(2)
         own_nl = torch.bmm(self.own(annotator_n), f_nk1).squeeze(2)
-        log_omega, log_rest = self._log_shares(row_n, annotator_n, features_b)
+        log_omega, log_rest = self._log_omega(row_n, annotator_n, features_b)
         if self.mix == "logits":
             omega, rest = log_omega.exp(), log_rest.exp()
             return (omega * common_nl + rest * own_nl).log_softmax(dim=-1)
@@ -87,42 +121,43 @@ class CoNAL(NoiseModel):
         )
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """-strength sum_a ||W_g - W_a||, estimated on the annotators given, plus the pull."""
-        who, count_a = distinct(annotator_n, self.n_annotators, self.common.device)
+        """-strength sum_a ||W_g - W_a||, estimated on the given annotators, minus the log-prior."""
+        who, count_a = unique_annotators(annotator_n, self.n_annotators, self.common.device)
         own_ac = self.own.flat(who)
-        apart_a: Tensor = (own_ac - self._common_flat(who)).norm(dim=1)
-        prior_precision = self.own.penalty_of(own_ac, who, count_a)
-        return prior_precision - self.strength * self.n_annotators * apart_a.mean()
+        distance_a: Tensor = (own_ac - self._common_flat(who)).norm(dim=1)
+        prior = self.own.penalty_of_rows(own_ac, who, count_a)
+        return prior - self.strength * self.n_annotators * distance_a.mean()
 
-    def observations(self) -> list[Tensor]:
+    def statistics(self) -> list[Tensor]:
         """The sum of omega, and the number of pairs, of every annotator."""
         return [self.gate.omega_sum_a, self.gate.n_seen_a]
 
-    def observe(self, log_class_bk: Tensor, batch: AnnotationBatch) -> None:
+    def update_statistics(self, log_class_bk: Tensor, batch: AnnotationBatch) -> None:
         """Add a batch to the mean omega of its annotators."""
         self.require_features(batch)
         if self.omega is None and batch.features is not None:
-            self.gate.observe(batch.row, batch.annotator, batch.features)
+            self.gate.update_statistics(batch.row, batch.annotator, batch.features)
 
-    def _start_at(self, confusion_akl: Tensor) -> None:
-        self.own.start_at(matrix_logits(confusion_akl))
-        self._start_common_at(confusion_akl)
+    def _init_from(self, confusion_akl: Tensor) -> None:
+        self.own.restart(matrix_logits(confusion_akl))
+        self._init_common_from(confusion_akl)
 
-    def _start_common_at(self, confusion_akl: Tensor) -> None:
+    def _init_common_from(self, confusion_akl: Tensor) -> None:
         self.common.copy_(matrix_logits(confusion_akl.mean(dim=0)))
 
     def _common(self, f_bk: Tensor, annotator_n: Tensor, row_n: Tensor) -> Tensor:
         return (f_bk @ self.common.T).index_select(0, row_n)
 
     def _common_flat(self, who: Tensor) -> Tensor:
-        """The common matrices of annotators, or the one of all, as rows of numbers."""
+        """The common matrix of each annotator, or that of all, flattened to rows."""
         return self.common.flatten()
 
-    def _log_shares(
+    def _log_omega(
         self, row_n: Tensor, annotator_n: Tensor, features_b: Tensor | None
     ) -> tuple[Tensor, Tensor]:
+        """Log omega and log(1 - omega), shape (n, 1)."""
         if self.omega is not None:
-            omega_n1 = torch.full((len(row_n), 1), self.omega, device=self.common.device)
+            omega_n1 = self.common.new_full((len(row_n), 1), self.omega)
             return omega_n1.log(), torch.log1p(-omega_n1)
         logit_n1 = self.gate(row_n, annotator_n, features_b).unsqueeze(1)
         log_omega_n1 = functional.logsigmoid(logit_n1)
@@ -130,10 +165,25 @@ class CoNAL(NoiseModel):
 
 
 class CoNALGroups(CoNAL):
-    """CoNAL with several common confusions; annotators belong softly to groups.
+    """CoNAL with several common confusions; every annotator is a soft member of all groups.
 
-    The common part of annotator a is softmax(sum_m s_am W_m f), s_a the softmax of free logits.
-    With one group this is CoNAL. `start_from` finds the groups by k-means over the confusions.
+    ::
+
+        common part of annotator a = softmax(sum_m s_am W_m f),    s_a = softmax of free logits
+
+    With one group it is CoNAL. `init_from_confusions` finds the groups by k-means over the
+    confusions.
+
+    Settings
+    --------
+    n_groups:
+        number of common confusions.
+    n_features, scale, strength, omega, prior_precision, temperature, sparse, device, dtype:
+        as in `CoNAL`.
+
+    >>> layer = CoNALGroups(n_annotators=100, n_classes=3, n_features=5, n_groups=2)
+    >>> layer.common.shape, layer.member(torch.tensor([7])).shape
+    (torch.Size([2, 3, 3]), torch.Size([1, 2]))
     """
 
     def __init__(
@@ -149,7 +199,10 @@ class CoNALGroups(CoNAL):
         prior_precision: float = 0.0,
         temperature: float = 1.0,
         sparse: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
         super().__init__(
             n_annotators,
             n_classes,
@@ -160,26 +213,100 @@ class CoNALGroups(CoNAL):
             prior_precision=prior_precision,
             temperature=temperature,
             sparse=sparse,
+            **factory,
         )
         require(n_groups >= 1, "n_groups", ">= 1", n_groups)
-        start = scale * torch.eye(n_classes).repeat(n_groups, 1, 1)
-        # Equal groups would stay equal for ever: a small random push tells them apart.
-        push = PUSH * torch.randn(n_groups, n_classes, n_classes) if n_groups > 1 else 0.0
-        self.common = nn.Parameter(start + push)
-        self.member = AnnotatorTable(n_annotators, torch.zeros(n_groups), sparse=sparse)
+        start = scale * torch.eye(n_classes, **factory).repeat(n_groups, 1, 1)
+        if n_groups > 1:  # equal groups would stay equal
+            start = start + JITTER * torch.randn(n_groups, n_classes, n_classes, **factory)
+        self.common = nn.Parameter(start)
+        self.member = AnnotatorTable(n_annotators, torch.zeros(n_groups, **factory), sparse=sparse)
 
     def _common(self, f_bk: Tensor, annotator_n: Tensor, row_n: Tensor) -> Tensor:
-        share_nm = self.member(annotator_n).softmax(dim=-1)
+        member_nm = self.member(annotator_n).softmax(dim=-1)
         n_groups, n_classes = self.common.shape[:2]
         by_group_bml = (f_bk @ self.common.flatten(0, 1).T).view(-1, n_groups, n_classes)
         by_group_nml = by_group_bml.index_select(0, row_n)
-        return torch.bmm(share_nm.unsqueeze(1), by_group_nml).squeeze(1)
+        return torch.bmm(member_nm.unsqueeze(1), by_group_nml).squeeze(1)
 
     def _common_flat(self, who: Tensor) -> Tensor:
         flat_ac: Tensor = self.member(who).softmax(dim=-1) @ self.common.flatten(1)
         return flat_ac
 
-    def _start_common_at(self, confusion_akl: Tensor) -> None:
+    def _init_common_from(self, confusion_akl: Tensor) -> None:
         groups = group_annotators(confusion_akl, len(self.common))
         self.common.copy_(matrix_logits(groups.confusion_mkl))
-        self.member.start_at(groups.log_fit_am.softmax(dim=1).clamp_min(_LEAST_MEMBER).log())
+        self.member.restart(groups.log_fit_am.softmax(dim=1).clamp_min(_MIN_MEMBERSHIP).log())
+
+
+class Gate(nn.Module):
+    """The probability omega that an annotation of CoNAL comes from the common confusion.
+
+    ::
+
+        omega = sigmoid(u_a . v_x / temperature),    u and v L2-normalised linear embeddings
+
+    Because u and v are unit vectors, omega is between 0.27 and 0.73 at temperature 1. Annotators
+    are embedded by code or, with `annotator_features` (a, ...), from their features. Without
+    features of the items, omega is the annotator's mean over the pairs of `update_statistics`.
+    """
+
+    def __init__(
+        self,
+        n_annotators: int,
+        n_features: int,
+        *,
+        n_dimensions: int = 20,
+        temperature: float = 1.0,
+        annotator_features: Tensor | None = None,
+        sparse: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        require(temperature > 0, "temperature", "> 0", temperature)
+        self.temperature = temperature
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.item = nn.Linear(n_features, n_dimensions, **factory)
+        if annotator_features is not None:
+            annotator_features = annotator_features.to(**factory)
+        self.annotator_features: Tensor | None
+        self.register_buffer("annotator_features", annotator_features)
+        self.annotator: nn.Module
+        if annotator_features is None:
+            self.annotator = nn.Embedding(n_annotators, n_dimensions, sparse=sparse, **factory)
+        else:
+            self.annotator = nn.Linear(annotator_features.shape[1], n_dimensions, **factory)
+        self.omega_sum_a: Tensor
+        self.register_buffer("omega_sum_a", torch.zeros(n_annotators, **factory))
+        self.n_seen_a: Tensor
+        count_a = torch.zeros(n_annotators, dtype=torch.int64, device=device)
+        self.register_buffer("n_seen_a", count_a)
+
+    def forward(self, row_n: Tensor, annotator_n: Tensor, features_b: Tensor | None) -> Tensor:
+        """The logit of omega for every annotation."""
+        if features_b is None:
+            return self.mean_omega(annotator_n).logit()
+        features = self.annotator_features
+        who = annotator_n if features is None else features[annotator_n]
+        u_n = functional.normalize(self.annotator(who), dim=-1)
+        v_b = functional.normalize(self.item(features_b.flatten(1)), dim=-1)
+        cosine_n = (u_n * v_b.index_select(0, row_n)).sum(dim=-1)
+        return cosine_n if self.temperature == 1.0 else cosine_n / self.temperature
+
+    @torch.no_grad()
+    def update_statistics(self, row_n: Tensor, annotator_n: Tensor, features_b: Tensor) -> None:
+        """Add the omega of every pair to the mean of its annotator."""
+        omega_n = self(row_n, annotator_n, features_b).sigmoid()
+        self.omega_sum_a.index_add_(0, annotator_n, omega_n.to(self.omega_sum_a))
+        self.n_seen_a.index_add_(0, annotator_n, torch.ones_like(annotator_n))
+
+    def mean_omega(self, annotator_n: Tensor) -> Tensor:
+        """The mean omega of annotators, shape (n,).
+
+        An annotator without pairs has the mean of all pairs; without any pairs it is 1/2.
+        """
+        n_pairs = self.n_seen_a.sum()
+        overall = torch.where(n_pairs > 0, self.omega_sum_a.sum() / n_pairs, 0.5)
+        n_seen = self.n_seen_a[annotator_n]
+        return torch.where(n_seen > 0, self.omega_sum_a[annotator_n] / n_seen, overall)

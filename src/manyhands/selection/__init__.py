@@ -1,23 +1,20 @@
 """Comparing and choosing methods and settings, with truth or without."""
 
 from manyhands.selection.compare import (
-    Trial,
     compare_training,
-    fit_to_trial,
     n_runs,
     require_methods,
     scores_of,
     trained_on,
 )
 from manyhands.selection.select import Selection, all_candidates, select, select_on_trial
-from manyhands.selection.trials import trial_of_corpus, trial_of_files, trial_of_tokens
+from manyhands.selection.trial import Trial, trial_of_corpus, trial_of_files, trial_of_tokens
 
 __all__ = [
     "Selection",
     "Trial",
     "all_candidates",
     "compare_training",
-    "fit_to_trial",
     "n_runs",
     "require_methods",
     "scores_of",

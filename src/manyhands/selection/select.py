@@ -1,4 +1,4 @@
-"""Choosing a way of learning without clean labels: by labels that a model has not seen."""
+"""Choosing a method without truth: by validation labels, which a model has not seen."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,33 +10,33 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from manyhands.aggregation import Choice, choose
+from manyhands.aggregation import Choice, rank_by_predictions
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import require
-from manyhands.engine.splits import split_labels
-from manyhands.estimators.alignment import aligned, require_annotations
-from manyhands.estimators.classifier import CrowdClassifier
-from manyhands.estimators.features import as_inputs
-from manyhands.estimators.new_network import takes_codes
+from manyhands.engine.features import as_inputs
+from manyhands.engine.validation import split_labels
+from manyhands.estimators import CrowdClassifier
+from manyhands.estimators.base import align_items, require_annotations
 from manyhands.evaluation import CRITERIA, RANKS, LabelPredictions
 from manyhands.methods import METHODS
-from manyhands.selection.compare import Trial, methods_for, scores_of, settings_for
+from manyhands.selection.compare import methods_for, scores_of, settings_for
+from manyhands.selection.trial import Trial
 
 BASELINE = "two-stage-majority"
-HOLD_OUT = 0.15
+VALIDATION_FRACTION = 0.15
 Candidates = Sequence[str] | Mapping[str, CrowdClassifier]
 _Found = tuple[str, int, LabelPredictions, dict[str, float]]
 
 
 @dataclass(frozen=True)
 class Selection(Choice):
-    """What `select` found: the table, the winner, and whether majority voting is enough."""
+    """The result of `select`: the table, the winner, and whether majority voting is enough."""
 
     candidates: Mapping[str, CrowdClassifier]
 
     def model(self) -> CrowdClassifier:
-        """The winner, not fitted: fit it to all labels, of which it was shown a part only."""
+        """The winner, not fitted: fit it to all labels, of which it has seen a part only."""
         model: CrowdClassifier = clone(self.candidates[self.winner])
         return model
 
@@ -47,7 +47,7 @@ def select(
     candidates: Candidates | None = None,
     *,
     monitor: str = RANKS,
-    validation_fraction: float = HOLD_OUT,
+    validation_fraction: float = VALIDATION_FRACTION,
     runs: int = 1,
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
@@ -55,19 +55,20 @@ def select(
     jobs: int = 1,
     done: Callable[[], None] = lambda: None,
 ) -> Selection:
-    """Choose among ways of learning; no truth is needed, and none is looked at.
+    """Choose among methods without truth.
 
-    `candidates` are names of `METHODS`, or classifiers by a name of your own, such as one method
-    under several settings; None is every method that needs no truth. `two-stage-majority` is
-    always among them, made like the first of your own where you give some.
+    `candidates` are names of `METHODS`, or classifiers by names of your own, such as one method
+    with several settings; None is every method that needs no truth. `two-stage-majority` is always
+    among them, with the settings of the first classifier where classifiers are given.
 
-    Each is trained on the labels less a share `validation_fraction`, the same for all, and judged by those
-    kept aside: by a criterion of `CRITERIA` or by `ranks`, the average rank over all of them.
-    That is done `runs` times with seeds `seed`, `seed` + 1 ..., and the scores are averaged. When
-    majority voting is enough is told in `Choice`. `settings` go to the classifiers made from
-    names. `inform` gives more numbers of every trained model for the table, which decide nothing.
+    Each candidate is trained on the labels without a fraction `validation_fraction`, the same for
+    all, and scored on these validation labels by a criterion of `CRITERIA`, or by "ranks", the
+    average rank over all criteria. This is done `runs` times with seeds `seed`, `seed` + 1 ..., and
+    the scores are averaged. `Choice` tells when majority voting is enough. `settings` go to the
+    classifiers made from names. `inform` returns more numbers of every trained model for the table;
+    they do not affect the choice.
     """
-    CRITERIA[monitor]  # says which names it knows
+    CRITERIA[monitor]  # raises an error with the known names
     require(
         0 < validation_fraction < 1,
         "validation_fraction",
@@ -76,24 +77,25 @@ def select(
     )
     require(runs >= 1, "runs", ">= 1", runs)
     models = all_candidates(candidates, settings, X)
-    first = next(iter(models.values()))
-    inputs = as_inputs(X, keep_codes=takes_codes(first.network))
-    ann = aligned(require_annotations(annotations), len(inputs), None)
-    splits = [_labels_aside(ann, validation_fraction, seed + run) for run in range(runs)]
-    made = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+    network = next(iter(models.values())).network
+    own_network = not (network is None or isinstance(network, str))
+    inputs = as_inputs(X, keep_integers=own_network)
+    ann = align_items(require_annotations(annotations), len(inputs), None)
+    splits = [_split_labels(ann, validation_fraction, seed + run) for run in range(runs)]
+    results = Parallel(n_jobs=jobs, return_as="generator_unordered")(
         delayed(_run)(name, models[name], X, splits[run], run, seed + run, inform)
         for name in models
         for run in range(runs)
     )
     found: dict[tuple[str, int], tuple[LabelPredictions, dict[str, float]]] = {}
-    for name, run, held, beside in made:
-        found[name, run] = held, beside
+    for name, run, predictions, others in results:
+        found[name, run] = predictions, others
         done()
-    choice = choose(
+    choice = rank_by_predictions(
         {name: [found[name, run][0] for run in range(runs)] for name in models},
         BASELINE,
         monitor=monitor,
-        beside={name: _mean([found[name, run][1] for run in range(runs)]) for name in models},
+        extra={name: _mean([found[name, run][1] for run in range(runs)]) for name in models},
     )
     return Selection(**vars(choice), candidates=models)
 
@@ -101,7 +103,7 @@ def select(
 def select_on_trial(trial: Trial, methods: Sequence[str] | None = None, **how: Any) -> Selection:
     """`select` on the labelled items of a trial, with accuracy in the table where it has truth.
 
-    Items without labels are left aside, so that the selection is the same with truth and without.
+    Items without labels are left out, so that the selection is the same with truth and without.
     """
     seen = np.flatnonzero(trial.annotations.labels_per_item > 0)
     part = replace(
@@ -119,9 +121,9 @@ def all_candidates(
     settings: Mapping[str, Any] | None = None,
     features: Any = None,
 ) -> dict[str, CrowdClassifier]:
-    """The classifiers that are compared, by name, `two-stage-majority` among them.
+    """The classifiers that are compared, by name, with `two-stage-majority`.
 
-    None is every method that these features suit and that needs no truth.
+    None stands for every method that suits these features and needs no truth.
     """
     if candidates is None:
         suited = methods_for(features)
@@ -150,23 +152,23 @@ def _require_candidate(name: str, model: Any) -> None:
         raise SettingError(f"candidates must be classifiers by name; {name!r} is {model!r}")
     method = METHODS[model.method] if isinstance(model.method, str) else model.method
     if method.needs_truth:
-        raise SettingError(f"the method {name!r} is told the truth, so it is no candidate")
+        raise SettingError(f"the method {name!r} trains on the truth, so it is no candidate")
 
 
-def _labels_aside(
+def _split_labels(
     annotations: Annotations, share: float, seed: int
 ) -> tuple[Annotations, Annotations]:
-    """The labels to train on, and those to judge by; a repeat would give one of them away."""
+    """The labels to train on, and validation labels; repeats of training labels are left out."""
     if annotations.labels_per_item.max(initial=0) < 2:
         raise DataError(
-            "no item has a second label to spare, so no method can be judged by labels it has not "
-            "seen; some items need two labels or more"
+            "no item has a second label to spare, so no method can be validated on labels it has "
+            "not seen; some items need two labels or more"
         )
     kept, held = split_labels(annotations, share, seed)
-    assert held is not None, "a share above 0 keeps some aside"
+    assert held is not None, "a fraction above 0 holds some out"
     seen = np.isin(_pairs(held), _pairs(kept))
     if seen.all():
-        raise DataError("every label that could be kept aside is a repeat; nothing is unseen")
+        raise DataError("every label that could be held out is a repeat; nothing is unseen")
     return kept, held.only(~seen)
 
 

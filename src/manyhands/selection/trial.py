@@ -1,24 +1,30 @@
-"""What methods are compared on: a crowd with features, and truth kept beside it."""
+"""What methods are compared on: a crowd with features, and the truth for scores."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations, Sentences
-from manyhands.core.arrays import AnyArray, Bools
-
-UNKNOWN, UNSAID = -1, -2
+from manyhands.annotations import Annotations, Sentences, TaggedSentences, TokenLabels
+from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import DataError
+from manyhands.datasets import Corpus
+from manyhands.engine.classification import known_truth
+from manyhands.engine.task import UNKNOWN, UNSAID, Task
+from manyhands.engine.tasks import TASKS, task_for
+from manyhands.estimators.base import align_items, require_annotations
+from manyhands.io import Features
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A crowd with features, and truth for scores where it is known.
+    """A crowd with features, and the truth for scores where it is known.
 
-    Of classes `truth` and `test_truth` are codes: `UNKNOWN` (-1) where the truth is not known,
-    `UNSAID` (-2) where it is a class that nobody said, which no method can find. Of numbers they
-    are numbers, NaN where not known. Where features are `Sentences`, the items are their tokens
-    and truths are codes of tags; those of tags that nobody said, `further`, follow the others.
+    For classification `truth` and `test_truth` are class codes: `UNKNOWN` (-1) where the truth is
+    not known, `UNSAID` (-2) where it is a class that nobody said, which no method can find. For
+    regression they are numbers, NaN where not known. Where features are `Sentences`, the items are
+    their tokens and truths are codes of tags; codes of `unsaid_tags`, which nobody said, come last.
 
     Items of `test_features` have no labels; without them the network is scored on the items it was
     trained on.
@@ -29,7 +35,7 @@ class Trial:
     truth: AnyArray | None = None
     test_features: Any = None
     test_truth: AnyArray | None = None
-    further: tuple[str, ...] = ()
+    unsaid_tags: tuple[str, ...] = ()
 
     @property
     def has_truth(self) -> bool:
@@ -38,29 +44,115 @@ class Trial:
 
     @property
     def task(self) -> str:
-        """What is learnt: "classes" or "numbers" of items, "tags" of the tokens of sentences."""
-        return "tags" if isinstance(self.features, Sentences) else self.annotations.kind
+        """The name of the task: classification, regression or tagging."""
+        return self.task_object.name
+
+    @property
+    def task_object(self) -> Task:
+        """The task."""
+        if isinstance(self.features, Sentences):
+            return TASKS["tagging"]
+        return task_for(self.annotations)
 
     @property
     def knows_all(self) -> bool:
         """Whether the truth of every labelled item is known, and can be learnt from."""
         if self.truth is None:
             return False
-        if self.task == "numbers":
+        if self.truth.dtype.kind == "f":
             return bool(np.isfinite(self.truth).all())
         return bool(((self.truth >= 0) & (self.truth < self.annotations.n_classes)).all())
 
     def truth_to_learn(self) -> AnyArray | None:
         """The truth of the labelled items by name, or as numbers."""
-        if self.truth is None or self.task == "numbers":
+        if self.truth is None or self.truth.dtype.kind == "f":
             return self.truth
         return self.annotations.classes[self.truth]
 
-    def tag_names(self, code_t: AnyArray) -> AnyArray:
-        """Tags by name."""
-        return np.array([*self.annotations.classes.tolist(), *self.further], dtype=object)[code_t]
+    def scored_truth(self, truth: AnyArray | None) -> AnyArray | None:
+        """A truth in the form that the task scores: codes or numbers, for tagging names."""
+        if truth is None or self.task != "tagging":
+            return truth
+        names = [*self.annotations.classes.tolist(), *self.unsaid_tags]
+        return np.array(names, dtype=object)[truth]
 
 
-def known_truth(truth: AnyArray) -> Bools:
-    """Which truths are known: numbers that are finite, codes that are not `UNKNOWN`."""
-    return np.isfinite(truth) if truth.dtype.kind == "f" else np.asarray(truth != UNKNOWN)
+def trial_of_corpus(corpus: Corpus) -> Trial:
+    """Train on the labelled items of a corpus, score on its test items."""
+    ann, test = corpus.annotations, corpus.test
+    if ann.kind == "numbers":
+        return Trial(corpus.features, ann, corpus.truth, test.features, test.truth)
+    return Trial(
+        corpus.features,
+        ann,
+        _codes(ann, corpus.truth.tolist()),
+        test.features,
+        _codes(ann, test.truth.tolist()),
+    )
+
+
+def trial_of_files(
+    features: Features, annotations: Annotations, truth: Mapping[Any, Any] | None
+) -> Trial:
+    """Train on the labelled items; score on items with a truth and no labels, if there are any.
+
+    `truth` maps items to classes or numbers.
+    """
+    ann = align_items(
+        require_annotations(annotations, annotations.kind), len(features), features.items
+    )
+    if truth is None:
+        return Trial(features.values, ann)
+    truths = _truths(ann, truth)
+    known = known_truth(truths)
+    if not known.any():
+        raise DataError("not one item of the truth table has features; do the ids match?")
+    labelled = ann.labels_per_item > 0
+    unseen = ~labelled & known
+    if not unseen.any():
+        return Trial(features.values, ann, truths)
+    seen = np.flatnonzero(labelled)
+    return Trial(
+        features.values[seen], ann[seen], truths[seen], features.values[unseen], truths[unseen]
+    )
+
+
+def trial_of_tokens(labels: TokenLabels, truth: TaggedSentences | None = None) -> Trial:
+    """Train on sentences whose tokens were tagged; score on the sentences of the truth.
+
+    The sentences of the truth are the same, or others, which are then for testing.
+    """
+    ann = labels.annotations
+    if truth is None:
+        return Trial(labels.sentences, ann)
+    said = {str(name): code for code, name in enumerate(ann.classes)}
+    unsaid = tuple(sorted({str(tag) for tag in truth.tags} - said.keys()))
+    code_of = said | {name: len(said) + place for place, name in enumerate(unsaid)}
+    codes = np.array([code_of[str(tag)] for tag in truth.tags], dtype=np.int64)
+    if are_same(labels.sentences, truth.sentences):
+        return Trial(labels.sentences, ann, codes, unsaid_tags=unsaid)
+    return Trial(labels.sentences, ann, None, truth.sentences, codes, unsaid)
+
+
+def are_same(one: Sentences, other: Sentences) -> bool:
+    """Whether these are the same words in the same sentences."""
+    same = np.array_equal(one.offsets, other.offsets)
+    return same and np.array_equal(one.word, other.word)
+
+
+def _truths(annotations: Annotations, truth: Mapping[Any, Any]) -> AnyArray:
+    """The truth of every item, as a code or a number."""
+    if annotations.kind == "numbers":
+        return np.asarray(task_for(annotations).truth_values(truth, annotations))
+    codes = np.full(annotations.n_items, UNKNOWN)
+    row = annotations.item_vocabulary.codes(truth)
+    given = _codes(annotations, list(truth.values()))
+    codes[row[row >= 0]] = given[row >= 0]
+    return codes
+
+
+def _codes(annotations: Annotations, names: list[Any]) -> AnyArray:
+    vocabulary = annotations.class_vocabulary
+    assert vocabulary is not None, "labels are classes here"
+    codes = vocabulary.codes(names)
+    return np.where(codes < 0, UNSAID, codes)

@@ -1,4 +1,4 @@
-"""Truth -> annotations: simulated crowds of known behaviour."""
+"""Simulated crowds: annotations of items with known truth by annotators of known behaviour."""
 
 from manyhands.simulation.assignment import assign, assign_varied
 from manyhands.simulation.common_noise import CommonNoiseCrowd, CommonNoiseSettings
@@ -6,7 +6,6 @@ from manyhands.simulation.copycats import CopycatCrowd, CopycatSettings
 from manyhands.simulation.crowds import SimulatedCrowd, draw_labels, simulate_crowd
 from manyhands.simulation.folders import write_crowd, write_labels_and_truth
 from manyhands.simulation.independent import SensitivitySettings
-from manyhands.simulation.items import Items
 from manyhands.simulation.perturbed_networks import (
     GroupedCrowd,
     PerturbedImageSettings,
@@ -24,7 +23,6 @@ __all__ = [
     "CrowdSettings",
     "CrowdSizes",
     "GroupedCrowd",
-    "Items",
     "PerturbedImageSettings",
     "PerturbedNetworkSettings",
     "Scenario",

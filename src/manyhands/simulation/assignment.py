@@ -1,4 +1,4 @@
-"""Who labels what."""
+"""Which annotators label which items."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ CELLS_AT_ONCE = 2**20
 def assign(
     n_items: int, n_annotators: int, labels_per_item: int, rng: np.random.Generator
 ) -> tuple[Codes, Codes]:
-    """Who labels what: every item gets the same number of different annotators, drawn at random.
+    """Assign the same number of different annotators to every item, drawn at random.
 
     >>> item, annotator = assign(2, 5, 3, np.random.default_rng(0))
     >>> item.tolist(), len(set(annotator[:3].tolist()))
@@ -30,7 +30,7 @@ def assign(
         if not clash.any():
             break
         n_clashes = int(clash.sum())
-        if labels_per_item**2 > n_annotators:  # redrawing would take long: shuffle instead
+        if labels_per_item**2 > n_annotators:  # drawing again would take long
             chosen[clash] = _shuffled(n_clashes, n_annotators, labels_per_item, rng)
         else:
             chosen[clash] = rng.integers(0, n_annotators, size=(n_clashes, labels_per_item))
@@ -41,9 +41,9 @@ def assign(
 def assign_varied(
     n_items: int, n_annotators: int, labels_per_item: int, rng: np.random.Generator
 ) -> tuple[Codes, Codes]:
-    """Who labels what when each annotator takes each item by a toss of a coin.
+    """Assign each annotator to each item with the same probability.
 
-    An item gets `labels_per_item` labels on average (their number is binomial), and one at least.
+    An item has `labels_per_item` labels on average (the number is binomial), but at least one.
 
     >>> item, annotator = assign_varied(3, 5, 2, np.random.default_rng(0))
     >>> sorted(set(item.tolist()))
@@ -54,20 +54,20 @@ def assign_varied(
     items, annotators = [], []
     for n_labels in np.unique(n_labels_i):
         rows = np.flatnonzero(n_labels_i == n_labels)
-        place, annotator = assign(len(rows), n_annotators, int(n_labels), rng)
-        items.append(rows[place].astype(np.int32))
+        row, annotator = assign(len(rows), n_annotators, int(n_labels), rng)
+        items.append(rows[row].astype(np.int32))
         annotators.append(annotator)
-    return in_order(np.concatenate(items), np.concatenate(annotators))
+    return sort_pairs(np.concatenate(items), np.concatenate(annotators))
 
 
-def in_order(item: Codes, annotator: Codes) -> tuple[Codes, Codes]:
-    """The same pairs by item and then by annotator, as `Annotations` holds them."""
+def sort_pairs(item: Codes, annotator: Codes) -> tuple[Codes, Codes]:
+    """The pairs sorted by item and then by annotator, as in `Annotations`."""
     order = np.lexsort((annotator, item))
     return item[order], annotator[order]
 
 
 def _shuffled(n_rows: int, n_annotators: int, n_chosen: int, rng: np.random.Generator) -> AnyArray:
-    """The first few of a shuffled crowd, once a row; never all rows' shuffles at once."""
+    """The first annotators of a random order, drawn for each row; rows are drawn in blocks."""
     chosen = np.empty((n_rows, n_chosen), dtype=np.int64)
     step = max(1, CELLS_AT_ONCE // n_annotators)
     for start in range(0, n_rows, step):

@@ -1,18 +1,20 @@
-"""A crowd whose mistakes are partly everybody's and partly each annotator's own."""
+"""A crowd with a confusion that all annotators share and a confusion of each annotator."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 from manyhands.core.seeds import generator
 from manyhands.core.settings import require, require_choice
-from manyhands.simulation.assignment import assign, in_order
+from manyhands.simulation.assignment import assign, sort_pairs
 from manyhands.simulation.crowds import SimulatedCrowd, draw_labels, label_table
-from manyhands.simulation.items import Items, checked, gaussian_items
-from manyhands.simulation.mistakes import PATTERNS, drawn_partners, given_partners, mistaken
+from manyhands.simulation.items import check_items, gaussian_items
 from manyhands.simulation.settings import CrowdSizes, require_share
 
+PATTERNS = ("asymmetric", "symmetric")
 LABELS_AT_ONCE = 2**16
 
 
@@ -20,17 +22,18 @@ LABELS_AT_ONCE = 2**16
 class CommonNoiseSettings(CrowdSizes):
     """The synthetic data of Chu, Ma and Wang (2021), "Experiments on Synthesized Datasets".
 
-    A class's mean is normal with standard deviation `separation` in each of `n_features`
-    dimensions; an item's features are normal around it with standard deviation 1.
+    The mean of a class is normal with standard deviation `separation` in each of `n_features`
+    dimensions; the features of an item are normal around it with standard deviation 1.
 
-    With probability omega a label comes from the confusion that all share, else from the
-    annotator's own. omega = sigmoid(u_a . W x_i + b): u_a and W are hidden, of dimension `n_hidden`
-    and normal, scaled so that the logits of all labels have standard deviation `contrast`, and b is
-    such that the mean of omega over all labels is `common_share`.
+    With probability omega a label comes from the shared confusion, otherwise from the confusion of
+    the annotator. omega = sigmoid(u_a . W x_i + b). u_a and W are normal, with `n_hidden` hidden
+    dimensions, and scaled so that the logits of all labels have standard deviation `contrast`. b is
+    chosen so that the mean of omega over all labels is `common_share`.
 
-    A strength is the probability of a mistake under a confusion. `pattern` "asymmetric" lets the
-    shared confusion take each class for another one drawn at random, "symmetric" takes pairs of
-    classes for each other; `partners` gives these classes instead. Own confusions are asymmetric.
+    A strength is the probability of an error under a confusion. With `pattern` "asymmetric", the
+    shared confusion mistakes each class for another class drawn at random; with "symmetric", it
+    exchanges pairs of classes; `partners` gives these classes explicitly. The confusions of single
+    annotators are asymmetric.
     """
 
     n_items: int = 8000
@@ -60,12 +63,12 @@ class CommonNoiseSettings(CrowdSizes):
             holds = 0 <= getattr(self, name) < np.inf
             require(holds, name, "finite and >= 0", getattr(self, name))
         if self.partners:
-            given_partners(self.partners, self.n_classes, self.pattern)
+            check_partners(self.partners, self.n_classes, self.pattern)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommonNoiseCrowd(SimulatedCrowd):
-    """Also the confusions behind the labels, and for every label omega and where it came from."""
+    """A crowd with its shared and individual confusions, and omega and the source of each label."""
 
     common_kl: Floats
     individual_akl: Floats
@@ -74,31 +77,31 @@ class CommonNoiseCrowd(SimulatedCrowd):
 
     @property
     def annotator_notes(self) -> dict[str, AnyArray]:
-        """The share of each annotator's labels that came from the shared confusion."""
+        """The share of each annotator's labels that come from the shared confusion."""
         annotator, n_annotators = self.annotations.annotator, self.annotations.n_annotators
         common_a = np.bincount(annotator, self.from_common_n, minlength=n_annotators)
         return {"common_share": common_a / np.maximum(self.annotations.labels_per_annotator, 1)}
 
     @property
     def label_notes(self) -> dict[str, AnyArray]:
-        """The confusion that each label came from, and the probability that it was the shared."""
+        """The source of each label, and the probability of the shared confusion."""
         source = np.where(self.from_common_n, "common", "individual")
         return {"source": source, "omega": self.omega_n}
 
 
 def common_noise(settings: CommonNoiseSettings, items: Items | None = None) -> CommonNoiseCrowd:
-    """Mistakes that everybody makes, and mistakes of one's own."""
-    known = _gaussians(settings) if items is None else checked(items, settings)
+    """Errors that all annotators share, and errors of each annotator."""
+    known = _gaussians(settings) if items is None else check_items(items, settings)
     common_kl, individual_akl = _confusions(settings)
     n_items, n_annotators = len(known.truth), settings.n_annotators
     rng = generator(settings.seed, "who labels what")
-    item, annotator = in_order(*assign(n_items, n_annotators, settings.labels_per_item, rng))
+    item, annotator = sort_pairs(*assign(n_items, n_annotators, settings.labels_per_item, rng))
     omega_n = _omega(settings, known.flat_features, item, annotator)
     common_n = generator(settings.seed, "sources").random(len(item)) < omega_n
     stacked_akl = np.concatenate([individual_akl, common_kl[None]])
-    teller = np.where(common_n, n_annotators, annotator)
+    source_n = np.where(common_n, n_annotators, annotator)
     rng = generator(settings.seed, "labels")
-    label = draw_labels(stacked_akl, known.truth[item], teller, rng)
+    label = draw_labels(stacked_akl, known.truth[item], source_n, rng)
     classes = np.arange(settings.n_classes)
     mean_ak = _mean_omega(omega_n, annotator, known.truth[item], settings)[:, :, None]
     return CommonNoiseCrowd(
@@ -125,22 +128,22 @@ def _gaussians(settings: CommonNoiseSettings) -> Items:
 
 
 def _confusions(settings: CommonNoiseSettings) -> tuple[Floats, Floats]:
-    """The shared confusion, and everybody's own."""
+    """The shared confusion (k, l), and the confusion of each annotator (a, k, l)."""
     n_classes = settings.n_classes
     rng = generator(settings.seed, "mistakes")
     if settings.partners:
-        partner_k = given_partners(settings.partners, n_classes, settings.pattern)
+        partner_k = check_partners(settings.partners, n_classes, settings.pattern)
     else:
-        partner_k = drawn_partners(1, n_classes, settings.pattern, rng)[0]
-    own_ak = drawn_partners(settings.n_annotators, n_classes, "asymmetric", rng)
-    common_akl = mistaken(partner_k[None], settings.common_strength)
-    return common_akl[0], mistaken(own_ak, settings.individual_strength)
+        partner_k = draw_partners(1, n_classes, settings.pattern, rng)[0]
+    own_ak = draw_partners(settings.n_annotators, n_classes, "asymmetric", rng)
+    common_akl = partner_confusions(partner_k[None], settings.common_strength)
+    return common_akl[0], partner_confusions(own_ak, settings.individual_strength)
 
 
 def _omega(
     settings: CommonNoiseSettings, features: AnyArray, item: Codes, annotator: Codes
 ) -> Floats:
-    """How probable it is that each label comes from the shared confusion."""
+    """The probability that each label comes from the shared confusion."""
     if settings.common_share in (0.0, 1.0):
         return np.full(len(item), float(settings.common_share))
     rng = generator(settings.seed, "hidden features")
@@ -157,7 +160,7 @@ def _omega(
 
 
 def shift_for(logit_n: Floats, mean: float) -> float:
-    """The number to add to logits so that their sigmoids have this mean.
+    """The constant to add to logits so that their sigmoids have this mean.
 
     >>> round(shift_for(np.array([-1.0, -1.0]), 0.5), 6)
     1.0
@@ -175,7 +178,7 @@ def _sigmoid(logit_n: Floats) -> Floats:
 def _mean_omega(
     omega_n: Floats, annotator: Codes, truth_n: AnyArray, settings: CommonNoiseSettings
 ) -> Floats:
-    """Each annotator's mean omega by class; the crowd's where they labelled none of the class."""
+    """Mean omega by annotator and class; `common_share` where an annotator has no such label."""
     shape = (settings.n_annotators, settings.n_classes)
     cell_n = annotator.astype(np.int64) * settings.n_classes + truth_n
     size = shape[0] * shape[1]
@@ -183,3 +186,48 @@ def _mean_omega(
     total = np.bincount(cell_n, omega_n, minlength=size)
     mean = np.where(n_labels > 0, total / np.maximum(n_labels, 1), settings.common_share)
     return np.asarray(mean.reshape(shape))
+
+
+def partner_confusions(partner_ak: AnyArray, strength: float) -> Floats:
+    """Confusions that give each class the label of its partner with this probability.
+
+    >>> partner_confusions(np.array([[1, 2, 2]]), 0.25)[0].tolist()
+    [[0.75, 0.25, 0.0], [0.0, 0.75, 0.25], [0.0, 0.0, 1.0]]
+    """
+    n_annotators, n_classes = partner_ak.shape
+    confusion_akl = np.zeros((n_annotators, n_classes, n_classes))
+    row, column = np.arange(n_annotators)[:, None], np.arange(n_classes)
+    confusion_akl[:, column, column] = 1.0 - strength
+    confusion_akl[row, column, partner_ak] += strength
+    return confusion_akl
+
+
+def draw_partners(
+    n_annotators: int, n_classes: int, pattern: str, rng: np.random.Generator
+) -> AnyArray:
+    """The class that each class is mistaken for, drawn for each annotator.
+
+    "asymmetric": any other class, all equally probable. "symmetric": random pairs; with an odd
+    number of classes one class is never mistaken.
+    """
+    if pattern == "asymmetric":
+        step_ak = rng.integers(1, n_classes, size=(n_annotators, n_classes))
+        return (np.arange(n_classes) + step_ak) % n_classes
+    shuffled = rng.permuted(np.tile(np.arange(n_classes), (n_annotators, 1)), axis=1)
+    partner_ak = np.tile(np.arange(n_classes), (n_annotators, 1))
+    row = np.arange(n_annotators)[:, None]
+    first, second = shuffled[:, 0 : n_classes - 1 : 2], shuffled[:, 1:n_classes:2]
+    partner_ak[row, first], partner_ak[row, second] = second, first
+    return partner_ak
+
+
+def check_partners(partners: Sequence[int], n_classes: int, pattern: str) -> AnyArray:
+    """The class that each class is mistaken for, as given; the class itself if it never is."""
+    partner_k = np.asarray(partners)
+    rule = f"{n_classes} classes in 0..{n_classes - 1}"
+    holds = len(partner_k) == n_classes and bool(((partner_k >= 0) & (partner_k < n_classes)).all())
+    require(holds, "partners", rule, partners)
+    paired = bool((partner_k[partner_k] == np.arange(n_classes)).all())
+    rule = "pairs of classes that are mistaken for each other if pattern is symmetric"
+    require(pattern != "symmetric" or paired, "partners", rule, partners)
+    return partner_k

@@ -1,26 +1,27 @@
-"""A crowd in which some people say what somebody else said."""
+"""A crowd in which some annotators copy the labels of others."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 from manyhands.core.seeds import generator
 from manyhands.core.settings import require
-from manyhands.simulation.assignment import assign, in_order
+from manyhands.simulation.assignment import assign, sort_pairs
 from manyhands.simulation.behaviours import honest
 from manyhands.simulation.crowds import SimulatedCrowd, draw_labels, label_table
 from manyhands.simulation.independent import accuracies
-from manyhands.simulation.items import Items, items_or_drawn
+from manyhands.simulation.items import draw_items
 from manyhands.simulation.settings import CrowdSettings, require_share
 
 
 @dataclass(frozen=True, kw_only=True)
 class CopycatSettings(CrowdSettings):
-    """A `share` of the crowd copies.
+    """A `share` of the annotators are copycats.
 
-    Each copycat has one source among `n_sources` annotators who do not copy, says what the source
-    says with probability `copying`, and else labels on their own.
+    Each copycat has one source among `n_sources` annotators who do not copy. A copycat gives the
+    label of the source with probability `copying`, and otherwise an independent label.
     """
 
     copying: float = 0.8
@@ -30,56 +31,61 @@ class CopycatSettings(CrowdSettings):
         super().__post_init__()
         require_share("copying", self.copying)
         n_honest = self.n_annotators - self.n_copycats
-        require(n_honest > 0, "share", "such that somebody is left to copy", self.share)
+        require(
+            n_honest > 0,
+            "share",
+            "such that one annotator does not copy",
+            self.share,
+        )
         rule = f"in 1..{n_honest}, the annotators who do not copy"
         require(1 <= self.n_sources <= n_honest, "n_sources", rule, self.n_sources,
                 "lower share or n_sources")  # fmt: skip
 
     @property
     def n_copycats(self) -> int:
-        """How many annotators copy."""
+        """Number of annotators who copy."""
         return round(self.share * self.n_annotators)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CopycatCrowd(SimulatedCrowd):
-    """Also whom each annotator copies (-1 is nobody) and which labels were copied."""
+    """A crowd with the source that each annotator copies (-1: none) and the copied labels."""
 
     source_a: Codes
     copied_n: Bools
 
     @property
     def annotator_notes(self) -> dict[str, AnyArray]:
-        """Whom each annotator copies; -1 is nobody."""
+        """The source that each annotator copies; -1 if the annotator does not copy."""
         return {"copies": self.source_a}
 
     @property
     def label_notes(self) -> dict[str, AnyArray]:
-        """Whether a label is the annotator's own or copied."""
+        """Whether each label is the annotator's own or copied."""
         return {"source": np.where(self.copied_n, "copied", "own")}
 
 
 def copycats(settings: CopycatSettings, items: Items | None = None) -> CopycatCrowd:
-    """A share of the crowd copies the labels of a few others, their mistakes included.
+    """A share of the annotators copies the labels of a few others, including the errors.
 
-    An annotator has one label for an item, given or not: copycats of one source who label the same
-    item agree, also where the source's own label is not in the table.
+    The source has one label for each item, whether or not the table contains it: copycats of one
+    source agree on every item whose label they copy.
     """
-    known = items_or_drawn(items, settings)
+    known = draw_items(items, settings)
     n_items, n_annotators = len(known.truth), settings.n_annotators
     own_akl = honest(accuracies(settings), settings.n_classes)
     source_a = _sources(settings)
     rng = generator(settings.seed, "who labels what")
-    item, annotator = in_order(*assign(n_items, n_annotators, settings.labels_per_item, rng))
-    tossed = generator(settings.seed, "copying").random(len(item)) < settings.copying
-    copied = tossed & (source_a[annotator] >= 0)
-    teller = np.where(copied, source_a[annotator], annotator)
-    label = _label_of_tellers(own_akl, known.truth, item, teller, settings.seed)
+    item, annotator = sort_pairs(*assign(n_items, n_annotators, settings.labels_per_item, rng))
+    copying = generator(settings.seed, "copying").random(len(item)) < settings.copying
+    copied = copying & (source_a[annotator] >= 0)
+    source_n = np.where(copied, source_a[annotator], annotator)
+    label = _draw_by_source(own_akl, known.truth, item, source_n, settings.seed)
     classes = np.arange(settings.n_classes)
     return CopycatCrowd(
         label_table(item, annotator, label, n_items, n_annotators, classes),
         known.truth,
-        _portrait(own_akl, source_a, settings.copying),
+        _expected_confusions(own_akl, source_a, settings.copying),
         np.where(source_a >= 0, "copycat", "honest").astype(object),
         known.features,
         known.test,
@@ -97,17 +103,17 @@ def _sources(settings: CopycatSettings) -> Codes:
     return source_a
 
 
-def _label_of_tellers(
-    own_akl: Floats, truth: AnyArray, item: Codes, teller: Codes, seed: int
+def _draw_by_source(
+    own_akl: Floats, truth: AnyArray, item: Codes, source_n: Codes, seed: int
 ) -> Codes:
-    """One draw per (item, teller), however many repeat it."""
+    """One draw per (item, source), whatever the number of copies."""
     n_annotators = len(own_akl)
-    pairs, place = np.unique(item.astype(np.int64) * n_annotators + teller, return_inverse=True)
-    told_i, told_by = pairs // n_annotators, pairs % n_annotators
-    return draw_labels(own_akl, truth[told_i], told_by, generator(seed, "labels"))[place]
+    pairs, pair_n = np.unique(item.astype(np.int64) * n_annotators + source_n, return_inverse=True)
+    pair_item, pair_source = pairs // n_annotators, pairs % n_annotators
+    return draw_labels(own_akl, truth[pair_item], pair_source, generator(seed, "labels"))[pair_n]
 
 
-def _portrait(own_akl: Floats, source_a: Codes, copying: float) -> Floats:
+def _expected_confusions(own_akl: Floats, source_a: Codes, copying: float) -> Floats:
     confusion_akl = own_akl.copy()
     copies = source_a >= 0
     confusion_akl[copies] = (1 - copying) * own_akl[copies] + copying * own_akl[source_a[copies]]

@@ -1,22 +1,21 @@
-"""A simulated crowd: who there is, who labels what, and what they say."""
+"""Simulated crowds: the annotations, and everything that they were drawn from."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Items
 from manyhands.core.arrays import AnyArray, Codes, Floats
 from manyhands.core.seeds import generator
 from manyhands.simulation.assignment import assign
-from manyhands.simulation.items import Items
 
 
 @dataclass(frozen=True)
 class SimulatedCrowd:
-    """Labels with everything that made them: the truth, the confusions, and who behaves how.
+    """Annotations with the truth, the confusions and the behaviour of every annotator.
 
-    `features` has a row per item in scenarios whose items have features, and `test` holds items
-    that nobody labelled. A scenario with more to tell has a class of its own below this one.
+    `features` has a row per item in scenarios whose items have features. `test` has items without
+    labels. Scenarios with further results return a subclass.
     """
 
     annotations: Annotations
@@ -33,19 +32,19 @@ class SimulatedCrowd:
 
     @property
     def annotator_notes(self) -> dict[str, AnyArray]:
-        """What else is known of each annotator."""
+        """Further columns about each annotator."""
         return {}
 
     @property
     def label_notes(self) -> dict[str, AnyArray]:
-        """What is known of each label, in the order of `annotations`."""
+        """Further columns about each label, in the order of `annotations`."""
         return {}
 
 
 def draw_labels(
     confusion_akl: Floats, truth_n: Codes, annotator_n: Codes, rng: np.random.Generator
 ) -> Codes:
-    """One label per annotation from its annotator's row for the true class."""
+    """One label per annotation, drawn from its annotator's confusion row of the true class."""
     cumulative_akl = np.cumsum(confusion_akl, axis=2)
     row_nl = cumulative_akl[annotator_n, truth_n]
     above_nl = rng.random(len(truth_n))[:, None] > row_nl[:, :-1]
@@ -61,7 +60,7 @@ def simulate_crowd(
     classes: AnyArray | None = None,
     behaviour: AnyArray | None = None,
 ) -> SimulatedCrowd:
-    """Labels of items with known class codes by annotators with known confusions."""
+    """Draw the labels of items with these class codes by annotators with these confusions."""
     n_annotators, n_classes = confusion_akl.shape[:2]
     item, annotator = assign(
         len(truth), n_annotators, labels_per_item, generator(seed, "who labels what")
@@ -69,8 +68,9 @@ def simulate_crowd(
     label = draw_labels(confusion_akl, truth[item], annotator, generator(seed, "labels"))
     names = np.arange(n_classes) if classes is None else classes
     annotations = label_table(item, annotator, names[label], len(truth), n_annotators, names)
-    kinds = np.full(n_annotators, "honest", dtype=object) if behaviour is None else behaviour
-    return SimulatedCrowd(annotations, names[truth], confusion_akl, kinds)
+    if behaviour is None:
+        behaviour = np.full(n_annotators, "honest", dtype=object)
+    return SimulatedCrowd(annotations, names[truth], confusion_akl, behaviour)
 
 
 def label_table(
@@ -81,7 +81,7 @@ def label_table(
     n_annotators: int,
     classes: AnyArray,
 ) -> Annotations:
-    """Labels as annotations in which every item, annotator and class has its place."""
+    """Annotations with all items, annotators and classes, also those without labels."""
     return Annotations.from_arrays(
         item,
         annotator,

@@ -1,4 +1,4 @@
-"""A simulated crowd as a folder of files that any reader reads."""
+"""Write a simulated crowd into a folder of CSV files."""
 
 import json
 from dataclasses import asdict
@@ -6,36 +6,35 @@ from pathlib import Path
 
 import numpy as np
 
+from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.io import atomic_write, write_annotations, write_table
 from manyhands.simulation.crowds import SimulatedCrowd
-from manyhands.simulation.items import Items
 from manyhands.simulation.settings import CrowdSizes
 
 
 def write_crowd(
     crowd: SimulatedCrowd, folder: str | Path, scenario: str, settings: CrowdSizes
 ) -> list[str]:
-    """Write all that is known of a crowd; the paths written.
+    """Write everything about a crowd; returns the paths.
 
-    labels.csv, truth.csv, annotators.csv and scenario.json; features.csv, test_features.csv and
-    test_truth.csv where items have features or some are kept for testing; sources.csv where a
-    label has a source.
+    The files are labels.csv, truth.csv, annotators.csv and scenario.json. Items with features add
+    features.csv, test items test_truth.csv and test_features.csv, labels with a source sources.csv.
     """
     written = write_labels_and_truth(crowd, folder)
-    described = Path(folder) / "scenario.json"
-    with atomic_write(described) as stream:
+    scenario_path = Path(folder) / "scenario.json"
+    with atomic_write(scenario_path) as stream:
         content = {"scenario": scenario} | asdict(settings)
         stream.write((json.dumps(content, indent=2) + "\n").encode())
     for name, columns in _further_tables(crowd).items():
         write_table(columns, Path(folder) / name)
         written.append(str(Path(folder) / name))
-    return [*written[:3], str(described), *written[3:]]
+    return [*written[:3], str(scenario_path), *written[3:]]
 
 
 def write_labels_and_truth(crowd: SimulatedCrowd, folder: str | Path) -> list[str]:
-    """Write labels.csv, truth.csv and annotators.csv; the paths written."""
+    """Write labels.csv, truth.csv and annotators.csv; returns the paths."""
     home = Path(folder)
     if home.exists() and not home.is_dir():
         raise DataError(f"{home}: is a file; name a folder")
@@ -48,20 +47,20 @@ def write_labels_and_truth(crowd: SimulatedCrowd, folder: str | Path) -> list[st
 
 
 def annotator_columns(crowd: SimulatedCrowd) -> dict[str, AnyArray]:
-    """What each simulated annotator is: behaviour, accuracy, and how often right in each class."""
-    right_ak = np.einsum("akk->ak", crowd.confusion)
+    """Columns about each annotator: behaviour, accuracy, and the accuracy in each class."""
+    accuracy_ak = np.einsum("akk->ak", crowd.confusion)
     names = crowd.annotations.classes
     return {
         "annotator": crowd.annotations.annotators,
         "behaviour": crowd.behaviour,
-        "accuracy": right_ak.mean(axis=1),
-        **{f"right_{name}": right_ak[:, k] for k, name in enumerate(names)},
+        "accuracy": accuracy_ak.mean(axis=1),
+        **{f"right_{name}": accuracy_ak[:, k] for k, name in enumerate(names)},
         **crowd.annotator_notes,
     }
 
 
 def _further_tables(crowd: SimulatedCrowd) -> dict[str, dict[str, AnyArray]]:
-    """What only some crowds have, by file name."""
+    """The tables of features, test items and sources, by file name."""
     ann, test = crowd.annotations, crowd.test
     tables = {}
     if crowd.features is not None:

@@ -1,9 +1,10 @@
-"""Crowds in which everybody has a confusion and labels on their own."""
+"""Crowds of annotators who label independently, each with a confusion."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.seeds import generator
 from manyhands.core.settings import require
@@ -15,24 +16,24 @@ from manyhands.simulation.behaviours import (
     random_spammers,
 )
 from manyhands.simulation.crowds import SimulatedCrowd, simulate_crowd
-from manyhands.simulation.items import Items, items_or_drawn
+from manyhands.simulation.items import draw_items
 from manyhands.simulation.settings import CrowdSettings, CrowdSizes, require_shares
 
 
 def symmetric(settings: CrowdSettings, items: Items | None = None) -> SimulatedCrowd:
-    """Honest annotators of different accuracy; a mistake is any other class alike."""
+    """Honest annotators of different accuracy; all wrong labels are equally probable."""
     return _crowd(settings, items, honest(accuracies(settings), settings.n_classes))
 
 
 def confusions(settings: CrowdSettings, items: Items | None = None) -> SimulatedCrowd:
-    """Honest annotators with favourite mistakes of their own."""
+    """Honest annotators whose wrong labels have probabilities of their own."""
     rng = generator(settings.seed, "mistakes")
     confusion_akl = confused(accuracies(settings), settings.n_classes, 0.3, rng)
     return _crowd(settings, items, confusion_akl)
 
 
 def spammers(settings: CrowdSettings, items: Items | None = None) -> SimulatedCrowd:
-    """A share of the crowd says anything: half of it at random, half always the same class."""
+    """A share of spammers: half give random labels, half always the same label."""
     confusion_akl = honest(accuracies(settings), settings.n_classes)
     behaviour = np.full(settings.n_annotators, "honest", dtype=object)
     n_bad = round(settings.share * settings.n_annotators)
@@ -45,7 +46,7 @@ def spammers(settings: CrowdSettings, items: Items | None = None) -> SimulatedCr
 
 
 def adversarial(settings: CrowdSettings, items: Items | None = None) -> SimulatedCrowd:
-    """A share of the crowd knows the class and says another."""
+    """A share of adversaries, who know the class and give another label."""
     accuracy_a = accuracies(settings)
     confusion_akl = honest(accuracy_a, settings.n_classes)
     behaviour = np.full(settings.n_annotators, "honest", dtype=object)
@@ -59,9 +60,9 @@ def adversarial(settings: CrowdSettings, items: Items | None = None) -> Simulate
 class SensitivitySettings(CrowdSizes):
     """The five annotators of two classes of Rodrigues and Pereira (2018), figure 2.
 
-    Annotator a says 1 of an item of class 1 with probability `sensitivities[a]`, and 0 of an item
-    of class 0 with probability `specificities[a]`. A crowd larger than the lists takes them in
-    turn. The paper labels half of 25,000 images; everybody labels every one.
+    Annotator a gives label 1 to an item of class 1 with probability `sensitivities[a]`, and label 0
+    to an item of class 0 with probability `specificities[a]`. A crowd larger than the lists repeats
+    them. In the paper every annotator labels half of 25,000 images.
     """
 
     n_items: int = 12_500
@@ -85,7 +86,7 @@ class SensitivitySettings(CrowdSizes):
 
 
 def sensitivities(settings: SensitivitySettings, items: Items | None = None) -> SimulatedCrowd:
-    """Two classes, annotators of given sensitivity and specificity."""
+    """Two classes, and annotators of given sensitivity and specificity."""
     right_a1 = np.resize(settings.sensitivities, settings.n_annotators)
     right_a0 = np.resize(settings.specificities, settings.n_annotators)
     confusion_kla = np.array([[right_a0, 1 - right_a0], [1 - right_a1, right_a1]])
@@ -93,7 +94,7 @@ def sensitivities(settings: SensitivitySettings, items: Items | None = None) -> 
 
 
 def accuracies(settings: CrowdSettings) -> Floats:
-    """How often each annotator is right."""
+    """The accuracy of each annotator, uniform between `lowest` and `highest`."""
     rng = generator(settings.seed, "accuracies")
     return rng.uniform(settings.lowest, settings.highest, size=settings.n_annotators)
 
@@ -104,7 +105,7 @@ def _crowd(
     confusion_akl: Floats,
     behaviour: AnyArray | None = None,
 ) -> SimulatedCrowd:
-    known = items_or_drawn(items, settings)
+    known = draw_items(items, settings)
     crowd = simulate_crowd(
         known.truth,
         confusion_akl,

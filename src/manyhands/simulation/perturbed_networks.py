@@ -1,37 +1,38 @@
-"""A crowd of networks that knew the truth, and of which noise has spoilt the weights."""
+"""A crowd of networks that were trained on the truth and have noise on their weights."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Codes, Floats
 from manyhands.core.seeds import generator
 from manyhands.core.settings import require, require_choice
-from manyhands.simulation.assignment import assign, assign_varied, in_order
+from manyhands.simulation.assignment import assign, assign_varied, sort_pairs
 from manyhands.simulation.crowds import SimulatedCrowd, draw_labels, label_table
-from manyhands.simulation.items import Items, checked, gaussian_items
+from manyhands.simulation.items import check_items, gaussian_items
 from manyhands.simulation.settings import CrowdSizes, require_shares
 from manyhands.simulation.small_network import SmallNetwork, train_network
 
 LABELS_FROM = ("confusion", "network")
 COPIES_TRIED = 15
-ITEMS_SEEN = 1000
+SAMPLE_SIZE = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbedNetworkSettings(CrowdSizes):
     """Setup (1) of Mena and Nanculef (2019), section 5: three Gaussians in the plane.
 
-    A network of `n_hidden` units is trained on the truth. Each of the `groups`, an ability level,
-    has noise of its level of `noises` on the weights, in units of their root mean square by layer;
-    an annotator belongs to a group with the probabilities `shares`. `labels_from` "confusion"
-    draws labels from the group's confusion, which is that of a perturbed network: the one of median
-    accuracy among 15. "network" gives every annotator a perturbed copy of their own,
-    and the labels are what it says of the items' features.
+    A network of `n_hidden` units is trained on the truth. Each of the `groups` is an ability level
+    with its own noise on the weights; `noises` are in units of the root mean square of a layer's
+    weights. An annotator belongs to a group with probability `shares`. With `labels_from`
+    "confusion", labels are drawn from the confusion of the group, which is the confusion of the
+    perturbed network of median accuracy among 15. With "network", every annotator has a perturbed
+    copy of the network, and its predictions are the labels.
 
-    The classes' centres lie `distance` from the origin (of more than four classes: on a circle,
-    with neighbours as far apart as those of four), and items have standard deviation `spread`
-    around them. With `labels_vary`, `labels_per_item` is an average.
+    The centres of the classes are `distance` from the origin. More than four classes lie on a
+    circle, with neighbours as far apart as those of four. Items have standard deviation `spread`
+    around the centres. With `labels_vary`, `labels_per_item` is an average.
     """
 
     n_items: int = 2250
@@ -69,8 +70,8 @@ class PerturbedNetworkSettings(CrowdSizes):
 class PerturbedImageSettings(PerturbedNetworkSettings):
     """Setup (2) of the same paper: ten classes, four ability levels.
 
-    The paper labels the images of CIFAR-10: give them as items. Ten Gaussians on a circle stand
-    in for them.
+    The paper uses the images of CIFAR-10: give them as items. The default items are ten Gaussians
+    on a circle.
     """
 
     n_items: int = 50_000
@@ -84,22 +85,22 @@ class PerturbedImageSettings(PerturbedNetworkSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class GroupedCrowd(SimulatedCrowd):
-    """Also the group of each annotator, and each group's confusion (its typical copy's)."""
+    """A crowd with the group of each annotator and the confusion of each group."""
 
     group_a: Codes
     group_mkl: Floats
 
     @property
     def annotator_notes(self) -> dict[str, AnyArray]:
-        """The group of each annotator, by number; the behaviour is its name."""
+        """The code of each annotator's group; the behaviour is its name."""
         return {"group": self.group_a}
 
 
 def perturbed_networks(
     settings: PerturbedNetworkSettings, items: Items | None = None
 ) -> GroupedCrowd:
-    """Groups of annotators of different ability: networks with more or less noise in them."""
-    known = _gaussians(settings) if items is None else checked(items, settings)
+    """Groups of annotators of different ability: networks with different levels of noise."""
+    known = _gaussians(settings) if items is None else check_items(items, settings)
     features = _standardised(known.flat_features)
     n_items, n_annotators, n_classes = len(features), settings.n_annotators, settings.n_classes
     network = train_network(features, known.truth, n_classes, settings.n_hidden, settings.seed)
@@ -107,9 +108,11 @@ def perturbed_networks(
     shares = np.asarray(settings.shares) / np.sum(settings.shares)
     group_a = rng.choice(len(shares), size=n_annotators, p=shares).astype(np.int32)
     group_mkl = _group_confusions(settings, network, features, known.truth)
-    who = assign_varied if settings.labels_vary else assign
+    assign_items = assign_varied if settings.labels_vary else assign
     rng = generator(settings.seed, "who labels what")
-    item, annotator = in_order(*who(n_items, n_annotators, settings.labels_per_item, rng))
+    item, annotator = sort_pairs(
+        *assign_items(n_items, n_annotators, settings.labels_per_item, rng)
+    )
     if settings.labels_from == "confusion":
         confusion_akl = group_mkl[group_a]
         rng = generator(settings.seed, "labels")
@@ -131,7 +134,7 @@ def perturbed_networks(
 
 
 def centres(n_classes: int, distance: float) -> Floats:
-    """Where the classes lie in the plane.
+    """The centres of the classes in the plane.
 
     >>> centres(3, 1.0).tolist()
     [[-1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
@@ -144,20 +147,20 @@ def centres(n_classes: int, distance: float) -> Floats:
     return np.asarray(radius * np.column_stack([np.cos(angle_k), np.sin(angle_k)]))
 
 
-def confusion_of(said: AnyArray, truth: AnyArray, n_classes: int) -> Floats:
-    """The share of each label by class; any label alike for a class without items.
+def confusion_from_labels(label: AnyArray, truth: AnyArray, n_classes: int) -> Floats:
+    """The share of each label by class; equal shares for a class without items.
 
-    >>> confusion_of(np.array([0, 1, 1]), np.array([0, 0, 1]), 2).tolist()
+    >>> confusion_from_labels(np.array([0, 1, 1]), np.array([0, 0, 1]), 2).tolist()
     [[0.5, 0.5], [0.0, 1.0]]
     """
-    count_kl = np.bincount(truth * n_classes + said, minlength=n_classes**2)
+    count_kl = np.bincount(truth * n_classes + label, minlength=n_classes**2)
     count_kl = count_kl.reshape(n_classes, n_classes).astype(np.float64)
     total_k = count_kl.sum(axis=1, keepdims=True)
     return np.where(total_k > 0, count_kl / np.maximum(total_k, 1), 1 / n_classes)
 
 
 class _Copies:
-    """A perturbed copy of the network per annotator, one at a time."""
+    """Perturbed copies of the network, one per annotator; one copy exists at a time."""
 
     def __init__(
         self,
@@ -172,37 +175,39 @@ class _Copies:
         self.truth, self.n_classes, self.seed = truth, n_classes, seed
 
     def label(self, item: Codes, annotator: Codes) -> tuple[Codes, Floats]:
-        """What each copy says of the items it labels, and its confusion on a sample of items."""
+        """The labels of each copy, and its confusion on a sample of the items."""
         rng = generator(self.seed, "copies")
         n_items, n_annotators = len(self.truth), len(self.noise_a)
-        seen = generator(self.seed, "sample").permutation(n_items)[:ITEMS_SEEN]
-        seen_features, seen_truth = self.features[seen], self.truth[seen]
+        sample = generator(self.seed, "sample").permutation(n_items)[:SAMPLE_SIZE]
+        sample_features, sample_truth = self.features[sample], self.truth[sample]
         by_annotator = np.argsort(annotator, kind="stable")
         ends = np.cumsum(np.bincount(annotator, minlength=n_annotators))
         label = np.empty(len(item), dtype=np.int32)
         confusion_akl = np.empty((n_annotators, self.n_classes, self.n_classes))
         for a, (end, level) in enumerate(zip(ends, self.noise_a, strict=True)):
             copy = self.network.perturbed(level, rng)
-            theirs = by_annotator[ends[a - 1] if a else 0 : end]
-            label[theirs] = copy.says(self.features[item[theirs]])
-            confusion_akl[a] = confusion_of(copy.says(seen_features), seen_truth, self.n_classes)
+            own = by_annotator[ends[a - 1] if a else 0 : end]
+            label[own] = copy.predict(self.features[item[own]])
+            confusion_akl[a] = confusion_from_labels(
+                copy.predict(sample_features), sample_truth, self.n_classes
+            )
         return label, confusion_akl
 
 
 def _group_confusions(
     settings: PerturbedNetworkSettings, network: SmallNetwork, features: AnyArray, truth: AnyArray
 ) -> Floats:
-    """The confusion of each group: of its perturbed copies the one of median accuracy."""
+    """The confusion of each group: that of the perturbed copy of median accuracy."""
     rng = generator(settings.seed, "abilities")
     chosen = []
     for level in settings.noises:
         tried = []
         for _ in range(COPIES_TRIED):
-            said = network.perturbed(level, rng).says(features)
-            tried.append((float(np.mean(said == truth)), said))
+            label = network.perturbed(level, rng).predict(features)
+            tried.append((float(np.mean(label == truth)), label))
         tried.sort(key=lambda one: one[0])
-        said = tried[COPIES_TRIED // 2][1]
-        chosen.append(confusion_of(said, truth, settings.n_classes))
+        label = tried[COPIES_TRIED // 2][1]
+        chosen.append(confusion_from_labels(label, truth, settings.n_classes))
     return np.stack(chosen)
 
 

@@ -1,9 +1,10 @@
-"""Named crowds to try methods on."""
+"""SCENARIOS: named simulated crowds."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Generic, TypeVar
 
+from manyhands.annotations import Items
 from manyhands.core.errors import SettingError, UnknownNameError
 from manyhands.core.registry import Registry, nearest_names
 from manyhands.simulation.common_noise import CommonNoiseSettings, common_noise
@@ -17,7 +18,6 @@ from manyhands.simulation.independent import (
     spammers,
     symmetric,
 )
-from manyhands.simulation.items import Items
 from manyhands.simulation.perturbed_networks import (
     PerturbedImageSettings,
     PerturbedNetworkSettings,
@@ -30,10 +30,10 @@ S = TypeVar("S", bound=CrowdSizes)
 
 @dataclass(frozen=True)
 class Scenario(Generic[S]):
-    """A named crowd: the settings it has, and what it makes of them.
+    """A simulated crowd with its class of settings.
 
-    Called with settings it gives a crowd, with none the crowd of its defaults. The classes and
-    features of items can be given instead of drawn.
+    Calling a scenario returns a crowd; the default settings are those of the class. `items` gives
+    the classes and features of the items, which are drawn otherwise.
 
     >>> crowd = SCENARIOS["sensitivities"](SensitivitySettings(n_items=10))
     >>> crowd.annotations
@@ -53,8 +53,8 @@ class Scenario(Generic[S]):
             )
         return self.make(chosen, items)
 
-    def settle(self, chosen: Mapping[str, Any]) -> S:
-        """Settings by their names; an unknown name is refused with the known ones."""
+    def make_settings(self, chosen: Mapping[str, Any]) -> S:
+        """Settings from a mapping; an unknown name raises an error with the known names."""
         known = [field.name for field in fields(self.settings)]
         for name in chosen:
             if name not in known:

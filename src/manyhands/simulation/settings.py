@@ -1,4 +1,4 @@
-"""The knobs of simulated crowds; every scenario has a class of them."""
+"""Settings of simulated crowds; every scenario has a class of settings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -10,7 +10,7 @@ from manyhands.core.settings import require
 
 @dataclass(frozen=True, kw_only=True)
 class CrowdSizes:
-    """The knobs of every crowd; `n_items` counts where no items are given."""
+    """Settings of every crowd; `n_items` is used if no items are given."""
 
     n_items: int = 1000
     n_annotators: int = 50
@@ -36,10 +36,10 @@ class CrowdSizes:
 
 @dataclass(frozen=True, kw_only=True)
 class CrowdSettings(CrowdSizes):
-    """The knobs of crowds of people who are right at different rates.
+    """Settings of crowds of annotators with different accuracies.
 
-    Accuracies are uniform between `lowest` and `highest`; `share` is the part of the crowd that
-    misbehaves in scenarios that have such people.
+    Accuracies are uniform between `lowest` and `highest`. `share` is the share of spammers,
+    adversaries or copycats in the scenarios that have them.
     """
 
     lowest: float = 0.5
@@ -54,12 +54,12 @@ class CrowdSettings(CrowdSizes):
 
 
 def require_share(name: str, got: float) -> None:
-    """Refuse a share or probability that is not in 0..1."""
+    """Raise a `SettingError` unless a share or probability is in 0..1."""
     require(0 <= got <= 1, name, "in 0..1", got)
 
 
 def require_shares(name: str, got: Sequence[float]) -> None:
-    """Refuse a list that holds anything but shares or probabilities."""
+    """Raise a `SettingError` unless all numbers of a list are in 0..1."""
     require(len(got) > 0 and all(0 <= one <= 1 for one in got), name, "numbers in 0..1", got)
 
 

@@ -1,4 +1,4 @@
-"""A network of one hidden layer, small enough to be trained and copied while one waits."""
+"""A network with one hidden layer in numpy, which trains and copies in a moment."""
 
 from dataclasses import dataclass
 
@@ -21,9 +21,11 @@ class SmallNetwork:
     out_hk: Floats
     bias_k: Floats
 
-    def says(self, features: AnyArray) -> AnyArray:
+    def predict(self, features: AnyArray) -> AnyArray:
         """The most probable class of each row."""
-        into_dh = self.into_dh.astype(features.dtype, copy=False)  # not the features: a copy less
+        into_dh = self.into_dh.astype(
+            features.dtype, copy=False
+        )  # the weights, so that the features are not copied
         hidden = np.maximum(features @ into_dh + self.bias_h, 0.0)
         return np.asarray(np.argmax(hidden @ self.out_hk + self.bias_k, axis=1))
 
@@ -45,7 +47,7 @@ def train_network(
 
     >>> x = np.repeat([[-1.0], [1.0]], 50, axis=0)
     >>> net = train_network(x, np.repeat([0, 1], 50), 2, 4, seed=0)
-    >>> net.says(np.array([[-1.0], [1.0]])).tolist()
+    >>> net.predict(np.array([[-1.0], [1.0]])).tolist()
     [0, 1]
     """
     rng = generator(seed, "network")
@@ -63,36 +65,36 @@ def train_network(
         if start >= n_rows:
             order, start = rng.permutation(n_rows), 0
         batch = order[start : start + size]
-        adam.step(_slopes(weights, features[batch], truth[batch]))
+        adam.step(_gradients(weights, features[batch], truth[batch]))
         start += size
     return SmallNetwork(*weights)
 
 
-def _slopes(weights: list[Floats], features: AnyArray, truth: AnyArray) -> list[Floats]:
-    """The gradient of the mean cross-entropy."""
+def _gradients(weights: list[Floats], features: AnyArray, truth: AnyArray) -> list[Floats]:
+    """The gradients of the mean cross-entropy."""
     into_dh, bias_h, out_hk, bias_k = weights
     hidden = np.maximum(features @ into_dh + bias_h, 0.0)
     logits = hidden @ out_hk + bias_k
-    share = np.exp(logits - logits.max(axis=1, keepdims=True))
-    share /= share.sum(axis=1, keepdims=True)
-    share[np.arange(len(truth)), truth] -= 1.0
-    share /= len(truth)
-    back = (share @ out_hk.T) * (hidden > 0)
-    return [features.T @ back, back.sum(axis=0), hidden.T @ share, share.sum(axis=0)]
+    error = np.exp(logits - logits.max(axis=1, keepdims=True))
+    error /= error.sum(axis=1, keepdims=True)
+    error[np.arange(len(truth)), truth] -= 1.0
+    error /= len(truth)
+    back = (error @ out_hk.T) * (hidden > 0)
+    return [features.T @ back, back.sum(axis=0), hidden.T @ error, error.sum(axis=0)]
 
 
 class _Adam:
-    """Adam over a few arrays, which it changes in place."""
+    """The Adam optimiser; it updates the weights in place."""
 
     def __init__(self, weights: list[Floats]) -> None:
         self.weights = weights
         self.moments = [(np.zeros_like(each), np.zeros_like(each)) for each in weights]
         self.n_steps = 0
 
-    def step(self, slopes: list[Floats]) -> None:
+    def step(self, gradients: list[Floats]) -> None:
         self.n_steps += 1
         rate = LEARNING_RATE * np.sqrt(1 - 0.999**self.n_steps) / (1 - 0.9**self.n_steps)
-        for weight, moments, slope in zip(self.weights, self.moments, slopes, strict=True):
-            moments[0][:] += 0.1 * (slope - moments[0])
-            moments[1][:] += 0.001 * (slope**2 - moments[1])
+        for weight, moments, gradient in zip(self.weights, self.moments, gradients, strict=True):
+            moments[0][:] += 0.1 * (gradient - moments[0])
+            moments[1][:] += 0.001 * (gradient**2 - moments[1])
             weight[:] -= rate * moments[0] / (np.sqrt(moments[1]) + 1e-8)

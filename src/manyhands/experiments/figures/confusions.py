@@ -1,4 +1,4 @@
-"""True confusions of some annotators beside what methods learnt of them."""
+"""True confusions of some annotators beside the confusions that methods learnt."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,16 +8,16 @@ from torch.nn import Module
 
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Codes, Floats
-from manyhands.evaluation import shares_of_counts
+from manyhands.evaluation import normalize_counts
+from manyhands.experiments.data import ExperimentData
+from manyhands.experiments.drawing import correlation_of
 from manyhands.experiments.figure import Content
-from manyhands.experiments.figures.drawing import correlation_of
 from manyhands.experiments.measures import true_counts
-from manyhands.experiments.methods import fit_method
-from manyhands.experiments.sources import Material
+from manyhands.experiments.runs import fit_method
 from manyhands.noise import CrowdLayer
 
-# As the crowd layer was published: weights start at the identity and nothing pulls them back,
-# annotators learn no faster than the network, and the last of a fixed number of epochs counts.
+# The crowd layer as published: weights are initialised at the identity without a prior, annotators
+# have the learning rate of the network, and the last of a fixed number of epochs is used.
 CROWD_LAYER_AS_PUBLISHED: dict[str, dict[str, Any]] = {
     "noise": {"prior_precision": 0.0},
     "training": {
@@ -35,14 +35,14 @@ def most_active(annotations: Annotations, n_shown: int) -> Codes:
     return np.argsort(-annotations.labels_per_annotator, kind="stable")[:n_shown].astype(np.int32)
 
 
-def collect_confusions(material: Material, seed: int, settings: Mapping[str, Any]) -> Content:
-    """Matrices of those with the most labels: true ones, and those of methods.
+def collect_confusions(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+    """True and learnt confusions of the annotators with the most labels.
 
-    `settings` has the number of `annotators` to show, and `methods`: the settings of a run by
-    name of the method. Of every method there is the portrait in `learnt` (annotator, k, l), and of
-    a crowd layer W_a too, as it is, in `weights`.
+    `settings` holds the number of `annotators` to show and `methods`, which maps a method to the
+    settings of its run. `learnt` holds the estimated confusions of every method, shape
+    (annotator, k, l); `weights` the raw W_a of a crowd layer.
     """
-    trial = material.trial
+    trial = data.trial
     ann, who = trial.annotations, most_active(trial.annotations, settings["annotators"])
     models = {
         method: fit_method(trial, method, seed, run) for method, run in settings["methods"].items()
@@ -51,7 +51,7 @@ def collect_confusions(material: Material, seed: int, settings: Mapping[str, Any
         "annotators": ann.annotators[who].astype(str),
         "n_labels": ann.labels_per_annotator[who],
         "classes": ann.classes.astype(str),
-        "true": shares_of_counts(true_counts(trial)[who]),
+        "true": normalize_counts(true_counts(trial)[who]),
         "learnt": {method: model.confusion_[who] for method, model in models.items()},
         "weights": {
             method: weights_of(model.noise_)[who]
@@ -62,27 +62,27 @@ def collect_confusions(material: Material, seed: int, settings: Mapping[str, Any
 
 
 def weights_of(noise: Module) -> Floats:
-    """The W_a of a crowd layer (a, k, l): row = true class, column = label said."""
+    """The W_a of a crowd layer, shape (a, k, l): row = true class, column = label."""
     assert isinstance(noise, CrowdLayer)
     assert noise.kind == "MW"
     weight_alk = noise.table.weight.detach().double().cpu().reshape(-1, *noise.table.shape)
     return np.asarray(weight_alk.numpy().transpose(0, 2, 1))
 
 
-def titles_of(content: Content, found_akl: Any = None) -> list[str]:
-    """A title for each annotator: name, number of labels, and how true and found correlate."""
+def titles_of(content: Content, learnt_akl: Any = None) -> list[str]:
+    """A title for each annotator: name, number of labels, and correlation of true and learnt."""
     titles = [
         f"annotator {who}\n{n_labels} labels"
         for who, n_labels in zip(content["annotators"], content["n_labels"], strict=True)
     ]
-    if found_akl is None:
+    if learnt_akl is None:
         return titles
     return [
-        f"{title}, {correlation_of(true_kl, found_kl)}"
-        for title, true_kl, found_kl in zip(titles, content["true"], found_akl, strict=True)
+        f"{title}, {correlation_of(true_kl, learnt_kl)}"
+        for title, true_kl, learnt_kl in zip(titles, content["true"], learnt_akl, strict=True)
     ]
 
 
 def difference_of(content: Content, method: str) -> float:
-    """How far learnt confusions are from the true ones: the mean absolute difference of cells."""
+    """The mean absolute difference between learnt and true confusions."""
     return float(np.abs(np.subtract(content["learnt"][method], content["true"])).mean())

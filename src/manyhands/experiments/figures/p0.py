@@ -1,39 +1,41 @@
 """Figures of Rodrigues and Pereira 2018 (crowd layer)."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from manyhands.estimators import CrowdRegressor
+from manyhands.experiments.data import CorpusSource, ExperimentData, ScenarioSource
+from manyhands.experiments.drawing import (
+    BLUE,
+    ORANGE,
+    SOFT,
+    class_names,
+    confusion_figure,
+    matplotlib_module,
+    new_figure,
+    scatter_with_line,
+    tidy,
+)
 from manyhands.experiments.figure import Content, FigureExperiment, Panel
-from manyhands.experiments.figures.annotators import biases_of_annotators
-from manyhands.experiments.figures.class_names import class_names
 from manyhands.experiments.figures.confusions import (
     CROWD_LAYER_AS_PUBLISHED,
     collect_confusions,
     titles_of,
     weights_of,
 )
-from manyhands.experiments.figures.drawing import (
-    BLUE,
-    ORANGE,
-    SOFT,
-    confusion_figure,
-    new_figure,
-    scatter_with_line,
-    tidy,
-)
-from manyhands.experiments.methods import fit_method
+from manyhands.experiments.measures import biases_of_annotators
 from manyhands.experiments.published import published_figures
-from manyhands.experiments.sources import CorpusSource, Material, ScenarioSource
-from manyhands.experiments.text_tasks import word_vectors
+from manyhands.experiments.runs import fit_method
+from manyhands.experiments.text_runs import word_vectors
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _METHOD, _BIAS_METHOD = "crowd-layer-mw", "crowd-layer-b"
 _MARKERS = "os^Dv"
-# The public code: 30 epochs of batches of 16, the last epoch counts.
+# As in the public code: 30 epochs, batches of 16, the last epoch.
 _CATS_DOGS = {
     **CROWD_LAYER_AS_PUBLISHED,
     "training": {**CROWD_LAYER_AS_PUBLISHED["training"], "epochs": 30, "batch_size": 16},
@@ -45,20 +47,20 @@ _TITLES = {
 }
 
 
-def collect_figure_2(material: Material, seed: int, settings: Mapping[str, Any]) -> Content:
-    """How often each annotator is right of each class, and the diagonals of the learnt W_a."""
-    assert material.crowd is not None
-    model = fit_method(material.trial, _METHOD, seed, settings)
-    right_ak = material.crowd.confusion.diagonal(axis1=1, axis2=2)
+def collect_figure_2(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+    """The accuracy of each annotator on each class, and the diagonals of the learnt W_a."""
+    assert data.crowd is not None
+    model = fit_method(data.trial, _METHOD, seed, settings)
+    right_ak = data.crowd.confusion.diagonal(axis1=1, axis2=2)
     weight_ak = weights_of(model.noise_).diagonal(axis1=1, axis2=2)
     return {
-        "annotators": material.trial.annotations.annotators.astype(str),
+        "annotators": data.trial.annotations.annotators.astype(str),
         "sensitivity": {"true": right_ak[:, 1], "learnt": weight_ak[:, 1]},
         "specificity": {"true": right_ak[:, 0], "learnt": weight_ak[:, 0]},
     }
 
 
-def draw_figure_2(contents: Mapping[str, Content]) -> Figure:
+def draw_figure_2(contents: Mapping[str, Content]) -> "Figure":
     """Two scatters for each panel: sensitivities and specificities."""
     figure = new_figure(8.6, 3.8 * len(contents) + 0.4, published_figures()["p0/figure-2"].title)
     grid = figure.subplots(len(contents), 2, squeeze=False, sharex=True, sharey="row")
@@ -73,17 +75,18 @@ def draw_figure_2(contents: Mapping[str, Content]) -> Figure:
                 up=f"learnt weight W[{code}, {code}]",
                 title=_TITLES.get(key, key),
             )
-    who = next(iter(contents.values()))["annotators"]
+    annotators = next(iter(contents.values()))["annotators"]
+    line = matplotlib_module("matplotlib.lines").Line2D
     marks = [
-        Line2D([], [], color=SOFT, linestyle="", marker=_MARKERS[index % len(_MARKERS)])
-        for index in range(len(who))
+        line([], [], color=SOFT, linestyle="", marker=_MARKERS[index % len(_MARKERS)])
+        for index in range(len(annotators))
     ]
-    figure.legend(marks, [f"annotator {name}" for name in who], loc="outside lower center",
-                  ncols=len(who), fontsize=8, frameon=False)  # fmt: skip
+    figure.legend(marks, [f"annotator {name}" for name in annotators], loc="outside lower center",
+                  ncols=len(annotators), fontsize=8, frameon=False)  # fmt: skip
     return figure
 
 
-def draw_figure_3(contents: Mapping[str, Content]) -> Figure:
+def draw_figure_3(contents: Mapping[str, Content]) -> "Figure":
     """True confusions above, the learnt weights of the same annotators below."""
     ((key, content),) = contents.items()
     weights = content["weights"][_METHOD]
@@ -97,10 +100,10 @@ def draw_figure_3(contents: Mapping[str, Content]) -> Figure:
     )
 
 
-def collect_figure_4(material: Material, seed: int, settings: Mapping[str, Any]) -> Content:
-    """The true bias of each annotator, and the b_a that the crowd layer learnt."""
-    trial = material.trial
-    vectors = word_vectors(material.folder)
+def collect_figure_4(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+    """The true bias of each annotator, and the bias b_a that the crowd layer learnt."""
+    trial = data.trial
+    vectors = word_vectors(data.folder)
     model = CrowdRegressor(
         method=_BIAS_METHOD, word_vectors=vectors, seed=seed, progress=False, **settings
     )
@@ -111,8 +114,8 @@ def collect_figure_4(material: Material, seed: int, settings: Mapping[str, Any])
     return {"true": true_a[known], "learnt": learnt_a[known]}
 
 
-def draw_figure_4(contents: Mapping[str, Content]) -> Figure:
-    """Learnt biases against true ones, an annotator a point."""
+def draw_figure_4(contents: Mapping[str, Content]) -> "Figure":
+    """Learnt biases against true ones, one point per annotator."""
     (content,) = contents.values()
     figure = new_figure(5.4, 4.6, published_figures()["p0/figure-4"].title)
     axes = figure.subplots()
@@ -135,7 +138,7 @@ P0_FIGURES = (
         ),
         collect_figure_2,
         draw_figure_2,
-        expected=120.0,
+        seconds=120.0,
     ),
     FigureExperiment(
         published_figures()["p0/figure-3"],
@@ -148,13 +151,13 @@ P0_FIGURES = (
         ),
         collect_confusions,
         draw_figure_3,
-        expected=5.0,
+        seconds=5.0,
     ),
     FigureExperiment(
         published_figures()["p0/figure-4"],
         (Panel("moviereviews", CorpusSource("moviereviews"), _AS_TABLE_2),),
         collect_figure_4,
         draw_figure_4,
-        expected=60.0,
+        seconds=60.0,
     ),
 )

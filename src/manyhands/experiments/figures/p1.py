@@ -1,45 +1,47 @@
 """Figures of Chen et al. 2020 (SpeeLFC)."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+from manyhands.experiments.data import CorpusSource, ExperimentData
+from manyhands.experiments.drawing import (
+    BLUE,
+    INK,
+    SOFT,
+    class_names,
+    confusion_figure,
+    new_figure,
+    tidy,
+)
 from manyhands.experiments.figure import Content, FigureExperiment, Panel
-from manyhands.experiments.figures.annotators import accuracies_of_annotators
-from manyhands.experiments.figures.class_names import class_names
 from manyhands.experiments.figures.confusions import (
     CROWD_LAYER_AS_PUBLISHED,
     collect_confusions,
     difference_of,
     titles_of,
 )
-from manyhands.experiments.figures.drawing import (
-    BLUE,
-    INK,
-    SOFT,
-    confusion_figure,
-    new_figure,
-    tidy,
-)
+from manyhands.experiments.measures import accuracies_of_annotators
 from manyhands.experiments.published import published_figures
-from manyhands.experiments.sources import CorpusSource, Material
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _SHOWN = 6  # annotators
 _LAYER, _OURS = "crowd-layer-mw", "speelfc"
 _WEIGHTS = "crowd layer, weights"
 
 
-def collect_figure_4(material: Material, seed: int, settings: Mapping[str, Any]) -> Content:
-    """How many labels each annotator gave, and how many of them were right."""
-    labels_a = material.trial.annotations.labels_per_annotator
-    accuracy_a = accuracies_of_annotators(material.trial)
+def collect_figure_4(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+    """The number of labels of each annotator, and the share of them that are right."""
+    labels_a = data.trial.annotations.labels_per_annotator
+    accuracy_a = accuracies_of_annotators(data.trial)
     return {"n_labels": labels_a[labels_a > 0], "accuracy": accuracy_a[np.isfinite(accuracy_a)]}
 
 
-def draw_figure_4(contents: Mapping[str, Content]) -> Figure:
+def draw_figure_4(contents: Mapping[str, Content]) -> "Figure":
     """A box for each corpus: of the number of labels, and of the accuracies."""
     figure = new_figure(7.6, 4.2, published_figures()["p1/figure-4"].title)
     left, right = figure.subplots(1, 2)
@@ -54,19 +56,19 @@ def draw_figure_4(contents: Mapping[str, Content]) -> Figure:
     return figure
 
 
-def boxes(axes: Axes, values: list[list[float]], names: list[str]) -> None:
-    """Box plots from quartile to quartile, whiskers to 1.5 of that; every value is a dot."""
+def boxes(axes: "Axes", values: list[list[float]], names: list[str]) -> None:
+    """Box plots with whiskers at 1.5 interquartile ranges; every value is a dot."""
     axes.boxplot(values, tick_labels=names, widths=0.5, showfliers=False,
                  medianprops={"color": INK, "linewidth": 1.5}, boxprops={"color": SOFT},
                  whiskerprops={"color": SOFT}, capprops={"color": SOFT})  # fmt: skip
     for place, one in enumerate(values, 1):
-        # Dots lie beside each other by the golden ratio: no two neighbours close, none at random.
-        validation_unit = np.arange(len(one)) * 0.618034 % 1.0 - 0.5
-        axes.plot(place + 0.4 * validation_unit, one, "o", color=BLUE, alpha=0.35, markersize=3,
+        # Offsets by the golden ratio keep neighbouring dots apart without random numbers.
+        offset = np.arange(len(one)) * 0.618034 % 1.0 - 0.5
+        axes.plot(place + 0.4 * offset, one, "o", color=BLUE, alpha=0.35, markersize=3,
                   markeredgewidth=0)  # fmt: skip
 
 
-def draw_figure_5(contents: Mapping[str, Content]) -> Figure:
+def draw_figure_5(contents: Mapping[str, Content]) -> "Figure":
     """Three matrices for each annotator, with their numbers."""
     ((key, content),) = contents.items()
     weight_akl = np.array(content["weights"][_LAYER])
@@ -86,7 +88,7 @@ def draw_figure_5(contents: Mapping[str, Content]) -> Figure:
     )
 
 
-def draw_figure_6(contents: Mapping[str, Content]) -> Figure:
+def draw_figure_6(contents: Mapping[str, Content]) -> "Figure":
     """Pairs of heat maps: real above, learnt below."""
     ((key, content),) = contents.items()
     heading = (
@@ -126,13 +128,13 @@ P1_FIGURES = (
         ),
         collect_confusions,
         draw_figure_5,
-        expected=40.0,
+        seconds=40.0,
     ),
     FigureExperiment(
         published_figures()["p1/figure-6"],
         (Panel("music", CorpusSource("music"), {"annotators": _SHOWN, "methods": {_OURS: {}}}),),
         collect_confusions,
         draw_figure_6,
-        expected=8.0,
+        seconds=8.0,
     ),
 )

@@ -1,34 +1,30 @@
 """Figures of the softmax-CrowdLayer with sharpness-aware minimisation (LeWiDi)."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from scipy.stats import norm
 
 from manyhands.core.arrays import Floats
+from manyhands.experiments.data import CorpusSource, ExperimentData
+from manyhands.experiments.drawing import BLUE, class_names, matplotlib_module, new_figure, tidy
 from manyhands.experiments.figure import Content, FigureExperiment, Panel
-from manyhands.experiments.figures.class_names import class_names
-from manyhands.experiments.figures.drawing import BLUE, new_figure, tidy
 from manyhands.experiments.published import published_figures
-from manyhands.experiments.sources import CorpusSource, Material
 
-_POINTS = 201  # where a density is told
-_NARROWEST = 0.01  # width of a kernel, where all have the same value
-_SEEN = 0.005  # of the highest density
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_POINTS = 201  # of a density
+_NARROWEST = 0.01  # width of a kernel, if all values are equal
+_VISIBLE = 0.005  # of the highest density
 _CORPORA = ("cifar10", "labelme", "gimpel-pos", "pdis")
 
 
-def collect_figure_2(material: Material, seed: int, settings: Mapping[str, Any]) -> Content:
-    """Over annotators, the density of how many labels they gave and of each class's share in them.
-
-    The number of labels is taken as its logarithm to base 10.
-    """
-    ann = material.trial.annotations
+def collect_figure_2(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+    """Densities over annotators: of log10 of the number of labels, and of each class's share."""
+    ann = data.trial.annotations
     counts_al = np.zeros((ann.n_annotators, ann.n_classes))
     np.add.at(counts_al, (ann.annotator, ann.label), 1.0)
     total_a = counts_al.sum(axis=1)
@@ -56,13 +52,13 @@ def kernel_width(values: Floats) -> float:
 
 
 def kernel_density(values: Floats, places: Floats) -> Floats:
-    """The density of values at some places, with a normal kernel."""
+    """The density of values at some places, with normal kernels."""
     width = kernel_width(values)
     return np.array([norm.pdf(place, values, width).mean() for place in places])
 
 
 def share_density(values: Floats, places: Floats) -> Floats:
-    """The density of values in 0..1: what a kernel leaks past an end is folded back.
+    """The density of values in 0..1; kernel mass beyond an end is reflected.
 
     >>> middles = np.arange(0.005, 1.0, 0.01)
     >>> print(f"{share_density(np.array([0.0, 0.1, 0.2]), middles).mean():.2f}")
@@ -75,7 +71,7 @@ def share_density(values: Floats, places: Floats) -> Floats:
     )
 
 
-def draw_figure_2(contents: Mapping[str, Content]) -> Figure:
+def draw_figure_2(contents: Mapping[str, Content]) -> "Figure":
     """A column for each corpus: the number of labels above, the shares of the classes below."""
     heading = f"{published_figures()['p2/figure-2'].title} (kernel densities over annotators)"
     figure = new_figure(4.6 * len(contents) + 0.4, 7.4, heading)
@@ -86,37 +82,39 @@ def draw_figure_2(contents: Mapping[str, Content]) -> Figure:
         above.plot(labels, content["labels_density"], color=BLUE)
         _plain_log_scale(above)
         above.set_ylim(bottom=0)
-        above.set_xlim(*_seen(labels, content["labels_density"]))
+        above.set_xlim(*_visible(labels, content["labels_density"]))
         tidy(above, across="labels that an annotator gave (log scale)",
              up="annotators, density per decade",
              title=f"{key}: {content['n_annotators']} annotators")  # fmt: skip
         for name, density, colour in _coloured(key, content):
             below.plot(content["shares"], density, label=name, color=colour, linewidth=1.2)
         below.set_ylim(bottom=0)
-        below.set_xlim(0.0, _seen(content["shares"], content["share_density"])[1])
+        below.set_xlim(0.0, _visible(content["shares"], content["share_density"])[1])
         below.legend(fontsize=7, frameon=False, title="class", title_fontsize=8)
         tidy(below, across="share of an annotator's labels that are of the class",
              up="annotators, density")  # fmt: skip
     return figure
 
 
-def _plain_log_scale(axes: Axes) -> None:
+def _plain_log_scale(axes: "Axes") -> None:
+    ticker = matplotlib_module("matplotlib.ticker")
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
-def _seen(places: Any, densities: Any) -> tuple[float, float]:
-    """Between which places a curve stands out from the ground."""
+def _visible(places: Any, densities: Any) -> tuple[float, float]:
+    """The range in which some curve is visibly above 0."""
     density_cp = np.atleast_2d(densities)
-    seen = np.flatnonzero((density_cp > _SEEN * density_cp.max()).any(axis=0))
-    return float(places[seen[0]]), float(places[seen[-1]])
+    visible = np.flatnonzero((density_cp > _VISIBLE * density_cp.max()).any(axis=0))
+    return float(places[visible[0]]), float(places[visible[-1]])
 
 
 def _coloured(key: str, content: Content) -> list[tuple[str, list[float], Any]]:
     names = class_names(key, content["classes"])
-    colours = colormaps["tab10" if len(names) <= 10 else "tab20"](range(len(names)))
+    palette = matplotlib_module("matplotlib").colormaps["tab10" if len(names) <= 10 else "tab20"]
+    colours = palette(range(len(names)))
     return list(zip(names, content["share_density"], colours, strict=True))
 
 
@@ -126,6 +124,6 @@ P2_FIGURES = (
         tuple(Panel(name, CorpusSource(name)) for name in _CORPORA),
         collect_figure_2,
         draw_figure_2,
-        expected=2.0,
+        seconds=2.0,
     ),
 )

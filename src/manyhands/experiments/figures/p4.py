@@ -1,40 +1,172 @@
 """Figures of Mena and Nanculef 2019 (Crowd Mixture Model)."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from manyhands.experiments.figure import FigureExperiment, Panel
-from manyhands.experiments.figures.crowd_sizes import DENSE, collect_cost, draw_cost
-from manyhands.experiments.figures.mixture_groups import (
-    collect_examples,
-    collect_groups,
-    draw_examples,
-    draw_groups,
+import numpy as np
+
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.evaluation import (
+    confusion_entropy,
+    identity_similarity,
+    js_divergence,
+    normalize_counts,
 )
+from manyhands.experiments.data import CorpusSource, ExperimentData, ScenarioSource
+from manyhands.experiments.drawing import class_names, confusion_figure, heat_map, new_figure
+from manyhands.experiments.figure import Content, FigureExperiment, Panel
+from manyhands.experiments.figures.p4_costs import DENSE, collect_cost, draw_cost
+from manyhands.experiments.measures import true_counts
 from manyhands.experiments.published import published_figures
-from manyhands.experiments.sources import CorpusSource, ScenarioSource
-from manyhands.methods import METHODS
+from manyhands.experiments.runs import fit_method
+from manyhands.noise import Mixture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _FIGURES = published_figures()
-# By the paper's EM where it is there, else the same likelihood by gradient.
-MIXTURE = "mixture" if "mixture" in METHODS else "mixture-e2e"
+MIXTURE = "mixture"
 _LABELME = CorpusSource("labelme")
 _LEAST = 20  # labels of an annotator who is shown
 _CROWDS = (100, 500, 1500, 3500, 6000, 10000)
 _EPOCHS = 5
 _PLAIN = {"init": "own", "warm_up": 0, "batch_size": 64, "threads": 1}
+_EXAMPLES = 3  # annotators of either kind
+_NEVER_LABELLED = "#dddddd"
+
+
+def collect_groups(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+    """Confusion, prevalence, similarity to the identity and entropy of each group, largest first.
+
+    `settings` holds the `method`. The entropy is in nats.
+    """
+    model = fit_method(data.trial, settings["method"], seed, {})
+    noise = model.noise_
+    assert isinstance(noise, Mixture)
+    share_m = noise.log_weights().detach().exp()[0].double().cpu().numpy()
+    order = np.argsort(-share_m, kind="stable")
+    group_mkl = noise.group_confusion().double().cpu().numpy()[order]
+    return {
+        "method": settings["method"],
+        "classes": data.trial.annotations.classes.astype(str),
+        "confusion": group_mkl,
+        "prevalence": share_m[order],
+        "identity_similarity": identity_similarity(group_mkl),
+        "entropy": confusion_entropy(group_mkl) * np.log(group_mkl.shape[-1]),
+    }
+
+
+def draw_groups(contents: Mapping[str, Content]) -> "Figure":
+    """A matrix per group; the published numbers are below ours."""
+    ((key, content),) = contents.items()
+    n_groups = len(content["confusion"])
+    title = f"Groups of annotations on {key}, found by {content['method']}"
+    figure = new_figure(3.2 * n_groups + 1.4, 4.8, title)
+    grid = figure.subplots(1, n_groups, squeeze=False)[0]
+    published = published_figures()["p4/figure-1"].numbers
+    names = class_names(key, content["classes"])
+    for rank, axes in enumerate(grid):
+        image = heat_map(axes, content["confusion"][rank], names=names, highest=1.0)
+        lines = [f"group {rank + 1}", f"here: {_in_words(content, rank)}"]
+        if rank < len(published["prevalence"]):
+            lines.append(f"published: {_in_words(published, rank)}")
+        axes.set_title("\n".join(lines), fontsize=8)
+        axes.set_xlabel("label said", fontsize=9)
+        axes.label_outer(remove_inner_ticks=True)
+    grid[0].set_ylabel("true class", fontsize=9)
+    figure.colorbar(image, ax=list(grid), fraction=0.02, pad=0.01).ax.tick_params(labelsize=7)
+    return figure
+
+
+def _in_words(numbers: Mapping[str, Any], rank: int) -> str:
+    return (
+        f"{100 * numbers['prevalence'][rank]:.0f} %, identity "
+        f"{numbers['identity_similarity'][rank]:.2f}, entropy {numbers['entropy'][rank]:.2f}"
+    )
+
+
+def collect_examples(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+    """True and estimated confusions of the best and worst estimated annotators, and of all.
+
+    Only annotators with at least `least` labels are shown. The divergence is over the classes that
+    an annotator labelled; other classes have no true row. For all annotators together, labels are
+    pooled and estimates are weighted by the number of labels.
+    """
+    ann = data.trial.annotations
+    model = fit_method(data.trial, settings["method"], seed, {})
+    counts_akl = true_counts(data.trial)
+    estimated_akl = model.confusion_
+    far_a = annotator_divergence(estimated_akl, counts_akl)
+    enough = np.flatnonzero(ann.labels_per_annotator >= settings["least"])
+    shown = extremes(far_a, enough)
+    weight_a = ann.labels_per_annotator / ann.n_annotations
+    pooled_1kl = counts_akl.sum(axis=0, keepdims=True)
+    estimated_1kl = np.tensordot(weight_a, estimated_akl, axes=1)[None]
+    counts_ckl = np.concatenate([counts_akl[shown], pooled_1kl])
+    estimated_ckl = np.concatenate([estimated_akl[shown], estimated_1kl])
+    true_ckl = normalize_counts(counts_ckl)
+    true_ckl[counts_ckl.sum(axis=-1) == 0] = np.nan
+    return {
+        "method": settings["method"],
+        "least": settings["least"],
+        "n_enough": len(enough),
+        "classes": ann.classes.astype(str),
+        "annotators": ann.annotators[shown].astype(str),
+        "n_labels": ann.labels_per_annotator[shown],
+        "true": true_ckl,
+        "estimated": estimated_ckl,
+        "divergence": [*far_a[shown], *annotator_divergence(estimated_1kl, pooled_1kl)],
+    }
+
+
+def annotator_divergence(estimated_akl: Floats, counts_akl: Floats) -> Floats:
+    """The mean JS divergence of the rows of classes that an annotator labelled."""
+    seen_ak = counts_akl.sum(axis=-1) > 0
+    far_ak = js_divergence(estimated_akl, normalize_counts(counts_akl))
+    return np.asarray((far_ak * seen_ak).sum(axis=1) / np.maximum(seen_ak.sum(axis=1), 1))
+
+
+def extremes(far_a: Floats, among: AnyArray) -> AnyArray:
+    """The few with the smallest divergence, then those with the largest; no annotator twice."""
+    order = among[np.argsort(far_a[among], kind="stable")]
+    few = min(_EXAMPLES, len(order) // 2)
+    return np.concatenate([order[:few], order[len(order) - few :]])
+
+
+def draw_examples(contents: Mapping[str, Content]) -> "Figure":
+    """Pairs of matrices: true above, estimated below."""
+    ((key, content),) = contents.items()
+    n_shown = len(content["annotators"])
+    kinds = ["good"] * (n_shown // 2) + ["bad"] * (n_shown - n_shown // 2)
+    columns = [
+        f"{kind}: annotator {name}\n{n_labels} labels, JS {far:.3f}"
+        for kind, name, n_labels, far in zip(
+            kinds, content["annotators"], content["n_labels"], content["divergence"], strict=False
+        )
+    ]
+    columns.append(f"all annotators\nJS {content['divergence'][-1]:.3f}")
+    title = (
+        f"Confusions on {key}, estimated by {content['method']}: best and worst of the "
+        f"{content['n_enough']} annotators with {content['least']} labels or more"
+    )
+    rows = {kind: np.asarray(content[kind], dtype=np.float64) for kind in ("true", "estimated")}
+    figure = confusion_figure(title, rows, columns, names=class_names(key, content["classes"]))
+    for axes in figure.axes[: 2 * len(columns)]:
+        axes.set_facecolor(_NEVER_LABELLED)
+    return figure
 
 
 def _designs() -> dict[str, Any]:
-    """Methods and how they are run: alike, and nothing done beforehand."""
-    designs: dict[str, Any] = {
+    """Methods and the settings of their runs: alike, without a first aggregation."""
+    return {
         DENSE: {"batch_size": _PLAIN["batch_size"]},
         "crowd-layer-mw": {
             "noise": {"prior_precision": 0.0},
             "training": {**_PLAIN, "sparse": True},
         },
         MIXTURE: {"training": _PLAIN},
+        "em": {"training": _PLAIN},
     }
-    return designs | ({"em": {"training": _PLAIN}} if "em" in METHODS else {})
 
 
 _FIGURE_3 = tuple(
@@ -52,14 +184,14 @@ P4_FIGURES: tuple[FigureExperiment, ...] = (
         (Panel("labelme", _LABELME, {"method": MIXTURE}),),
         collect_groups,
         draw_groups,
-        expected=6.0,
+        seconds=6.0,
     ),
     FigureExperiment(
         _FIGURES["p4/figure-2"],
         (Panel("labelme", _LABELME, {"method": MIXTURE, "least": _LEAST}),),
         collect_examples,
         draw_examples,
-        expected=6.0,
+        seconds=6.0,
     ),
-    FigureExperiment(_FIGURES["p4/figure-3"], _FIGURE_3, collect_cost, draw_cost, expected=30.0),
+    FigureExperiment(_FIGURES["p4/figure-3"], _FIGURE_3, collect_cost, draw_cost, seconds=30.0),
 )

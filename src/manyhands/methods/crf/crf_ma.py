@@ -1,37 +1,95 @@
-"""A linear chain from the tags of many people, of whom one per sentence is the reliable one."""
+"""CRF-MA: a linear-chain CRF from the tags of many annotators, one reliable per sentence."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from manyhands.aggregation import estimate_confusions
 from manyhands.aggregation.em import run_em
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
-from manyhands.methods.crf.crowd_sequences import CrowdSequences, Sequences, gather_sequences, sums
-from manyhands.methods.crf.fitting import ChainObjective, ChainTargets
-from manyhands.methods.crf.forward_backward import expect, log_partition
-from manyhands.methods.crf.likelihood import UNKNOWN
-from manyhands.methods.crf.reliability import better_shares, log_choice, log_prior
-from manyhands.methods.crf.weights import ChainWeights, as_offsets, as_token_features
+from manyhands.engine.features import EncoderOptions, FeatureEncoder
+from manyhands.engine.inputs import Inputs
+from manyhands.engine.task import Task
+from manyhands.methods.base import About, Method
+from manyhands.methods.crf.crowd_sequences import (
+    CrowdSequences,
+    Sequences,
+    gather_sequences,
+    sum_by,
+)
+from manyhands.methods.crf.encoder import CrfEncoder
+from manyhands.methods.crf.fitting import CrfObjective, CrfTargets
+from manyhands.methods.crf.inference import UNKNOWN, expect, log_partition
+from manyhands.methods.crf.network import CrfInputs, CrfNetwork
+from manyhands.methods.crf.weights import CrfWeights, as_offsets, as_token_features
+from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod
 
-_SHARE_STEPS = 10
-_FIRST_STEPS = 50  # of L-BFGS, from nothing to a chain on the majority's tags
+_RELIABILITY_STEPS = 10  # in every M-step
+_FIRST_STEPS = 50  # of L-BFGS, from zero weights to a CRF on the majority tags
 _STEP_TOL = 1e-9
 
 
 @dataclass(frozen=True)
-class CrfMaFit:
-    """The chain, the reliability of annotators, and who was the reliable one of each sentence.
+class CrfMa(FullBatchMethod):
+    """A linear-chain CRF and the reliability of annotators; `settings` are those of `fit_crf_ma`.
 
-    `reliability_a` sums to 1 over the crowd. Row p: with probability `posterior_p` annotator
-    `annotator_p` was the reliable one of sentence `sentence_p`. `tag_tk` has the probabilities of
-    the tags of the tokens fitted, by words and labels.
+    The confusions of the annotators are those against the posterior of the tags.
     """
 
-    weights: ChainWeights
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    about: About = field(kw_only=True, default=About())
+    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 100})
+    network_class = CrfNetwork
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """See `Method.tasks`: it cannot learn from items outside sentences."""
+        return ("tagging",)
+
+    def fit_encoder(
+        self, task: Task, features: Any, options: EncoderOptions
+    ) -> tuple[FeatureEncoder, Inputs]:
+        """See `Method.fit_encoder`: the features of tokens."""
+        return CrfEncoder.fit_transform(features)
+
+    def fit(
+        self, inputs: Inputs, annotations: Annotations, *, max_iter: int, seed: int
+    ) -> FullBatchFit:
+        """See `FullBatchMethod.fit`."""
+        assert isinstance(inputs, CrfInputs), "the features of the tokens of sentences"
+        fit = fit_crf_ma(
+            inputs.matrix, inputs.offsets, annotations, max_iter=max_iter, **self.settings
+        )
+        confusion_akl = estimate_confusions(annotations, fit.tag_tk)
+        weights, transitions = fit.weights, fit.weights.transitions
+        n_features, n_classes = weights.feature_jk.shape
+        network = self.build_network(
+            {"n_features": n_features, "n_classes": n_classes},
+            {
+                "feature": weights.feature_jk,
+                "transition": transitions.transition_kk,
+                "start": transitions.start_k,
+                "end": transitions.end_k,
+            },
+        )
+        return FullBatchFit(network, confusion_akl, fit.objective)
+
+
+@dataclass(frozen=True)
+class CrfMaFit:
+    """The CRF, the reliability of the annotators, and the reliable annotator of each sentence.
+
+    `reliability_a` sums to 1 over the crowd. Row p: with probability `posterior_p`, annotator
+    `annotator_p` is the reliable one of sentence `sentence_p`. `tag_tk` has the tag probabilities
+    of the fitted tokens, by words and labels.
+    """
+
+    weights: CrfWeights
     reliability_a: Floats
     sentence_p: Offsets
     annotator_p: Offsets
@@ -43,8 +101,8 @@ class CrfMaFit:
 
 @dataclass(frozen=True)
 class _State:
-    weights: ChainWeights
-    share_a: Floats
+    weights: CrfWeights
+    reliability_a: Floats
 
 
 def fit_crf_ma(
@@ -58,30 +116,30 @@ def fit_crf_ma(
     max_iter: int = 100,
     tol: float = 1e-3,
 ) -> CrfMaFit:
-    """A linear-chain CRF and the reliability pi of annotators from their tags, by EM.
+    """Fit a linear-chain CRF and the reliability pi of annotators to their tags, by EM.
 
-    Token t of the sentences is item t of the annotations, and row t of `features`. Of the
-    annotators of a sentence exactly one, z, is reliable: their tags come from the chain, and all
-    other people's tags are any of K alike. With T_a the number of tokens that a labelled::
+    Token t of the sentences is item t of the annotations, and row t of `features`. Exactly one
+    annotator of a sentence, z, is reliable: the CRF generates their tags. The tags of the other
+    annotators are drawn from all K tags alike. With T_a the number of tokens that a labelled::
 
         p(z = a) = pi_a / sum of pi over the annotators of the sentence
         p(tags of s | x) = sum_a p(z = a) p(y^a | x) prod of K^-T_b over the others b
         E:  q_a ~ p(z = a) p(y^a | x) K^T_a
-        M:  pi by steps that minorise and maximise, see `reliability`
-            w: `steps` of L-BFGS up sum_s sum_a q_a E log p(y | x) - l2/2 |w|^2
+        M:  pi by minorise-maximise steps, see `improve_reliability`
+            w: `steps` of L-BFGS on sum_s sum_a q_a E log p(y | x) - l2/2 |w|^2
 
-    Tokens that an annotator left out are summed over, in p(y^a | x) and in the expectation E. A
-    sentence without labels teaches nothing. The objective never falls::
+    Tokens that an annotator did not label are summed over, in p(y^a | x) and in the expectation E.
+    Sentences without labels have no effect. The objective never falls::
 
         sum_s log p(tags of s | x) + pseudo_sentences sum_a log pi_a - l2/2 |w|^2
 
-    with pi summing to 1: a Dirichlet(1 + pseudo_sentences) prior, so that an annotator of few
-    sentences stays near 1/A. w has all weights of the chain. It starts from the chain on the
-    majority's tags with equal pi, and ends when a step gains less than `tol` per sentence.
+    with pi summing to 1: a Dirichlet(1 + pseudo_sentences) prior keeps an annotator with few
+    sentences near 1/A. w has all weights of the CRF. EM starts from the CRF on the majority tags
+    with equal pi, and ends when a step gains less than `tol` per sentence.
 
     Cost: a step of L-BFGS takes tokens x K x (K + features per token) operations, whatever the
-    number of annotators; the E-step the same per different sequence of a sentence, and holds
-    K numbers per token of these.
+    number of annotators. The E-step takes the same for every different sequence of a sentence, and
+    holds K numbers per token of these.
 
     Source: Rodrigues, Pereira and Ribeiro 2013.
     """
@@ -92,69 +150,108 @@ def fit_crf_ma(
     features_tj, ann = as_token_features(features), annotations.as_kind("classes")
     offsets = as_offsets(offsets, features_tj.shape[0])
     _require_matching(offsets, ann)
-    chain = ChainObjective(features_tj, offsets, ann.n_classes, l2=l2)
+    crf = CrfObjective(features_tj, offsets, ann.n_classes, l2=l2)
     rows = gather_sequences(ann, offsets)
 
     def step(state: _State) -> tuple[_State, float]:
-        posterior_p, log_likelihood, targets = _expect(chain, rows, state)
-        value = log_likelihood + log_prior(state.share_a, pseudo_sentences)
-        value += chain.log_prior(state.weights)
-        fit = chain.ascend(state.weights, targets, max_steps=steps, tol=_STEP_TOL)
-        share_a = better_shares(
-            rows, posterior_p, state.share_a, pseudo_sentences, steps=_SHARE_STEPS
+        posterior_p, log_likelihood, targets = _expect(crf, rows, state)
+        value = log_likelihood + log_reliability_prior(state.reliability_a, pseudo_sentences)
+        value += crf.log_prior(state.weights)
+        fit = crf.ascend(state.weights, targets, max_steps=steps, tol=_STEP_TOL)
+        reliability_a = improve_reliability(
+            rows, posterior_p, state.reliability_a, pseudo_sentences, steps=_RELIABILITY_STEPS
         )
-        return _State(fit.weights, share_a), value
+        return _State(fit.weights, reliability_a), value
 
     even_a = np.full(ann.n_annotators, 1.0 / ann.n_annotators)
-    begin = _State(_majority_chain(chain, ann), even_a)
-    run = run_em(begin, step, max_iter=max_iter, tol=tol * len(rows.begin_g))
-    posterior_p, _, targets = _expect(chain, rows, run.state)
+    start = _State(_majority_weights(crf, ann), even_a)
+    run = run_em(start, step, max_iter=max_iter, tol=tol * len(rows.begin_g))
+    posterior_p, _, targets = _expect(crf, rows, run.state)
     return CrfMaFit(
         run.state.weights,
-        run.state.share_a,
+        run.state.reliability_a,
         rows.sentence_p,
         rows.annotator_p,
         posterior_p,
-        _tag_probabilities(chain, run.state.weights, targets),
+        _tag_probabilities(crf, run.state.weights, targets),
         run.objective,
         run.converged,
     )
 
 
 def _expect(
-    chain: ChainObjective, rows: CrowdSequences, state: _State
-) -> tuple[Floats, float, ChainTargets]:
-    """E-step: q of every row, the log-likelihood, and the tags and pairs to be expected."""
-    links, n_tags = state.weights.links, state.weights.links.n_tags
-    score_tk = state.weights.token_scores(chain.features_tj)
-    log_all_s = log_partition(score_tk, chain.offsets, links)
-    log_these_q = rows.distinct.log_sums(score_tk, links) - log_all_s[rows.distinct.sentence_q]
-    log_random_p = -rows.n_said_p * np.log(n_tags)
-    log_joint_p = log_choice(rows, state.share_a) + log_these_q[rows.sequence_p] - log_random_p
+    crf: CrfObjective, rows: CrowdSequences, state: _State
+) -> tuple[Floats, float, CrfTargets]:
+    """E-step: q of every row, the log-likelihood, and the expected tags and pairs."""
+    transitions, n_tags = state.weights.transitions, state.weights.transitions.n_tags
+    score_tk = state.weights.token_scores(crf.features_tj)
+    log_all_s = log_partition(score_tk, crf.offsets, transitions)
+    log_p_q = rows.distinct.log_sums(score_tk, transitions) - log_all_s[rows.distinct.sentence_q]
+    log_random_p = -rows.n_labels_p * np.log(n_tags)
+    log_joint_p = log_reliable(rows, state.reliability_a) + log_p_q[rows.sequence_p] - log_random_p
     top_g = np.maximum.reduceat(log_joint_p, rows.begin_g)
     part_p = np.exp(log_joint_p - top_g[rows.group_p])
     whole_g = np.add.reduceat(part_p, rows.begin_g)
     posterior_p = part_p / whole_g[rows.group_p]
-    weight_q = sums(rows.sequence_p, posterior_p, len(rows.distinct.sentence_q))
-    targets = rows.distinct.targets(score_tk, chain.offsets, links, weight_q)
+    weight_q = sum_by(rows.sequence_p, posterior_p, len(rows.distinct.sentence_q))
+    targets = rows.distinct.targets(score_tk, crf.offsets, transitions, weight_q)
     log_likelihood = top_g.sum() + np.log(whole_g).sum() + log_random_p.sum()
     return posterior_p, float(log_likelihood), targets
 
 
-def _majority_chain(chain: ChainObjective, annotations: Annotations) -> ChainWeights:
-    """The chain on the majority's tags; tokens without labels have any."""
+def log_reliable(rows: CrowdSequences, reliability_a: Floats) -> Floats:
+    """log(pi_a / sum of pi over the annotators of the sentence), for every row."""
+    reliability_p = reliability_a[rows.annotator_p]
+    total_g = np.add.reduceat(reliability_p, rows.begin_g)
+    return np.asarray(np.log(reliability_p) - np.log(total_g)[rows.group_p])
+
+
+def log_reliability_prior(reliability_a: Floats, pseudo: float) -> float:
+    """The log of a Dirichlet(1 + pseudo) density of pi, up to a constant."""
+    return float(pseudo * np.log(reliability_a).sum())
+
+
+def improve_reliability(
+    rows: CrowdSequences, posterior_p: Floats, reliability_a: Floats, pseudo: float, *, steps: int
+) -> Floats:
+    """Update pi, which sums to 1, such that Q does not fall.
+
+    ::
+
+        Q(pi) = sum_p posterior_p log(pi_a / Pi_s) + pseudo sum_a log pi_a
+
+    where Pi_s sums pi over the annotators of sentence s. Let R = Q - A pseudo sum_a pi_a, for any
+    pi above 0. The log-ratios do not depend on the scale of pi, and the rest of R is largest at the
+    scale where pi sums to 1, where R is Q up to a constant. -log Pi_s is convex in Pi_s and lies
+    above its tangent; with the tangents R has its maximum at ::
+
+        pi_a = (sum_p of a posterior_p + pseudo) / (A pseudo + sum_s of a 1 / Pi_s)
+
+    So neither this step nor dividing by the sum lowers R, and Q does not fall.
+    """
+    chosen_a = sum_by(rows.annotator_p, posterior_p, rows.n_annotators) + pseudo
+    for _ in range(steps):
+        total_g = np.add.reduceat(reliability_a[rows.annotator_p], rows.begin_g)
+        inverse_a = sum_by(rows.annotator_p, 1.0 / total_g[rows.group_p], rows.n_annotators)
+        reliability_a = chosen_a / (rows.n_annotators * pseudo + inverse_a)
+        reliability_a = reliability_a / reliability_a.sum()
+    return reliability_a
+
+
+def _majority_weights(crf: CrfObjective, annotations: Annotations) -> CrfWeights:
+    """The CRF on the majority tags; tokens without labels may have any tag."""
     tag_t = majority_tags(annotations)
-    n_sentences = len(chain.offsets) - 1
-    pieces = np.split(tag_t, chain.offsets[1:-1]) if n_sentences else []
-    told_s = np.array([(piece != UNKNOWN).any() for piece in pieces], dtype=np.float64)
-    all_s = Sequences.of(np.arange(n_sentences), pieces, chain.offsets)
-    nothing, even_tk = chain.nothing, np.zeros((len(tag_t), annotations.n_classes))
-    targets = all_s.targets(even_tk, chain.offsets, nothing.links, told_s)
-    return chain.ascend(nothing, targets, max_steps=_FIRST_STEPS, tol=_STEP_TOL).weights
+    n_sentences = len(crf.offsets) - 1
+    pieces = np.split(tag_t, crf.offsets[1:-1]) if n_sentences else []
+    is_labelled_s = np.array([(piece != UNKNOWN).any() for piece in pieces], dtype=np.float64)
+    sequences = Sequences.of(np.arange(n_sentences), pieces, crf.offsets)
+    zero_tk = np.zeros((len(tag_t), annotations.n_classes))
+    targets = sequences.targets(zero_tk, crf.offsets, crf.zeros.transitions, is_labelled_s)
+    return crf.ascend(crf.zeros, targets, max_steps=_FIRST_STEPS, tol=_STEP_TOL).weights
 
 
 def majority_tags(annotations: Annotations) -> Codes:
-    """The label said most often of every token, -1 where there is none.
+    """The most frequent label of every token, -1 without labels.
 
     A tie goes to the label that is more frequent over all tokens, then to the first.
     """
@@ -164,14 +261,12 @@ def majority_tags(annotations: Annotations) -> Codes:
     return np.where(count_tk.any(axis=1), tag_t, UNKNOWN).astype(np.int32)
 
 
-def _tag_probabilities(
-    chain: ChainObjective, weights: ChainWeights, targets: ChainTargets
-) -> Floats:
-    """What is expected by labels, and by the chain alone in sentences without any."""
-    score_tk = weights.token_scores(chain.features_tj)
-    alone_tk = expect(score_tk, chain.offsets, weights.links).marginal_tk
-    told_t = np.repeat(targets.weight_s > 0, np.diff(chain.offsets))
-    return np.where(told_t[:, None], targets.tag_tk, alone_tk)
+def _tag_probabilities(crf: CrfObjective, weights: CrfWeights, targets: CrfTargets) -> Floats:
+    """Tag probabilities by words and labels, and by words alone in sentences without labels."""
+    score_tk = weights.token_scores(crf.features_tj)
+    by_words_tk = expect(score_tk, crf.offsets, weights.transitions).marginal_tk
+    is_labelled_t = np.repeat(targets.weight_s > 0, np.diff(crf.offsets))
+    return np.where(is_labelled_t[:, None], targets.tag_tk, by_words_tk)
 
 
 def _require_matching(offsets: Offsets, annotations: Annotations) -> None:
@@ -182,3 +277,15 @@ def _require_matching(offsets: Offsets, annotations: Annotations) -> None:
         )
     if annotations.n_annotations == 0:
         raise DataError("there is not a single label; nothing can be learnt")
+
+
+ROWS: dict[str, Method] = {
+    "crf-ma": CrfMa(
+        about=About(
+            source="Rodrigues, Pereira and Ribeiro 2013",
+            equation="sum_a pi_a p_crf(y^a | x) prod of K^-T over the others; a linear chain",
+            cost="tokens x K x (K + features of a token) per step, whatever the crowd",
+            when="tags of few sentences, and some annotators are reliable",
+        ),
+    ),
+}

@@ -1,4 +1,4 @@
-"""Who tagged which sentence how: one row per annotator and sentence, equal sequences once."""
+"""The tag sequences of a crowd: one row per annotator and sentence, equal sequences stored once."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,18 +7,17 @@ import numpy as np
 
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets
-from manyhands.methods.crf.fitting import ChainTargets
-from manyhands.methods.crf.forward_backward import expect, log_partition
-from manyhands.methods.crf.likelihood import UNKNOWN, pinned
-from manyhands.methods.crf.weights import Links
+from manyhands.methods.crf.fitting import CrfTargets
+from manyhands.methods.crf.inference import UNKNOWN, expect, log_partition, restrict_scores
+from manyhands.methods.crf.weights import Transitions
 
 
 @dataclass(frozen=True)
 class Sequences:
-    """Sequences of tags that somebody gave, some tags perhaps unknown.
+    """Sequences of tags that annotators gave; some tags may be unknown.
 
-    Sequence q is of sentence `sentence_q[q]`; its tags are `tag_u` from `offsets_q[q]` on, and
-    `token_u` says of which tokens.
+    Sequence q belongs to sentence `sentence_q[q]`. Its tags are `tag_u` from `offsets_q[q]` on,
+    and `token_u` has their tokens.
     """
 
     sentence_q: Offsets
@@ -35,35 +34,36 @@ class Sequences:
         tag_u = np.concatenate([np.empty(0, dtype=np.int32), *tags])
         return cls(sentence_q, offsets_q, np.arange(len(shift_u)) + shift_u, tag_u)
 
-    def log_sums(self, score_tk: Floats, links: Links) -> Floats:
+    def log_sums(self, score_tk: Floats, transitions: Transitions) -> Floats:
         """The log of the sum of exp score(y) over the y that agree with every sequence."""
-        return log_partition(pinned(score_tk[self.token_u], self.tag_u), self.offsets_q, links)
+        restricted_uk = restrict_scores(score_tk[self.token_u], self.tag_u)
+        return log_partition(restricted_uk, self.offsets_q, transitions)
 
     def targets(
-        self, score_tk: Floats, offsets: Offsets, links: Links, weight_q: Floats
-    ) -> ChainTargets:
-        """Tags and pairs expected of weighted sequences; unknown tags are as the chain has them."""
-        pinned_uk = pinned(score_tk[self.token_u], self.tag_u)
-        found = expect(pinned_uk, self.offsets_q, links, weight_q)
-        weighed_uk = found.marginal_tk * np.repeat(weight_q, np.diff(self.offsets_q))[:, None]
+        self, score_tk: Floats, offsets: Offsets, transitions: Transitions, weight_q: Floats
+    ) -> CrfTargets:
+        """Expected tags and pairs of weighted sequences; the CRF gives those of unknown tags."""
+        restricted_uk = restrict_scores(score_tk[self.token_u], self.tag_u)
+        expected = expect(restricted_uk, self.offsets_q, transitions, weight_q)
+        weighted_uk = expected.marginal_tk * np.repeat(weight_q, np.diff(self.offsets_q))[:, None]
         tag_tk = np.stack(
-            [sums(self.token_u, each, len(score_tk)) for each in weighed_uk.T], axis=1
+            [sum_by(self.token_u, each, len(score_tk)) for each in weighted_uk.T], axis=1
         )
-        weight_s = sums(self.sentence_q, weight_q, len(offsets) - 1)
-        return ChainTargets(weight_s, tag_tk, found.pair_kk)
+        weight_s = sum_by(self.sentence_q, weight_q, len(offsets) - 1)
+        return CrfTargets(weight_s, tag_tk, expected.pair_kk)
 
 
 @dataclass(frozen=True)
 class CrowdSequences:
     """Row p: annotator `annotator_p` gave sequence `sequence_p` to sentence `sentence_p`.
 
-    Rows go by sentence and then by annotator; `n_said_p` tokens of the sentence were labelled.
+    Rows are sorted by sentence and then by annotator; `n_labels_p` tokens have a label.
     """
 
     sentence_p: Offsets
     annotator_p: Offsets
     sequence_p: Offsets
-    n_said_p: Offsets
+    n_labels_p: Offsets
     distinct: Sequences
     n_annotators: int
 
@@ -75,13 +75,13 @@ class CrowdSequences:
 
     @cached_property
     def group_p(self) -> Offsets:
-        """Which labelled sentence, by number, each row belongs to."""
+        """The number of the labelled sentence that each row belongs to."""
         size_g = np.diff(np.append(self.begin_g, len(self.sentence_p)))
         return np.repeat(np.arange(len(self.begin_g)), size_g)
 
 
 def gather_sequences(annotations: Annotations, offsets: Offsets) -> CrowdSequences:
-    """The sequences in labels of tokens; of repeated labels of a pair the last stays."""
+    """The sequences in the labels of tokens; the last of repeated labels counts."""
     ann, n_annotators = annotations, max(annotations.n_annotators, 1)
     sentence_n = np.searchsorted(offsets, ann.item, side="right") - 1
     key_p, row_n = np.unique(sentence_n * n_annotators + ann.annotator, return_inverse=True)
@@ -110,6 +110,6 @@ def gather_sequences(annotations: Annotations, offsets: Offsets) -> CrowdSequenc
     )
 
 
-def sums(code: AnyArray, value: AnyArray, n_codes: int) -> Floats:
-    """Sums of a value by code."""
+def sum_by(code: AnyArray, value: AnyArray, n_codes: int) -> Floats:
+    """Sums of a value by code, shape (n_codes,)."""
     return np.bincount(code, weights=value, minlength=n_codes).astype(np.float64, copy=False)

@@ -1,4 +1,4 @@
-"""Training a linear chain on tags, or on expected tags, by exact slopes."""
+"""Fitting a linear-chain CRF to tags, or to expected tags, by exact gradients."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,24 +10,29 @@ from scipy.sparse import csr_matrix
 from manyhands.core.arrays import Floats, Offsets
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
-from manyhands.methods.crf.forward_backward import expect
-from manyhands.methods.crf.weights import ChainWeights, Links, as_offsets, as_token_features
+from manyhands.methods.crf.inference import expect
+from manyhands.methods.crf.weights import (
+    CrfWeights,
+    Transitions,
+    as_offsets,
+    as_token_features,
+)
 
 
 @dataclass(frozen=True)
-class ChainFit:
-    """The weights found, their penalised log-likelihood, and whether it is the greatest."""
+class CrfFit:
+    """The weights, their penalised log-likelihood, and whether the maximum was reached."""
 
-    weights: ChainWeights
+    weights: CrfWeights
     objective: float
     converged: bool
 
 
 @dataclass(frozen=True)
-class ChainTargets:
-    """Wanted tags of every token and wanted pairs of neighbours, both times the sentence's weight.
+class CrfTargets:
+    """Target tags of every token and target pairs of neighbours, times the sentence's weight.
 
-    They are counts of given tags, or what is expected of tags that are known in part.
+    They are counts of given tags, or expectations of tags that are known in part.
     """
 
     weight_s: Floats
@@ -35,14 +40,14 @@ class ChainTargets:
     pair_kk: Floats
 
 
-class ChainObjective:
-    """The penalised log-likelihood of targets, and steps that climb it.
+class CrfObjective:
+    """The penalised log-likelihood of targets, and its maximisation.
 
     ::
 
         L(w) = sum_s weight_s sum_y q_s(y) log p(y | x_s) - l2/2 |w|^2
 
-    It is concave, and depends on q_s by the expected tags and pairs in `ChainTargets` alone.
+    It is concave, and depends on q_s only through the expected tags and pairs in `CrfTargets`.
     """
 
     def __init__(
@@ -57,60 +62,62 @@ class ChainObjective:
         self.features_tj = features_tj
         self.offsets = offsets
         self.l2 = l2
-        self.nothing = ChainWeights.zeros(features_tj.shape[1], n_tags)
+        self.zeros = CrfWeights.zeros(features_tj.shape[1], n_tags)
         self._features_jt = features_tj.T.tocsr()
-        filled = np.flatnonzero(np.diff(offsets) > 0)
-        self._first, self._last = offsets[filled], offsets[filled + 1] - 1
+        not_empty = np.flatnonzero(np.diff(offsets) > 0)
+        self._first, self._last = offsets[not_empty], offsets[not_empty + 1] - 1
 
-    def log_prior(self, weights: ChainWeights) -> float:
+    def log_prior(self, weights: CrfWeights) -> float:
         """-l2/2 |w|^2."""
         return float(-0.5 * self.l2 * np.square(weights.flat()).sum())
 
-    def counts(self, tag_tk: Floats, pair_kk: Floats) -> ChainWeights:
-        """How often each weight is used by these tags and pairs, in the shape of the weights."""
-        links = Links(pair_kk, tag_tk[self._first].sum(axis=0), tag_tk[self._last].sum(axis=0))
-        return ChainWeights(np.asarray(self._features_jt @ tag_tk), links)
+    def counts(self, tag_tk: Floats, pair_kk: Floats) -> CrfWeights:
+        """How often each weight is used by these tags and pairs, in the form of weights."""
+        start_k, end_k = (tag_tk[token].sum(axis=0) for token in (self._first, self._last))
+        feature_jk = np.asarray(self._features_jt @ tag_tk)
+        return CrfWeights(feature_jk, Transitions(pair_kk, start_k, end_k))
 
-    def value_and_slope(
-        self, vector: Floats, wanted: Floats, weight_s: Floats
+    def value_and_gradient(
+        self, vector: Floats, target_counts: Floats, weight_s: Floats
     ) -> tuple[float, Floats]:
-        """L(w) and its gradient: wanted counts - expected counts - l2 w."""
-        weights = self.nothing.like(vector)
+        """L(w) and its gradient: target counts - expected counts - l2 w."""
+        weights = self.zeros.like(vector)
         score_tk = weights.token_scores(self.features_tj)
-        found = expect(score_tk, self.offsets, weights.links, weight_s)
-        found.marginal_tk[:] *= np.repeat(weight_s, np.diff(self.offsets))[:, None]
-        slope = wanted - self.counts(found.marginal_tk, found.pair_kk).flat() - self.l2 * vector
-        value = wanted @ vector - weight_s @ found.log_partition_s
-        return float(value - 0.5 * self.l2 * (vector @ vector)), slope
+        expected = expect(score_tk, self.offsets, weights.transitions, weight_s)
+        expected.marginal_tk[:] *= np.repeat(weight_s, np.diff(self.offsets))[:, None]
+        expected_counts = self.counts(expected.marginal_tk, expected.pair_kk).flat()
+        gradient = target_counts - expected_counts - self.l2 * vector
+        value = target_counts @ vector - weight_s @ expected.log_partition_s
+        return float(value - 0.5 * self.l2 * (vector @ vector)), gradient
 
     def ascend(
-        self, start: ChainWeights, targets: ChainTargets, *, max_steps: int, tol: float
-    ) -> ChainFit:
-        """Climb from `start` by L-BFGS; never ends lower than it began.
+        self, start: CrfWeights, targets: CrfTargets, *, max_steps: int, tol: float
+    ) -> CrfFit:
+        """Maximise from `start` on by L-BFGS; the result is never worse than the start.
 
-        It ends after `max_steps`, or when a step gains less than `tol` of the objective.
+        It ends after `max_steps`, or when a step gains less than `tol`, relative to the objective.
         """
-        wanted = self.counts(targets.tag_tk, targets.pair_kk).flat()
+        target_counts = self.counts(targets.tag_tk, targets.pair_kk).flat()
         losses: list[float] = []
 
         def loss(vector: Floats) -> tuple[float, Floats]:
-            value, slope = self.value_and_slope(vector, wanted, targets.weight_s)
+            value, gradient = self.value_and_gradient(vector, target_counts, targets.weight_s)
             losses.append(-value)
-            return -value, -slope
+            return -value, -gradient
 
-        found = minimize(
+        result = minimize(
             loss,
             start.flat(),
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": max_steps, "ftol": tol, "gtol": 1e-10},
         )
-        if found.fun > losses[0]:  # a line search that lost its way
-            return ChainFit(start, -losses[0], False)
-        return ChainFit(self.nothing.like(found.x), -float(found.fun), bool(found.success))
+        if result.fun > losses[0]:  # the line search failed
+            return CrfFit(start, -losses[0], False)
+        return CrfFit(self.zeros.like(result.x), -float(result.fun), bool(result.success))
 
 
-def fit_chain(
+def fit_crf(
     features: Any,
     offsets: Any,
     tag_t: Any,
@@ -118,20 +125,20 @@ def fit_chain(
     *,
     weight_s: Any = None,
     l2: float = 1.0,
-    start: ChainWeights | None = None,
+    start: CrfWeights | None = None,
     max_iter: int = 200,
     tol: float = 1e-7,
-) -> ChainFit:
-    """A linear-chain CRF on the tags of sentences, where sentence s counts `weight_s` times.
+) -> CrfFit:
+    """Fit a linear-chain CRF to the tags of sentences; sentence s counts `weight_s[s]` times.
 
     ::
 
         max_w  sum_s weight_s log p(tags_s | x_s) - l2/2 |w|^2
 
-    Row t of `features` belongs to token t. It ends when a step gains less than `tol` of the
-    objective.
+    Row t of `features` belongs to token t. The fit ends when a step gains less than `tol`,
+    relative to the objective.
 
-    >>> fit = fit_chain([[1.0, 0.0], [0.0, 1.0]], [0, 1, 2], [0, 1], 2)
+    >>> fit = fit_crf([[1.0, 0.0], [0.0, 1.0]], [0, 1, 2], [0, 1], 2)
     >>> bool((np.diag(fit.weights.feature_jk) > 0).all()), fit.converged
     (True, True)
     """
@@ -139,14 +146,14 @@ def fit_chain(
     require(tol >= 0, "tol", ">= 0", tol)
     features_tj = as_token_features(features)
     offsets = as_offsets(offsets, features_tj.shape[0])
-    objective = ChainObjective(features_tj, offsets, n_tags, l2=l2)
-    targets = given_tags(tag_t, offsets, n_tags, weight_s)
-    begin = objective.nothing if start is None else start
-    return objective.ascend(begin, targets, max_steps=max_iter, tol=tol)
+    objective = CrfObjective(features_tj, offsets, n_tags, l2=l2)
+    targets = tag_targets(tag_t, offsets, n_tags, weight_s)
+    first = objective.zeros if start is None else start
+    return objective.ascend(first, targets, max_steps=max_iter, tol=tol)
 
 
-def given_tags(tag_t: Any, offsets: Offsets, n_tags: int, weight_s: Any = None) -> ChainTargets:
-    """Targets that are tags, one of every token."""
+def tag_targets(tag_t: Any, offsets: Offsets, n_tags: int, weight_s: Any = None) -> CrfTargets:
+    """Targets of known tags, one for every token."""
     tag_t, n_sentences = np.asarray(tag_t), len(offsets) - 1
     if tag_t.shape != (offsets[-1],):
         raise DataError(f"tags of shape {tag_t.shape} for {offsets[-1]} tokens; give one for each")
@@ -162,4 +169,4 @@ def given_tags(tag_t: Any, offsets: Offsets, n_tags: int, weight_s: Any = None) 
     later = np.setdiff1d(np.arange(len(tag_t)), offsets[:-1])
     pair_kk = np.zeros((n_tags, n_tags))
     np.add.at(pair_kk, (tag_t[later - 1], tag_t[later]), weight_t[later])
-    return ChainTargets(weights, tag_tk, pair_kk)
+    return CrfTargets(weights, tag_tk, pair_kk)

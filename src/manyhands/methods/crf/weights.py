@@ -1,4 +1,4 @@
-"""What a linear chain weighs: the features of tokens, and which tag follows which."""
+"""The weights of a linear-chain CRF: of the features of tokens, and of neighbouring tags."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from manyhands.core.errors import DataError
 
 
 @dataclass(frozen=True)
-class Links:
+class Transitions:
     """Scores of neighbouring tags (row: the earlier one), of first tags and of last tags."""
 
     transition_kk: Floats
@@ -19,22 +19,22 @@ class Links:
     end_k: Floats
 
     @classmethod
-    def zeros(cls, n_tags: int) -> "Links":
-        """Links that say nothing.
+    def zeros(cls, n_tags: int) -> "Transitions":
+        """All scores are 0.
 
-        >>> Links.zeros(2).n_tags
+        >>> Transitions.zeros(2).n_tags
         2
         """
         return cls(np.zeros((n_tags, n_tags)), np.zeros(n_tags), np.zeros(n_tags))
 
     @property
     def n_tags(self) -> int:
-        """How many tags there are."""
+        """Number of tags."""
         return len(self.start_k)
 
-    def restricted(self, transition_kk: Bools, start_k: Bools) -> "Links":
-        """The same links where what is not allowed scores minus infinity."""
-        return Links(
+    def restricted(self, transition_kk: Bools, start_k: Bools) -> "Transitions":
+        """The same scores, with minus infinity for what is not allowed."""
+        return Transitions(
             np.where(transition_kk, self.transition_kk, -np.inf),
             np.where(start_k, self.start_k, -np.inf),
             self.end_k,
@@ -42,8 +42,8 @@ class Links:
 
 
 @dataclass(frozen=True)
-class ChainWeights:
-    """A linear-chain CRF: how sequences of tags y of the tokens x score.
+class CrfWeights:
+    """A linear-chain CRF, by the scores of tag sequences y of the tokens x.
 
     ::
 
@@ -53,15 +53,15 @@ class ChainWeights:
     """
 
     feature_jk: Floats
-    links: Links
+    transitions: Transitions
 
     @classmethod
-    def zeros(cls, n_features: int, n_tags: int) -> "ChainWeights":
-        """Weights under which all sequences are alike."""
-        return cls(np.zeros((n_features, n_tags)), Links.zeros(n_tags))
+    def zeros(cls, n_features: int, n_tags: int) -> "CrfWeights":
+        """Weights under which all sequences are equally probable."""
+        return cls(np.zeros((n_features, n_tags)), Transitions.zeros(n_tags))
 
     def token_scores(self, features: Any) -> Floats:
-        """What the features of every token say for every tag, shape (t, k)."""
+        """The scores of every tag by the features of every token, shape (t, k)."""
         features_tj = as_token_features(features)
         if features_tj.shape[1] != len(self.feature_jk):
             raise DataError(
@@ -72,21 +72,26 @@ class ChainWeights:
 
     def flat(self) -> Floats:
         """All weights in one vector."""
-        links = self.links
-        parts = [self.feature_jk.ravel(), links.transition_kk.ravel(), links.start_k, links.end_k]
+        transitions = self.transitions
+        parts = [
+            self.feature_jk.ravel(),
+            transitions.transition_kk.ravel(),
+            transitions.start_k,
+            transitions.end_k,
+        ]
         return np.concatenate(parts)
 
-    def like(self, vector: Floats) -> "ChainWeights":
+    def like(self, vector: Floats) -> "CrfWeights":
         """Weights of this shape from one vector."""
-        n_tags = self.links.n_tags
+        n_tags = self.transitions.n_tags
         ends = np.cumsum([self.feature_jk.size, n_tags * n_tags, n_tags])
         feature, transition, start, end = np.split(vector, ends)
-        links = Links(transition.reshape(n_tags, n_tags), start, end)
-        return ChainWeights(feature.reshape(self.feature_jk.shape), links)
+        transitions = Transitions(transition.reshape(n_tags, n_tags), start, end)
+        return CrfWeights(feature.reshape(self.feature_jk.shape), transitions)
 
 
 def as_token_features(features: Any) -> "csr_matrix[np.float64]":
-    """Features as a sparse matrix of finite numbers, a row per token."""
+    """Features as a sparse matrix of finite numbers, one row per token."""
     try:
         features_tj = csr_matrix(features, dtype=np.float64)
     except (TypeError, ValueError):
@@ -97,14 +102,14 @@ def as_token_features(features: Any) -> "csr_matrix[np.float64]":
 
 
 def as_offsets(offsets: Any, n_tokens: int) -> Offsets:
-    """Where every sentence begins, and the end of the last; refused unless they cover all tokens.
+    """Where every sentence begins, and the end of the last one, checked to cover all tokens.
 
     >>> as_offsets([0, 2, 3], 3).tolist()
     [0, 2, 3]
     """
     got: AnyArray = np.asarray(offsets)
-    whole = got.ndim == 1 and len(got) > 0 and np.issubdtype(got.dtype, np.integer)
-    if not whole or got[0] != 0 or got[-1] != n_tokens or (np.diff(got) < 0).any():
+    is_vector = got.ndim == 1 and len(got) > 0 and np.issubdtype(got.dtype, np.integer)
+    if not is_vector or got[0] != 0 or got[-1] != n_tokens or (np.diff(got) < 0).any():
         raise DataError(
             f"offsets must be whole numbers that rise from 0 to the {n_tokens} tokens, one more "
             f"than there are sentences; got {_shown(got)}"

@@ -1,4 +1,4 @@
-"""The linear classifier that every model of this folder learns, and the space it is learnt in."""
+"""The linear classifier that every method of this folder learns, and its parametrisation."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +10,7 @@ from scipy.linalg import helmert
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
-from manyhands.core.kernels import kernel
+from manyhands.methods.linear.kernels import log_softmax
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Contrasts:
     """Weights W (j, k) whose rows sum to 0, as W = V B^T with free contrasts V (j, k - 1).
 
     Adding one vector to the weights of all classes changes no probability, and the best penalised
-    weights always sum to 0: in V the optimum is unique, no class is singled out, and lengths are
-    kept, |W| = |V|. The last row of V is the intercept's.
+    weights always sum to 0 over the classes. In V the optimum is unique, all classes are treated
+    alike, and norms are kept: |W| = |V|. The last row of V belongs to the intercept.
     """
 
     n_classes: int
@@ -63,7 +63,7 @@ class Contrasts:
 
 
 def as_features(features: Any) -> Floats:
-    """Features as finite 64-bit numbers, a row per item."""
+    """Features as finite 64-bit numbers, one row per item."""
     try:
         features_ij = np.ascontiguousarray(features, dtype=np.float64)
     except (TypeError, ValueError):
@@ -79,8 +79,8 @@ def as_features(features: Any) -> Floats:
     return features_ij
 
 
-def matched(features: Any, annotations: Annotations) -> tuple[Floats, Annotations]:
-    """Features and class labels of the same items; refused where they are not."""
+def check_features(features: Any, annotations: Annotations) -> tuple[Floats, Annotations]:
+    """Features and class labels of the same items; raise an error if they do not match."""
     features_ij = as_features(features)
     ann = annotations.as_kind("classes")
     if len(features_ij) != ann.n_items:
@@ -93,20 +93,3 @@ def matched(features: Any, annotations: Annotations) -> tuple[Floats, Annotation
 def with_ones(features_ij: Floats) -> Floats:
     """The features with a last column of ones, for the intercept."""
     return np.hstack([features_ij, np.ones((len(features_ij), 1))])
-
-
-@kernel
-def log_softmax(score_ik: Floats) -> Floats:
-    """Scores to log-probabilities, in place."""
-    for i in range(score_ik.shape[0]):
-        row = score_ik[i]
-        top = row[0]
-        for k in range(1, len(row)):
-            top = max(top, row[k])
-        total = 0.0
-        for k in range(len(row)):
-            total += np.exp(row[k] - top)
-        shift = top + np.log(total)
-        for k in range(len(row)):
-            row[k] -= shift
-    return score_ik

@@ -1,4 +1,4 @@
-"""Documents as sparse counts of words, in the two orders that topic models walk them."""
+"""Documents as sparse counts of words, by document and by word."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
+from manyhands.annotations import Annotations, Kind
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.errors import DataError
 from manyhands.core.kernels import even_blocks
 
-_BLOCKS = 16
+_MAX_BLOCKS = 16
 
 
 @dataclass(frozen=True)
@@ -25,18 +26,18 @@ class Corpus:
 
     @property
     def n_documents(self) -> int:
-        """How many documents there are, empty ones included."""
+        """Number of documents, with empty ones."""
         return len(self.offsets) - 1
 
     @property
     def n_cells(self) -> int:
-        """How many pairs of a document and one of its words."""
+        """Number of pairs of a document and one of its words."""
         return len(self.word)
 
     @cached_property
     def size_d(self) -> Floats:
-        """How many words every document has, repetitions counted."""
-        sums = np.concatenate(([0.0], np.cumsum(self.count)))  # whole numbers: exact
+        """Number of words of every document, counting repetitions."""
+        sums = np.concatenate(([0.0], np.cumsum(self.count)))  # exact: counts are whole numbers
         return np.asarray(np.diff(sums[self.offsets]))
 
     @cached_property
@@ -46,23 +47,23 @@ class Corpus:
 
     @cached_property
     def word_offsets(self) -> Offsets:
-        """Where every word's cells begin in `word_order`."""
+        """Where the cells of every word begin in `word_order`."""
         per_word = np.bincount(self.word, minlength=self.n_words)
         return np.concatenate(([0], np.cumsum(per_word))).astype(np.int64)
 
     @cached_property
     def document_blocks(self) -> list[tuple[int, int]]:
-        """Runs of documents of about equally many cells."""
-        return even_blocks(self.offsets, _BLOCKS)
+        """Ranges of documents with about equally many cells."""
+        return even_blocks(self.offsets, _MAX_BLOCKS)
 
     @cached_property
     def word_blocks(self) -> list[tuple[int, int]]:
-        """Runs of words of about equally many cells."""
-        return even_blocks(self.word_offsets, _BLOCKS)
+        """Ranges of words with about equally many cells."""
+        return even_blocks(self.word_offsets, _MAX_BLOCKS)
 
 
 def as_corpus(counts: Any) -> Corpus:
-    """A corpus from a matrix of counts, a row per document; sparse of any kind, or dense.
+    """A corpus from a sparse or dense matrix of counts, with one row per document.
 
     >>> as_corpus([[0, 2], [0, 0], [1, 1]]).word.tolist()
     [1, 0, 1]
@@ -87,3 +88,17 @@ def as_corpus(counts: Any) -> Corpus:
     return Corpus(
         matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), count, matrix.shape[1]
     )
+
+
+def check_documents(
+    counts: Any, annotations: Annotations, kind: Kind
+) -> tuple[Corpus, Annotations]:
+    """Counts and labels of the same documents; raise an error if they do not match."""
+    corpus, ann = as_corpus(counts), annotations.as_kind(kind)
+    if corpus.n_documents != ann.n_items:
+        raise DataError(f"{corpus.n_documents} rows of counts for {ann.n_items} items")
+    if ann.n_annotations == 0:
+        raise DataError("there is not a single label; nothing can be learnt")
+    if corpus.n_words == 0:
+        raise DataError("counts have no columns; there is not a single word to learn from")
+    return corpus, ann

@@ -1,4 +1,4 @@
-"""Annotators of numbers beside topics: their priors, and the steps that better them."""
+"""Annotators of numeric labels, given predictions of the topics: priors and updates."""
 
 from dataclasses import dataclass, replace
 
@@ -13,153 +13,166 @@ from manyhands.aggregation.gaussian_steps import (
     NETWORK_STRENGTH,
     NetworkedParameters,
 )
-from manyhands.aggregation.numbers import summarise
+from manyhands.aggregation.regression import summarise
 from manyhands.aggregation.sums import annotator_sums, item_sums
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 
-_LEAST = 1e-3  # of the variance of an average annotator's noise
+_MIN_VARIANCE = 1e-3  # of an average annotator's noise
 _CG_STEPS = 50
 
 
 @dataclass(frozen=True)
-class Explained:
-    """What topics say of the documents' numbers: mean and variance of f = eta . zbar."""
+class Prediction:
+    """Mean and variance of a number for every document."""
 
     mean_d: Floats
     variance_d: Floats
 
+    @classmethod
+    def zeros(cls, n_documents: int) -> "Prediction":
+        """Mean and variance 0."""
+        return cls(np.zeros(n_documents), np.zeros(n_documents))
+
 
 @dataclass(frozen=True)
-class NumberPeople:
-    """Labels y_n ~ N(x_d + bias_a, 1 / precision_a) of numbers x_d ~ N(f_d, 1 / rho).
+class RegressionAnnotators:
+    """Labels y_n ~ N(x_d + bias_a, 1 / precision_a) of values x_d ~ N(f_d, 1 / rho).
 
-    With s = prior_strength, w the variance of an average annotator's noise, as in `RegressionLayer`::
+    With s = prior_strength, w the variance of an average annotator's noise, as in
+    `RegressionLayer`::
 
         bias_a ~ N(0, w / bias_strength)
         log p(precision_a) = s / 2 (log precision_a - w precision_a) + constant
 
-    and the last for rho as well, with 2 in the place of s and w / 100 in that of w. f_d is only
-    known as far as its mean and variance, and x_d is not known at all: given f it is normal.
+    rho has the same prior as precision_a, with 2 in place of s and w / 100 in place of w. Of the
+    prediction f_d = eta . zbar_d the mean and the variance are known. x_d is unknown: given f it is
+    normal.
     """
 
     annotations: Annotations
     bias_strength: float
     prior_strength: float
 
-    def begin(self) -> NetworkedParameters:
-        """Precisions all alike, and the biases of the aggregator `Gaussian`."""
+    def initial(self) -> NetworkedParameters:
+        """Equal precisions, and the biases of the aggregator `Gaussian`."""
         ann = self.annotations
         bias_a = Gaussian().fit(ann).parameters.bias_a
-        seen = summarise(replace(ann, label=ann.label - bias_a[ann.annotator]))
-        noise = max(seen.within, _LEAST)
+        summary = summarise(replace(ann, label=ann.label - bias_a[ann.annotator]))
+        noise = max(summary.within, _MIN_VARIANCE)
         precision_a = np.full(ann.n_annotators, 1.0 / noise)
-        crowd = GaussianParameters(bias_a, precision_a, noise, seen.centre, seen.between)
-        return NetworkedParameters(crowd, 1.0 / max(seen.between, _LEAST))
+        annotators = GaussianParameters(bias_a, precision_a, noise, summary.centre, summary.between)
+        return NetworkedParameters(annotators, 1.0 / max(summary.between, _MIN_VARIANCE))
 
-    def log_prior(self, people: NetworkedParameters) -> float:
+    def log_prior(self, parameters: NetworkedParameters) -> float:
         """The log-prior of annotators and rho, up to a constant."""
-        crowd, rho, w = people.annotators, people.network_precision, self._noise(people)
-        log_a = self.prior_strength * (np.log(crowd.precision_a) - w * crowd.precision_a)
-        log_a = log_a - self.bias_strength / w * crowd.bias_a**2
+        own, rho, w = parameters.annotators, parameters.network_precision, _noise(parameters)
+        log_a = self.prior_strength * (np.log(own.precision_a) - w * own.precision_a)
+        log_a = log_a - self.bias_strength / w * own.bias_a**2
         return 0.5 * float(log_a.sum() + NETWORK_STRENGTH * (np.log(rho) - rho * NETWORK_SHARE * w))
 
-    def said(self, people: NetworkedParameters) -> tuple[Floats, Floats]:
-        """said_d and tau_d: log p(labels of d | f) = constant - tau_d/2 (said_d - f)^2.
+    def label_means(self, parameters: NetworkedParameters) -> tuple[Floats, Floats]:
+        """m_d and tau_d in log p(labels of d | f) = constant - tau_d/2 (m_d - f)^2.
 
         ::
 
-            said_d = sum_n precision_a (y_n - bias_a) / P_d,    P_d = sum_n precision_a
+            m_d = sum_n precision_a (y_n - bias_a) / P_d,    P_d = sum_n precision_a
             tau_d = rho P_d / (rho + P_d),    0 without labels
         """
-        ann, crowd, rho = self.annotations, people.annotators, people.network_precision
-        precision_n = crowd.precision_a[ann.annotator]
+        ann, own, rho = self.annotations, parameters.annotators, parameters.network_precision
+        precision_n = own.precision_a[ann.annotator]
         precision_d = item_sums(ann, precision_n)
-        clean_d = item_sums(ann, precision_n * (ann.label - crowd.bias_a[ann.annotator]))
-        said_d = clean_d / np.where(precision_d > 0, precision_d, 1.0)
-        return said_d, rho * precision_d / (rho + precision_d)
+        total_d = item_sums(ann, precision_n * (ann.label - own.bias_a[ann.annotator]))
+        mean_d = total_d / np.where(precision_d > 0, precision_d, 1.0)
+        return mean_d, rho * precision_d / (rho + precision_d)
 
-    def bound(self, explained: Explained, people: NetworkedParameters) -> float:
+    def bound(self, prediction: Prediction, parameters: NetworkedParameters) -> float:
         """E log p(labels | f) = log p(labels | E f) - sum_d tau_d/2 Var f_d."""
-        _, tau_d = self.said(people)
-        told = self._told(explained, people)
-        return told.log_likelihood - 0.5 * float((tau_d * explained.variance_d).sum())
+        _, tau_d = self.label_means(parameters)
+        values = self._values_at_mean(prediction, parameters)
+        return values.log_likelihood - 0.5 * float((tau_d * prediction.variance_d).sum())
 
-    def values(self, explained: Explained, people: NetworkedParameters) -> Explained:
+    def values(self, prediction: Prediction, parameters: NetworkedParameters) -> Prediction:
         """Mean and variance of every x_d, by topics and labels."""
-        told, rho = self._told(explained, people), people.network_precision
-        unsure_d = (rho * told.variance_i) ** 2 * explained.variance_d
-        return Explained(told.mean_i, told.variance_i + unsure_d)
+        values, rho = self._values_at_mean(prediction, parameters), parameters.network_precision
+        from_f_d = (rho * values.variance_i) ** 2 * prediction.variance_d
+        return Prediction(values.mean_i, values.variance_i + from_f_d)
 
-    def better(self, explained: Explained, people: NetworkedParameters) -> NetworkedParameters:
-        """A step of EM for rho and precisions, then the best biases with the numbers unseen.
+    def improve(
+        self, prediction: Prediction, parameters: NetworkedParameters
+    ) -> NetworkedParameters:
+        """One EM step for rho and the precisions, then the best biases with x integrated out.
 
         ::
 
             rho = (documents with labels + 2) / (sum_d E(x_d - f_d)^2 + 2 w / 100)
             precision_a = (n_a + s) / (sum_n E(y_n - x_d - bias_a)^2 + s w)
         """
-        ann, crowd = self.annotations, people.annotators
-        value = self.values(explained, people)
-        off_n = ann.label - value.mean_d[ann.item] - crowd.bias_a[ann.annotator]
-        square_a = annotator_sums(ann, off_n**2 + value.variance_d[ann.item])
-        s, w = self.prior_strength, self._noise(people)
-        crowd = replace(crowd, precision_a=(ann.labels_per_annotator + s) / (square_a + s * w))
-        again = NetworkedParameters(crowd, self.better_rho(explained, people))
-        return replace(again, annotators=replace(crowd, bias_a=self._biases(explained, again)))
+        ann, own = self.annotations, parameters.annotators
+        value = self.values(prediction, parameters)
+        residual_n = ann.label - value.mean_d[ann.item] - own.bias_a[ann.annotator]
+        square_a = annotator_sums(ann, residual_n**2 + value.variance_d[ann.item])
+        s, w = self.prior_strength, _noise(parameters)
+        own = replace(own, precision_a=(ann.labels_per_annotator + s) / (square_a + s * w))
+        improved = NetworkedParameters(own, self.improve_rho(prediction, parameters))
+        return replace(
+            improved, annotators=replace(own, bias_a=self._best_biases(prediction, improved))
+        )
 
-    def better_rho(self, explained: Explained, people: NetworkedParameters) -> float:
-        """The rho of `better`; x_d - f_d is P_d / (rho + P_d) (said_d - f_d) and what is unsure."""
-        told, rho = self._told(explained, people), people.network_precision
-        square_d = (told.mean_i - explained.mean_d) ** 2 + told.variance_i
-        square_d = square_d + (1.0 - rho * told.variance_i) ** 2 * explained.variance_d
-        labelled_d = self.annotations.labels_per_item > 0
-        square = float(square_d[labelled_d].sum())
-        square += NETWORK_STRENGTH * NETWORK_SHARE * self._noise(people)
-        return float((np.count_nonzero(labelled_d) + NETWORK_STRENGTH) / square)
+    def improve_rho(self, prediction: Prediction, parameters: NetworkedParameters) -> float:
+        """The rho of `improve`, with E(x_d - f_d)^2 from the joint posterior of x_d and f_d."""
+        values, rho = self._values_at_mean(prediction, parameters), parameters.network_precision
+        square_d = (values.mean_i - prediction.mean_d) ** 2 + values.variance_i
+        square_d = square_d + (1.0 - rho * values.variance_i) ** 2 * prediction.variance_d
+        is_labelled_d = self.annotations.labels_per_item > 0
+        square = float(square_d[is_labelled_d].sum())
+        square += NETWORK_STRENGTH * NETWORK_SHARE * _noise(parameters)
+        return float((np.count_nonzero(is_labelled_d) + NETWORK_STRENGTH) / square)
 
-    def moved(
-        self, eta_t: Floats, l2: float, people: NetworkedParameters
+    def shift_biases(
+        self, eta_t: Floats, l2: float, parameters: NetworkedParameters
     ) -> tuple[Floats, NetworkedParameters]:
-        """The same labels from weights as much higher as biases are lower, as the priors like best.
+        """Move the shift m from the biases to eta that has the highest prior.
 
-        Labels cannot tell eta + m, bias - m from eta, bias: shares of topics sum to 1.
+        Labels do not distinguish eta + m, bias - m from eta, bias: the mean topic of a document
+        sums to 1.
         """
-        crowd, pull = people.annotators, self.bias_strength / self._noise(people)
-        shift = pull * crowd.bias_a.sum() - l2 * eta_t.sum()
-        shift /= pull * len(crowd.bias_a) + l2 * len(eta_t)
-        lower = replace(crowd, bias_a=crowd.bias_a - shift)
-        return np.asarray(eta_t + shift), replace(people, annotators=lower)
+        own, precision = parameters.annotators, self.bias_strength / _noise(parameters)
+        shift = precision * own.bias_a.sum() - l2 * eta_t.sum()
+        shift /= precision * len(own.bias_a) + l2 * len(eta_t)
+        shifted = replace(own, bias_a=own.bias_a - shift)
+        return np.asarray(eta_t + shift), replace(parameters, annotators=shifted)
 
-    def _biases(self, explained: Explained, people: NetworkedParameters) -> Floats:
-        """All biases at once, by conjugate gradients: one at a time they would crawl.
+    def _best_biases(self, prediction: Prediction, parameters: NetworkedParameters) -> Floats:
+        """All biases at once, by conjugate gradients: one at a time they would converge slowly.
 
         (precision_a n_a + bias_strength / w) bias_a - precision_a sum_n v_d sum_n' precision bias
         = precision_a sum_n (y_n - m_d), n over the labels of a, n' over those of d, and m_d, v_d
-        mean and variance of x_d were nobody biased.
+        the mean and variance of x_d if all biases were 0.
         """
-        ann, crowd = self.annotations, people.annotators
-        nobody = replace(crowd, bias_a=np.zeros_like(crowd.bias_a))
-        told = self._told(explained, replace(people, annotators=nobody))
-        right_a = crowd.precision_a * annotator_sums(ann, ann.label - told.mean_i[ann.item])
-        own_a = crowd.precision_a * ann.labels_per_annotator
-        own_a = own_a + self.bias_strength / self._noise(people)
+        ann, own = self.annotations, parameters.annotators
+        unbiased = replace(own, bias_a=np.zeros_like(own.bias_a))
+        values = self._values_at_mean(prediction, replace(parameters, annotators=unbiased))
+        right_a = own.precision_a * annotator_sums(ann, ann.label - values.mean_i[ann.item])
+        diagonal_a = own.precision_a * ann.labels_per_annotator
+        diagonal_a = diagonal_a + self.bias_strength / _noise(parameters)
 
         def apply(bias_a: Floats) -> Floats:
-            pull_n = (crowd.precision_a * bias_a)[ann.annotator]
-            shift_d = told.variance_i * item_sums(ann, pull_n)
-            return own_a * bias_a - crowd.precision_a * annotator_sums(ann, shift_d[ann.item])
+            weighted_n = (own.precision_a * bias_a)[ann.annotator]
+            shift_d = values.variance_i * item_sums(ann, weighted_n)
+            return diagonal_a * bias_a - own.precision_a * annotator_sums(ann, shift_d[ann.item])
 
         n = ann.n_annotators
         operator = LinearOperator((n, n), matvec=apply, dtype=np.float64)
-        bias_a, _ = cg(operator, right_a, x0=crowd.bias_a, rtol=1e-8, maxiter=_CG_STEPS)
+        bias_a, _ = cg(operator, right_a, x0=own.bias_a, rtol=1e-8, maxiter=_CG_STEPS)
         return np.asarray(bias_a)
 
-    def _told(self, explained: Explained, people: NetworkedParameters) -> Values:
-        """What labels say of every number where topics are sure of E f."""
-        prior = ValuePrior(explained.mean_d, people.network_precision)
-        return expect_values(gather_evidence(self.annotations), people.annotators, prior)
+    def _values_at_mean(self, prediction: Prediction, parameters: NetworkedParameters) -> Values:
+        """The posterior of every x_d by the labels, as if f were its mean."""
+        prior = ValuePrior(prediction.mean_d, parameters.network_precision)
+        return expect_values(gather_evidence(self.annotations), parameters.annotators, prior)
 
-    @staticmethod
-    def _noise(people: NetworkedParameters) -> float:
-        return people.annotators.crowd_variance
+
+def _noise(parameters: NetworkedParameters) -> float:
+    """w, the variance of an average annotator's noise."""
+    return parameters.annotators.crowd_variance

@@ -1,0 +1,128 @@
+"""The M-step of GLAD: gradients of abilities, and Newton steps of easiness."""
+
+import numpy as np
+
+from manyhands.aggregation.kernels.coin_pass import log_sigmoid
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import Codes, Floats, Offsets
+from manyhands.core.kernels import even_blocks, kernel, run_blocks
+
+_N_BLOCKS = 16
+_HALVINGS = 20
+
+
+def ability_slopes(
+    annotations: Annotations, posterior_ik: Floats, ability_a: Floats, ease_i: Floats
+) -> tuple[Floats, Floats]:
+    """Slope in each ability of the expected log-likelihood, and curvature of its tangent bound."""
+    ann = annotations
+    blocks = even_blocks(ann.item_offsets, _N_BLOCKS)
+    slope_ba = np.zeros((len(blocks), ann.n_annotators))
+    bend_ba = np.zeros((len(blocks), ann.n_annotators))
+
+    def work(block: int) -> None:
+        _slope_block(
+            *blocks[block],
+            ann.item_offsets,
+            ann.annotator,
+            ann.label,
+            posterior_ik,
+            ability_a,
+            ease_i,
+            slope_ba[block],
+            bend_ba[block],
+        )
+
+    run_blocks(work, range(len(blocks)))
+    return slope_ba.sum(axis=0), bend_ba.sum(axis=0)
+
+
+def improve_easiness(
+    annotations: Annotations,
+    posterior_ik: Floats,
+    ability_a: Floats,
+    log_ease_i: Floats,
+    precision: float,
+) -> Floats:
+    """Each item's log-easiness after one Newton step, halved until the objective does not fall.
+
+    `precision` is that of the normal prior of log-easiness.
+    """
+    ann, better_i = annotations, log_ease_i.copy()
+
+    def work(block: tuple[int, int]) -> None:
+        _climb_block(
+            *block,
+            ann.item_offsets,
+            ann.annotator,
+            ann.label,
+            posterior_ik,
+            ability_a,
+            precision,
+            better_i,
+        )
+
+    run_blocks(work, even_blocks(ann.item_offsets, _N_BLOCKS))
+    return better_i
+
+
+@kernel
+def _slope_block(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    annotator: Codes,
+    label: Codes,
+    posterior: Floats,
+    ability: Floats,
+    ease: Floats,
+    slope: Floats,
+    bend: Floats,
+) -> None:
+    """d/d ability of the expected log-likelihood, and the bend of its tangent bound."""
+    for i in range(first, last):
+        for n in range(offsets[i], offsets[i + 1]):
+            a = annotator[n]
+            x = ability[a] * ease[i]
+            half_tanh = 0.5 * np.tanh(0.5 * x)  # sigmoid(x) - 1/2
+            slope[a] += ease[i] * (posterior[i, label[n]] - 0.5 - half_tanh)
+            bend[a] += ease[i] * ease[i] * (half_tanh / x if abs(x) > 1e-6 else 0.25)
+
+
+@kernel
+def _climb_block(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    annotator: Codes,
+    label: Codes,
+    posterior: Floats,
+    ability: Floats,
+    precision: float,
+    log_ease: Floats,
+) -> None:
+    for i in range(first, last):
+        begin, end = offsets[i], offsets[i + 1]
+        here = log_ease[i]
+        ease = np.exp(here)
+        value, slope, bend = -0.5 * precision * here * here, -precision * here, -precision
+        for n in range(begin, end):
+            x = ability[annotator[n]] * ease
+            right = posterior[i, label[n]]
+            value += right * x + log_sigmoid(-x)
+            sigmoid = 0.5 + 0.5 * np.tanh(0.5 * x)
+            slope += x * (right - sigmoid)
+            bend += x * (right - sigmoid) - x * x * sigmoid * (1.0 - sigmoid)
+        move = slope / max(-bend, precision)
+        move = min(max(move, -1.0), 1.0)
+        for _ in range(_HALVINGS):
+            there = here + move
+            ease = np.exp(there)
+            gained = -0.5 * precision * there * there
+            for n in range(begin, end):
+                x = ability[annotator[n]] * ease
+                gained += posterior[i, label[n]] * x + log_sigmoid(-x)
+            if gained >= value:
+                log_ease[i] = there
+                break
+            move *= 0.5

@@ -1,0 +1,107 @@
+"""What every aggregator of numbers shares."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from scipy import special
+
+from manyhands.aggregation.base import Aggregator
+from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.parameters import Parameters
+from manyhands.aggregation.quality import CROWD_LABELS, Quality
+from manyhands.aggregation.sums import annotator_sums, item_sums
+from manyhands.annotations import Annotations, Kind
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.evaluation.scores import LEVEL
+
+
+class RegressionParameters(Parameters):
+    """Parameters of a model of numbers; `between` is the variance between the items' values."""
+
+    between: float
+
+
+R = TypeVar("R", bound=RegressionParameters)
+
+
+@dataclass(frozen=True)
+class LabelSummary(RegressionParameters):
+    """The mean of all labels, the variance between items and the variance within an item."""
+
+    centre: float
+    between: float
+    within: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegressionAggregator(Aggregator[R]):
+    """An aggregator of numbers."""
+
+    kind: ClassVar[Kind] = "numbers"
+
+    def _estimate_annotators(
+        self, evidence: Evidence, parameters: R, estimates: Mapping[str, Any]
+    ) -> tuple[Quality, Mapping[str, AnyArray]]:
+        """Quality, bias and noise of every annotator.
+
+        Quality is the share of an annotator's variance that is signal, between / (between +
+        noise^2). Noise is the deviation of their labels from the consensus after their bias is
+        subtracted, shrunk towards the crowd's noise with the weight of two labels. The interval
+        comes from the chi-square distribution of a variance.
+        """
+        ann, between = evidence.annotations, parameters.between
+        value_i, variance_i = estimates["values"], estimates["spread"] ** 2
+        off_n = ann.label - value_i[ann.item]
+        n_a = ann.labels_per_annotator
+        bias_a = annotator_sums(ann, off_n) / (n_a + CROWD_LABELS)
+        square_a = annotator_sums(ann, (off_n - bias_a[ann.annotator]) ** 2 + variance_i[ann.item])
+        crowd = square_a.sum() / max(ann.n_annotations, 1)
+        sum_a, free_a = square_a + CROWD_LABELS * crowd, n_a + CROWD_LABELS
+        noise2_a = sum_a / free_a
+        interval = partial(_signal_interval, between, sum_a, free_a)
+        quality = Quality(between / (between + noise2_a), interval)
+        return quality, parameters.annotator_traits() or {
+            "bias": bias_a,
+            "noise": np.sqrt(noise2_a),
+        }
+
+
+def summarise(annotations: Annotations) -> LabelSummary:
+    """Mean and variances of all labels by the usual analysis of variance."""
+    n_i = annotations.labels_per_item
+    mean_i = item_sums(annotations, annotations.label) / np.maximum(n_i, 1)
+    off_n = (annotations.label - mean_i[annotations.item]) ** 2
+    free = max(int((n_i - 1).clip(min=0).sum()), 1)
+    total = float(np.var(annotations.label))
+    repeated = bool((n_i > 1).any())
+    within = float(off_n.sum() / free) if repeated else total / 2
+    # Labels that are all equal still need a scale: that of the labels themselves.
+    floor = 1e-9 * (total or float(np.abs(annotations.label).max()) ** 2 or 1.0)
+    between = total - min(within, total)
+    return LabelSummary(float(annotations.label.mean()), max(between, floor), max(within, floor))
+
+
+def value_estimates(
+    evidence: Evidence, value_i: Floats, variance_i: Floats, between: float
+) -> dict[str, Any]:
+    """The fields of a consensus of numbers that describe items, with known truths put in."""
+    known = evidence.is_known
+    if known.any():
+        value_i = np.where(known, evidence.known, value_i)
+        variance_i = np.where(known, 0.0, variance_i)
+    return {
+        "values": value_i,
+        "spread": np.sqrt(variance_i),
+        "signal_share": between / (between + variance_i),
+    }
+
+
+def _signal_interval(between: float, sum_a: Floats, free_a: AnyArray) -> tuple[Floats, Floats]:
+    tail = (1.0 - LEVEL) / 2.0
+    most_a, least_a = (
+        sum_a / (2.0 * special.gammaincinv(free_a / 2.0, p)) for p in (tail, 1.0 - tail)
+    )
+    return between / (between + most_a), between / (between + least_a)

@@ -1,0 +1,187 @@
+"""The agreement of every annotator with the others, compared with chance.
+
+Each label is compared with the consensus of the other labels of its item: their majority for
+classes, their mean rank for numbers. The null hypothesis assigns the annotator's labels to the
+annotator's items at random. Mean and variance of the agreement are then known whatever the class
+frequencies of the annotator, so an annotator who prefers a class is not reported for that alone.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from manyhands.annotations import Annotations
+from manyhands.annotations.grouping import group_offsets
+from manyhands.core.arrays import AnyArray, Bools, Floats, Offsets
+
+
+@dataclass(frozen=True)
+class AgreementWithOthers:
+    """Agreement of each annotator with the others, minus the agreement expected by chance.
+
+    n_compared_a   number of labels that could be compared
+    excess_a       sum of agreements (or of products) minus its expectation under the null
+    variance_a     variance of the excess under the null
+    max_excess_a   excess of an annotator who always agrees with the others
+    is_varied_a    whether labels and items vary enough for the normal approximation
+    """
+
+    n_compared_a: Floats
+    excess_a: Floats
+    variance_a: Floats
+    max_excess_a: Floats
+    is_varied_a: Bools
+
+    @property
+    def z_a(self) -> Floats:
+        """The excess in standard deviations; 0 if the labels do not vary."""
+        varies = self.variance_a > 1e-9
+        scale = np.sqrt(np.where(varies, self.variance_a, 1.0))
+        return np.asarray(np.where(varies, self.excess_a / scale, 0.0))
+
+    @property
+    def skill(self) -> float:
+        """The chance-corrected agreement of the whole crowd: 0 is chance, 1 is perfect."""
+        maximum = float(self.max_excess_a.sum())
+        return float(self.excess_a.sum()) / maximum if maximum > 0 else 0.0
+
+
+def agreement_of_classes(
+    annotations: Annotations, counts: "ItemClassCounts"
+) -> AgreementWithOthers:
+    """Agreement with the majority label of the others.
+
+    With n_k labels of class k among N, and m_k items whose majority of the others is k:
+    expectation = sum_k n_k m_k / N, maximum excess = N - sum_k m_k^2 / N, and
+    variance = (sum n m - sum n m^2 / N - sum n^2 m / N + (sum n m)^2 / N^2) / (N - 1).
+    """
+    others = majority_of_others(annotations, counts)
+    known = others >= 0
+    owner, own, others = annotations.annotator[known], annotations.label[known], others[known]
+    n_annotators, n_classes = annotations.n_annotators, max(annotations.n_classes, 1)
+    base = owner.astype(np.int64) * n_classes
+    key, inverse = np.unique(np.concatenate([base + own, base + others]), return_inverse=True)
+    n_own = np.bincount(inverse[: len(owner)], minlength=len(key)).astype(np.float64)
+    n_others = np.bincount(inverse[len(owner) :], minlength=len(key)).astype(np.float64)
+
+    def total(weight: AnyArray) -> Floats:
+        sums = np.bincount(key // n_classes, weights=weight, minlength=n_annotators)
+        return np.asarray(sums, dtype=np.float64)
+
+    n_compared = np.bincount(owner, minlength=n_annotators).astype(np.float64)
+    agreed = np.bincount(owner, weights=own == others, minlength=n_annotators)
+    n = np.maximum(n_compared, 1.0)
+    both = total(n_own * n_others)
+    off = total(n_own * n_others**2) / n + total(n_own**2 * n_others) / n
+    variance = (both - off + (both / n) ** 2) / np.maximum(n - 1.0, 1.0)
+    maximum = n_compared - total(n_others**2) / n
+    return AgreementWithOthers(
+        n_compared, agreed - both / n, np.maximum(variance, 0.0), maximum, variance >= 2.0
+    )
+
+
+def agreement_of_ranks(annotations: Annotations, rank_n: Floats) -> AgreementWithOthers:
+    """Covariance of the annotator's ranks with the mean rank of the others."""
+    others_n = mean_of_others(annotations, rank_n)
+    known = ~np.isnan(others_n)
+    owner, own, others = annotations.annotator[known], rank_n[known], others_n[known]
+
+    def total(weight: AnyArray) -> Floats:
+        return np.asarray(np.bincount(owner, weight, annotations.n_annotators), dtype=np.float64)
+
+    n_compared = total(np.ones(len(owner)))
+    n = np.maximum(n_compared, 1.0)
+    own_off = own - (total(own) / n)[owner]
+    others_off = others - (total(others) / n)[owner]
+    maximum = total(others_off**2)
+    variance = total(own_off**2) * maximum / np.maximum(n - 1.0, 1.0)
+    varied = variance > 1e-4 * maximum  # ranks are in 0..1: a standard deviation of 0.01
+    return AgreementWithOthers(n_compared, total(own_off * others_off), variance, maximum, varied)
+
+
+@dataclass(frozen=True)
+class ItemClassCounts:
+    """Number of labels of each class that each item has; only pairs that occur, sorted by item.
+
+    `cell_n` is the cell (item, class) of each annotation. The cells of item i are
+    `offsets[i]:offsets[i + 1]`. There are never more cells than labels.
+    """
+
+    key: Offsets
+    label: Offsets
+    count: Offsets
+    offsets: Offsets
+    cell_n: Offsets
+
+    def count_of(self, annotations: Annotations, item: AnyArray, label: AnyArray) -> Offsets:
+        """Number of labels of a class that an item has, for any items and classes."""
+        key = item.astype(np.int64) * max(annotations.n_classes, 1) + label
+        position = np.minimum(np.searchsorted(self.key, key), max(len(self.key) - 1, 0))
+        return np.where(self.key[position] == key, self.count[position], 0)
+
+
+def count_item_classes(annotations: Annotations) -> ItemClassCounts:
+    """Count the labels of each class that each item has.
+
+    >>> counts = count_item_classes(Annotations.from_dense([[0, 2, 2], [1, -1, -1]]))
+    >>> counts.label.tolist(), counts.count.tolist(), counts.offsets.tolist()
+    ([0, 2, 1], [1, 2, 1], [0, 2, 3])
+    """
+    n_classes = max(annotations.n_classes, 1)
+    key_n = annotations.item.astype(np.int64) * n_classes + annotations.label
+    key, cell_n, count = np.unique(key_n, return_inverse=True, return_counts=True)
+    offsets = group_offsets((key // n_classes).astype(np.int32), annotations.n_items)
+    return ItemClassCounts(key, key % n_classes, count.astype(np.int64), offsets, cell_n)
+
+
+def majority_of_others(annotations: Annotations, counts: ItemClassCounts) -> Offsets:
+    """The majority label of the others, for every annotation; -1 for a tie or no others.
+
+    >>> ann = Annotations.from_dense([[0, 0, 1], [1, 0, -1]])
+    >>> majority_of_others(ann, count_item_classes(ann)).tolist()
+    [-1, -1, 0, 0, 1]
+    """
+    labelled = np.flatnonzero(np.diff(counts.offsets))
+    if len(labelled) == 0:
+        return np.zeros(0, dtype=np.int64)
+    start = counts.offsets[labelled]
+    size = np.diff(counts.offsets)[labelled]
+    top = np.maximum.reduceat(counts.count, start)
+    is_top = counts.count == np.repeat(top, size)
+    n_top = np.add.reduceat(is_top.astype(np.int64), start)
+    low = np.minimum.reduceat(np.where(is_top, counts.label, annotations.n_classes), start)
+    high = np.maximum.reduceat(np.where(is_top, counts.label, -1), start)
+    second = np.maximum.reduceat(np.where(is_top, 0, counts.count), start)
+    rank = np.full(annotations.n_items, -1, dtype=np.int64)
+    rank[labelled] = np.arange(len(labelled))
+    i, own, count = rank[annotations.item], annotations.label, counts.count[counts.cell_n]
+    on_top = count == top[i]
+    # Without the own label, its class is still ahead, is tied, or leaves the other top class alone.
+    alone = np.where(top[i] - 1 > second[i], own, -1)
+    tied = np.where(n_top[i] == 2, np.where(own == low[i], high[i], low[i]), -1)
+    if_top = np.where(n_top[i] == 1, alone, tied)
+    return np.where(on_top, if_top, np.where(n_top[i] == 1, low[i], -1)).astype(np.int64)
+
+
+def mid_ranks(label_n: AnyArray) -> Floats:
+    """The share of labels below each label, plus half of the share of equal labels.
+
+    Ranks limit the influence of outliers.
+
+    >>> mid_ranks(np.array([5.0, 1.0, 5.0, 999.0])).tolist()
+    [0.5, 0.125, 0.5, 0.875]
+    """
+    _, inverse, count = np.unique(label_n, return_inverse=True, return_counts=True)
+    middle = np.cumsum(count) - count / 2.0
+    return np.asarray(middle[inverse] / max(len(label_n), 1))
+
+
+def mean_of_others(annotations: Annotations, value_n: Floats) -> Floats:
+    """The mean value of the other labels of the item; NaN if there are no others."""
+    n_i = annotations.labels_per_item
+    sum_i = np.bincount(annotations.item, weights=value_n, minlength=annotations.n_items)
+    others_n = (n_i - 1)[annotations.item]
+    left_n = sum_i[annotations.item] - value_n
+    mean_n = np.full(len(value_n), np.nan)
+    np.divide(left_n, others_n, out=mean_n, where=others_n > 0)
+    return mean_n

@@ -1,0 +1,130 @@
+"""The label table that checks inspect, with the views that several checks share."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from manyhands.annotations import Annotations, Rows
+from manyhands.checks.agreement_with_others import (
+    AgreementWithOthers,
+    ItemClassCounts,
+    agreement_of_classes,
+    agreement_of_ranks,
+    count_item_classes,
+    mid_ranks,
+)
+from manyhands.checks.finding import MAX_EXAMPLES, MAX_PLACES, Finding, Severity
+from manyhands.core.arrays import AnyArray, Floats
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTable:
+    """The rows of a label table as they were read; every view is computed once."""
+
+    rows: Rows
+
+    @cached_property
+    def usable(self) -> AnyArray:
+        """Positions of the rows whose three cells can be used."""
+        return self.rows.usable()
+
+    @cached_property
+    def first_labels(self) -> Annotations:
+        """Usable labels; only the first label if an annotator labelled an item more than once.
+
+        Checks that compare annotators use it, so that a repeat does not count as agreement.
+        """
+        rows, used = self.rows, self.usable
+        if len(used) < len(rows):
+            rows = replace(
+                rows,
+                item=rows.item[used],
+                annotator=rows.annotator[used],
+                label=rows.label[used],
+                state=rows.state[used],
+            )
+        return Annotations.from_rows(rows, duplicates="first")
+
+    @cached_property
+    def label_counts(self) -> AnyArray:
+        """Number of usable labels of each class; only if labels are classes."""
+        assert self.rows.classes is not None, "only classes are counted"
+        return np.bincount(self.rows.label[self.usable], minlength=len(self.rows.classes))
+
+    @cached_property
+    def item_class_counts(self) -> ItemClassCounts:
+        """Number of labels of each class that each item has; only if labels are classes."""
+        return count_item_classes(self.first_labels)
+
+    @cached_property
+    def ranks(self) -> Floats:
+        """The share of all labels below each label; only if labels are numbers."""
+        return mid_ranks(self.first_labels.label)
+
+    @cached_property
+    def agreement(self) -> AgreementWithOthers:
+        """The agreement of every annotator with the others, compared with chance."""
+        if self.rows.classes is None:
+            return agreement_of_ranks(self.first_labels, self.ranks)
+        return agreement_of_classes(self.first_labels, self.item_class_counts)
+
+    def finding(
+        self,
+        severity: Severity,
+        message: str,
+        remedy: str,
+        count: int,
+        *,
+        rows: AnyArray | None = None,
+        names: Iterable[Any] = (),
+    ) -> Finding:
+        """A finding with examples: positions in the table, and names."""
+        examples = [] if rows is None else rows[:MAX_EXAMPLES].tolist()
+        return Finding(
+            severity,
+            message,
+            remedy,
+            int(count),
+            tuple(row + 1 for row in examples),
+            tuple(str(name) for name in list(names)[:MAX_EXAMPLES]),
+            tuple(self.rows.place(row) for row in examples[:MAX_PLACES]),
+        )
+
+    def annotator_finding(
+        self, severity: Severity, message: str, remedy: str, annotators: AnyArray
+    ) -> Finding:
+        """A finding about annotators, given by code, the worst first."""
+        names = self.rows.annotators.names[annotators[:MAX_EXAMPLES]]
+        rows = first_rows(self.rows.annotator, annotators[:MAX_EXAMPLES])
+        return self.finding(severity, message, remedy, len(annotators), rows=rows, names=names)
+
+    def item_finding(
+        self, severity: Severity, message: str, remedy: str, items: AnyArray
+    ) -> Finding:
+        """A finding about items, given by code."""
+        names = self.rows.items.names[items[:MAX_EXAMPLES]]
+        rows = first_rows(self.rows.item, items[:MAX_EXAMPLES])
+        return self.finding(severity, message, remedy, len(items), rows=rows, names=names)
+
+
+def first_rows(codes: AnyArray, wanted: AnyArray) -> AnyArray:
+    """The first position of each of a few codes; a code that does not occur is left out.
+
+    >>> first_rows(np.array([4, 2, 4, 2]), np.array([2, 3])).tolist()
+    [1]
+    """
+    positions = [np.flatnonzero(codes == code)[:1] for code in wanted]
+    return np.concatenate(positions) if positions else np.zeros(0, dtype=np.int64)
+
+
+def percent(part: float, whole: float) -> str:
+    """A share in percent.
+
+    >>> percent(1, 8), percent(1, 5000), percent(0, 3)
+    ('12.5 %', '< 0.1 %', '0 %')
+    """
+    share = 100.0 * part / whole if whole else 0.0
+    return "< 0.1 %" if 0.0 < share < 0.1 else f"{share:.3g} %"

@@ -1,0 +1,344 @@
+"""Classification: a network of class logits, and the noise model behind it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from manyhands.aggregation import Consensus, aggregate, estimate_confusions
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.errors import DataError
+from manyhands.engine.batches import CrowdBatch, CrowdData
+from manyhands.engine.crowd_module import EVALUATION_BATCH, CrowdModule, torch_threads
+from manyhands.engine.features import EncoderOptions, FeatureEncoder, NumericEncoder
+from manyhands.engine.inputs import Inputs
+from manyhands.engine.task import (
+    NEEDS_FEATURES,
+    NOT_SCORED,
+    UNSAID,
+    FittedModel,
+    Metrics,
+    TargetScaler,
+    Task,
+)
+from manyhands.engine.text import TextEncoder, is_text
+from manyhands.evaluation import (
+    CROWD_METRICS,
+    LabelPredictions,
+    accuracy_score,
+    crowd_metrics,
+    log_loss,
+)
+from manyhands.noise import NOISE, AnnotationBatch, NoiseModel, SpeeLFC, annotation_loss
+
+_FEATURED_ITEMS = 64  # items at a time where a noise model takes features, once per class
+_MAX_CELLS = 2**25  # numbers that the hypotheses about the labels of some items may take
+_MIN_PROBABILITY = 1e-30  # so that its logarithm is finite
+_MIN_CONFUSION = 1e-6
+_TIED = 1e-9  # probabilities that differ by rounding only
+
+
+class ClassificationModule(CrowdModule):
+    """A network of class logits and a noise model; `targets` (i, k) hold class probabilities."""
+
+    noise: NoiseModel
+
+    def __init__(
+        self, network: nn.Module, noise: NoiseModel, targets: Tensor, *, on_targets: bool = False
+    ) -> None:
+        super().__init__(network, noise, targets, on_targets=on_targets)
+
+    @torch.no_grad()
+    def profile_annotators(self, crowd: CrowdData) -> None:
+        """See `CrowdModule.profile_annotators`."""
+        self.eval()
+        self.noise.reset_statistics()
+        for batch in crowd.batches(crowd.labelled, EVALUATION_BATCH):
+            self.noise.update_statistics(
+                self.network(batch.inputs).log_softmax(-1), batch.annotations
+            )
+
+    def label_log_prob(self, batch: CrowdBatch) -> Tensor:
+        """See `CrowdModule.label_log_prob`."""
+        _, log_label_nl = self.predict_labels(batch)
+        return log_label_nl.gather(1, batch.annotations.label.unsqueeze(1)).squeeze(1)
+
+    def predict_labels(self, batch: CrowdBatch) -> tuple[Tensor, Tensor]:
+        """Log-probabilities of the classes of the items (b, k), and of all labels (n, l)."""
+        given = batch.annotations
+        log_class_bk: Tensor = self.network(batch.inputs).log_softmax(dim=-1)
+        log_label_nl: Tensor = self.noise(log_class_bk, given.row, given.annotator, given.features)
+        return log_class_bk, log_label_nl
+
+    @torch.no_grad()
+    def label_predictions(self, crowd: CrowdData) -> LabelPredictions:
+        """A crowd's labels with their predicted log-probabilities."""
+        self.eval()
+        batches = crowd.batches(crowd.labelled, EVALUATION_BATCH)
+        log_class, log_label = zip(*map(self.predict_labels, batches), strict=True)
+        ann = crowd.annotations
+        return LabelPredictions(
+            item=crowd.labelled.astype(np.int32),
+            row=np.searchsorted(crowd.labelled, ann.item).astype(np.int32),
+            label=ann.label,
+            log_class_ik=_floats(torch.cat(log_class)),
+            log_label_nl=_floats(torch.cat(log_label)),
+        )
+
+    def validation_scores(self, crowd: CrowdData, monitor: str) -> dict[str, float]:
+        """See `CrowdModule.validation_scores`; all criteria are computed where one is asked for."""
+        scores = super().validation_scores(crowd, monitor)
+        if monitor != "likelihood":
+            found = crowd_metrics(self.label_predictions(crowd))
+            scores |= {name: found[name] for name in CROWD_METRICS if name != "likelihood"}
+        return scores
+
+    def _loss(self, outputs: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
+        if len(batch.items) == 0:  # a step of fewer items than processes
+            return outputs.sum() * 0.0
+        if self.on_targets or warm_up_epoch:
+            return target_loss(outputs, self.targets[batch.items]) * batch.item_weight
+        return annotation_loss(self.noise, outputs, batch.annotations) * batch.label_weight
+
+
+class Classification(Task):
+    """Labels are classes; annotators have confusions."""
+
+    name = "classification"
+    kind = "classes"
+    default_method = "conal"
+    metrics = Metrics("accuracy", ("log_loss",), "accuracy against the truth")
+
+    def fit_encoder(self, features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
+        """See `Task.fit_encoder`."""
+        return fit_item_encoder(features, options)
+
+    def require_learnable(self, annotations: Annotations) -> None:
+        """See `Task.require_learnable`."""
+        super().require_learnable(annotations)
+        if annotations.n_classes < 2:
+            raise DataError(
+                f"every label says {annotations.classes[0]!r}: with a single class there is "
+                "nothing to tell apart; name the others with classes="
+            )
+
+    def truth_values(self, truth: Any, annotations: Annotations) -> AnyArray | None:
+        """Class codes; -1 where the truth of an item is not given."""
+        if truth is None:
+            return None
+        vocabulary = annotations.class_vocabulary
+        assert vocabulary is not None, "labels are classes here"
+        if not isinstance(truth, Mapping):
+            names = list(truth)
+            if len(names) != annotations.n_items:
+                raise DataError(f"{len(names)} truths for {annotations.n_items} items")
+            return np.array([vocabulary.code(name) for name in names])
+        codes = np.full(annotations.n_items, -1)
+        row = annotations.item_vocabulary.codes(truth)
+        for place, name in zip(row, truth.values(), strict=True):
+            if place >= 0:
+                codes[place] = vocabulary.code(name)
+        return codes
+
+    def n_outputs(self, n_classes: int) -> int:
+        """See `Task.n_outputs`: a logit per class."""
+        return n_classes
+
+    def targets(self, annotations: Annotations) -> Tensor:
+        """See `Task.targets`: the label distribution of every item, (i, k)."""
+        distribution_ik = aggregate(annotations, "majority").probabilities
+        assert distribution_ik is not None, "labels are classes here"
+        return _tensor(distribution_ik)
+
+    def module(self, network: nn.Module, noise: Any) -> ClassificationModule:
+        """See `Task.module`."""
+        return ClassificationModule(network, noise, torch.zeros(0))
+
+    def module_on_consensus(
+        self, network: nn.Module, consensus: Consensus, *, hard: bool
+    ) -> ClassificationModule:
+        """See `Task.module_on_consensus`; a hard consensus splits ties evenly."""
+        target_ik = np.asarray(consensus.probabilities)
+        if hard:
+            target_ik = _hardened(target_ik)
+        return self._on_targets(network, consensus.annotations, target_ik, consensus.confusion)
+
+    def module_on_truth(
+        self, network: nn.Module, annotations: Annotations, truth: AnyArray
+    ) -> ClassificationModule:
+        """See `Task.module_on_truth`."""
+        target_ik = np.eye(annotations.n_classes)[np.maximum(truth, 0)]
+        return self._on_targets(network, annotations, target_ik, None)
+
+    def _on_targets(
+        self,
+        network: nn.Module,
+        annotations: Annotations,
+        target_ik: Floats,
+        confusion_akl: Floats | None,
+    ) -> ClassificationModule:
+        if confusion_akl is None:
+            confusion_akl = estimate_confusions(annotations, target_ik)
+        noise = SpeeLFC(annotations.n_annotators, annotations.n_classes).init_from_confusions(
+            confusion_akl
+        )
+        return ClassificationModule(network, noise, _tensor(target_ik), on_targets=True)
+
+    def annotator_model(self, annotations: Annotations, annotators: Any) -> NoiseModel:
+        """See `Task.annotator_model`; annotators are confusions (a, k, l)."""
+        raised_akl = np.maximum(annotators, _MIN_CONFUSION)
+        confusion_akl = np.asarray(raised_akl / raised_akl.sum(axis=-1, keepdims=True))
+        return SpeeLFC(annotations.n_annotators, annotations.n_classes).init_from_confusions(
+            confusion_akl
+        )
+
+    def restore_noise(
+        self, name: str, settings: Mapping[str, Any], crowd: Annotations, n_features: int
+    ) -> NoiseModel:
+        """See `Task.restore_noise`."""
+        make: Any = NOISE[name]
+        noise: NoiseModel = make(
+            crowd.n_annotators, crowd.n_classes, n_features=n_features, **settings
+        )
+        return noise
+
+    def predictions(self, outputs: Tensor, scaler: TargetScaler) -> Floats:
+        """See `Task.predictions`: class probabilities (i, k)."""
+        return np.asarray(outputs.softmax(dim=-1).numpy(), dtype=np.float64)
+
+    def posterior(self, model: FittedModel, inputs: Inputs, annotations: Annotations) -> Consensus:
+        """See `Task.posterior`."""
+        noise: Any = model.noise
+        crowd = CrowdData(inputs, annotations, model.device)
+        shape, settings = model.encoder.shape, model.settings
+        with torch_threads(model.network, shape, EVALUATION_BATCH, settings):
+            confusion_akl = confusions_of(noise)
+            n_unseen = annotations.n_annotators - len(confusion_akl)
+            if n_unseen:
+                average_akl = confusion_akl.mean(axis=0, keepdims=True)
+                unseen_akl = np.repeat(average_akl, n_unseen, 0)
+                confusion_akl = np.concatenate([confusion_akl, unseen_akl])
+            posterior_ik = joint_posterior(model.network, noise, crowd, confusion_akl)
+        return Consensus.from_probabilities(
+            annotations, posterior_ik, confusion=confusion_akl, cannot_continue=NEEDS_FEATURES
+        )
+
+    def score(
+        self, truth: AnyArray | None, predicted: Any, features: Any = None
+    ) -> dict[str, float]:
+        """See `Task.score`; predictions are class probabilities (i, k)."""
+        known = None if truth is None else known_truth(truth)
+        if truth is None or known is None or predicted is None or not known.any():
+            return dict.fromkeys((self.metrics.key, *self.metrics.others), NOT_SCORED)
+        codes, probability_ik = truth[known], predicted[known]
+        # A class that nobody said gets a column of its own, which every method holds impossible.
+        wide_ik = np.pad(probability_ik, ((0, 0), (0, 1)))
+        return {
+            "accuracy": accuracy_score(codes, probability_ik.argmax(axis=1)),
+            "log_loss": log_loss(np.where(codes == UNSAID, -1, codes), wide_ik),
+        }
+
+    def scored_consensus(self, consensus: Any) -> Any:
+        """See `Task.scored_consensus`: class probabilities."""
+        return consensus.probabilities
+
+
+def fit_item_encoder(features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
+    """An encoder for texts or rows of numbers, one per item, and their inputs."""
+    if is_text(features):
+        return TextEncoder.fit_transform(features, options, tokens=False)
+    return NumericEncoder.fit_transform(features, options)
+
+
+def known_truth(truth: AnyArray) -> AnyArray:
+    """Which truths are known: numbers that are finite, codes that are not `UNKNOWN`."""
+    return np.isfinite(truth) if truth.dtype.kind == "f" else np.asarray(truth != -1)
+
+
+def target_loss(logits: Tensor, target_bk: Tensor) -> Tensor:
+    """Mean cross-entropy of the network against class probabilities per item.
+
+    loss = -mean_b sum_k target_bk log softmax(logits)_bk
+    """
+    return -(target_bk * logits.log_softmax(dim=-1)).sum(dim=-1).mean()
+
+
+def confusions_of(noise: NoiseModel) -> Floats:
+    """Every annotator's confusion (a, k, l), in double precision; rows sum to 1."""
+    confusion_akl = noise.confusion().double()
+    return np.asarray((confusion_akl / confusion_akl.sum(-1, keepdim=True)).cpu().numpy())
+
+
+@torch.no_grad()
+def joint_posterior(
+    network: nn.Module, noise: NoiseModel, crowd: CrowdData, confusion_akl: Floats
+) -> Floats:
+    """P(class | x, labels) ~ f_k(x) prod_n P(y_n | class k, a_n, x), shape (i, k).
+
+    `confusion_akl` holds all annotators, seen in training or not. It is all that is known of unseen
+    annotators, and of every annotator where the noise model depends on nothing else.
+    """
+    network.eval()
+    noise.eval()
+    log_confusion_akl = torch.from_numpy(confusion_akl).clamp_min(_MIN_PROBABILITY).log().float()
+    log_confusion_akl = log_confusion_akl.to(crowd.device)
+    parts = []
+    for batch in crowd.batches(np.arange(len(crowd.inputs)), _items_at_once(noise, crowd)):
+        log_bk = network(batch.inputs).log_softmax(dim=-1)
+        if len(batch.annotations):
+            log_label_nk = _log_label_given_class(noise, batch.annotations, log_confusion_akl)
+            log_bk = log_bk.index_add(0, batch.annotations.row, log_label_nk)
+        parts.append(log_bk.cpu().double().softmax(dim=-1))
+    return np.asarray(torch.cat(parts).numpy(), dtype=np.float64)
+
+
+def _items_at_once(noise: NoiseModel, crowd: CrowdData) -> int:
+    """How many items fit: every label is evaluated once per class, with a K x K matrix each."""
+    if _is_confusion_only(noise):
+        return EVALUATION_BATCH
+    most = int(crowd.annotations.labels_per_item.max(initial=1))
+    fits = max(1, _MAX_CELLS // (most * noise.n_classes**3))
+    return min(fits, _FEATURED_ITEMS if noise.needs_features else EVALUATION_BATCH)
+
+
+def _is_confusion_only(noise: NoiseModel) -> bool:
+    return not noise.needs_features and not noise.statistics()
+
+
+def _log_label_given_class(
+    noise: NoiseModel, batch: AnnotationBatch, log_confusion_akl: Tensor
+) -> Tensor:
+    """Log P(y_n | class k, a_n, x) of every annotation, shape (n, k)."""
+    by_confusion_nk = log_confusion_akl[batch.annotator, :, batch.label]
+    if _is_confusion_only(noise):
+        return by_confusion_nk
+    n_classes, known = noise.n_classes, batch.annotator < noise.n_annotators
+    annotator_n = batch.annotator.where(known, torch.zeros_like(batch.annotator))
+    certain_kk = torch.eye(n_classes, device=batch.row.device).log()
+    hypothesis = torch.arange(n_classes, device=batch.row.device).repeat(len(batch))
+    who, label = (each.repeat_interleave(n_classes) for each in (annotator_n, batch.label))
+    if noise.needs_features and batch.features is not None:
+        row = batch.row.repeat_interleave(n_classes) * n_classes + hypothesis
+        features = batch.features.repeat_interleave(n_classes, dim=0)
+        log_label = noise(certain_kk.repeat(len(batch.features), 1), row, who, features)
+    else:
+        log_label = noise(certain_kk, hypothesis, who, None)
+    log_nk: Tensor = log_label.gather(1, label.unsqueeze(1)).reshape(len(batch), n_classes)
+    return log_nk.where(known.unsqueeze(1), by_confusion_nk)
+
+
+def _hardened(posterior_ik: Floats) -> Floats:
+    """All mass on the most probable class, in equal shares on classes that tie."""
+    top_ik = posterior_ik >= posterior_ik.max(axis=1, keepdims=True) - _TIED
+    return np.asarray(top_ik / top_ik.sum(axis=1, keepdims=True))
+
+
+def _tensor(array: Floats) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array)).float()
+
+
+def _floats(tensor: Tensor) -> Floats:
+    return np.asarray(tensor.cpu().double().numpy(), dtype=np.float64)

@@ -1,0 +1,285 @@
+"""Features of items as inputs of a network, encoded the same way in training and afterwards."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import narwhals as nw
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import DataError
+from manyhands.engine.inputs import DatasetInputs, Inputs, Scaling, SparseInputs, TensorInputs
+from manyhands.networks import default_network
+
+_UNLIKE = 5.0  # how far the features' deviations may differ before each gets its own scale
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderOptions:
+    """How features are encoded; see `FeatureOptions`, which declares these settings."""
+
+    scale: str = "none"
+    keep_integers: bool = False
+    word_vectors: Any = None
+    freeze_embeddings: bool = False
+    max_tokens: int | None = None
+    seed: int = 0
+
+
+class FeatureEncoder(ABC):
+    """Encodes features of one kind as the inputs of a network.
+
+    `shape` is the shape of one item's input; `names` are the columns of a frame, if it was one.
+    `header` and `tensors` describe the encoder in a file, and `restore` reads them.
+    """
+
+    kind: ClassVar[str]
+    shape: tuple[int, ...]
+    names: AnyArray | None = None
+
+    @abstractmethod
+    def transform(self, features: Any) -> Inputs:
+        """Features as inputs; an error unless they are like those the encoder was fitted to."""
+
+    @property
+    @abstractmethod
+    def default_network(self) -> str:
+        """The name of the network that suits these inputs."""
+
+    @property
+    def n_noise_features(self) -> int:
+        """How many features a noise model gets for one item."""
+        return int(np.prod(self.shape))
+
+    @abstractmethod
+    def header(self) -> dict[str, Any]:
+        """The parts of the encoder that are written as JSON."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The parts of the encoder that are written as tensors."""
+        return {}
+
+    @classmethod
+    @abstractmethod
+    def restore(cls, header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> "FeatureEncoder":
+        """The encoder that was written."""
+
+
+@dataclass(frozen=True, eq=False)
+class NumericEncoder(FeatureEncoder):
+    """Encodes rows of numbers: checked, in 32-bit floats, and scaled."""
+
+    kind = "numeric"
+    shape: tuple[int, ...]
+    names: AnyArray | None = None
+    scaling: Scaling | None = None
+    keep_integers: bool = False
+
+    @classmethod
+    def fit_transform(
+        cls, features: Any, options: EncoderOptions
+    ) -> "tuple[NumericEncoder, Inputs]":
+        """An encoder for features like these, and their inputs."""
+        inputs = as_inputs(features, keep_integers=options.keep_integers)
+        scaling = fit_scaling(inputs, options.scale)
+        encoder = cls(inputs.shape, feature_names(features), scaling, options.keep_integers)
+        return encoder, inputs if scaling is None else inputs.scaled(scaling)
+
+    def transform(self, features: Any) -> Inputs:
+        """See `FeatureEncoder.transform`."""
+        inputs = as_inputs(features, keep_integers=self.keep_integers)
+        check_same_features(inputs.shape, feature_names(features), self.shape, self.names)
+        return inputs if self.scaling is None else inputs.scaled(self.scaling)
+
+    @property
+    def default_network(self) -> str:
+        """See `FeatureEncoder.default_network`."""
+        return default_network(self.shape)
+
+    def header(self) -> dict[str, Any]:
+        """See `FeatureEncoder.header`."""
+        names = None if self.names is None else [str(name) for name in self.names]
+        return {"shape": list(self.shape), "names": names, "keep_integers": self.keep_integers}
+
+    def tensors(self) -> dict[str, Tensor]:
+        """See `FeatureEncoder.tensors`."""
+        if self.scaling is None:
+            return {}
+        return {"shift": self.scaling.shift, "factor": self.scaling.factor}
+
+    @classmethod
+    def restore(cls, header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> "NumericEncoder":
+        """See `FeatureEncoder.restore`."""
+        names = None if header["names"] is None else np.array(header["names"], dtype=object)
+        scaling = Scaling(tensors["shift"], tensors["factor"]) if tensors else None
+        return cls(tuple(header["shape"]), names, scaling, header["keep_integers"])
+
+
+def fit_scaling(inputs: Inputs, scale: str) -> Scaling | None:
+    """How to scale features like these; None leaves them as they are.
+
+    "rms" divides all features by one number, the root of their mean square: proportions stay, which
+    suits features from one source, such as those of a network. "standard" gives every feature mean
+    0 and deviation 1 (deviation only for a sparse matrix, which keeps its zeros), which suits
+    measurements of different kinds. "auto" takes "standard" where the deviations of flat features
+    differ much: their root mean square is more than five times their median. Datasets and integers
+    are not scaled.
+    """
+    moments = None if scale == "none" else inputs.moments()
+    if moments is None:
+        return None
+    deviation = moments.deviation
+    spread = deviation[deviation > 0].double()
+    flat = len(inputs.shape) == 1 and len(spread) > 0
+    unlike = flat and float(spread.square().mean().sqrt()) > _UNLIKE * float(spread.median())
+    if scale == "standard" or (scale == "auto" and unlike):
+        shift = torch.zeros(()) if moments.keeps_zeros else moments.mean
+        return Scaling(shift, torch.where(deviation > 0, 1.0 / deviation, 1.0))
+    return Scaling(torch.zeros(()), torch.tensor(1.0 / moments.rms if moments.rms > 0 else 1.0))
+
+
+def as_inputs(features: Any, *, keep_integers: bool = False) -> Inputs:
+    """Features as inputs of the epoch loop, a row per item.
+
+    Numbers become 32-bit floats. With `keep_integers` a torch tensor of integers stays as it is,
+    for networks that look them up. Values that are not finite are refused by row and column.
+    """
+    if isinstance(features, Inputs):
+        return features
+    if isinstance(features, Tensor):
+        return TensorInputs(_checked_tensor(features, keep_integers))
+    if sparse.issparse(features):
+        return SparseInputs(_checked_sparse(features))
+    if isinstance(features, Dataset):
+        return DatasetInputs(_checked_dataset(features), keep_integers=keep_integers)
+    names: list[str] | None = None
+    frame = nw.from_native(features, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        names, features = list(frame.columns), _frame_values(frame)
+    return TensorInputs(torch.from_numpy(_checked_array(features, names)))
+
+
+def is_count(features: Any) -> bool:
+    """Whether features are whole numbers, 0 or more, in an array or a sparse matrix.
+
+    >>> is_count(np.array([[0, 2], [1, 0]])), is_count(np.array([[0.5, 2.0]]))
+    (True, False)
+    """
+    stored: Any = features
+    features = stored.tocoo().data if sparse.issparse(features) else features
+    if not isinstance(features, np.ndarray) or features.dtype.kind not in "iuf":
+        return False
+    return bool((features >= 0).all() and (features == np.floor(features)).all())
+
+
+def check_same_features(
+    shape: tuple[int, ...],
+    names: AnyArray | None,
+    known: tuple[int, ...],
+    known_names: AnyArray | None,
+) -> None:
+    """Refuse features of another shape, or in other columns, than a model was trained on."""
+    if shape != known:
+        raise DataError(
+            f"features of shape {shape} per item where the model was trained on {known}"
+        )
+    if names is not None and known_names is not None and not np.array_equal(names, known_names):
+        first = int(np.flatnonzero(names != known_names)[0])
+        raise DataError(
+            f"features: column {first} is {names[first]!r} where training had "
+            f"{known_names[first]!r}; give the columns in the order of training"
+        )
+
+
+def feature_names(features: Any) -> AnyArray | None:
+    """The names of a frame's columns; None for what has no names."""
+    frame = nw.from_native(features, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    return np.array([str(name) for name in frame.columns], dtype=object)
+
+
+def _frame_values(frame: nw.DataFrame[Any]) -> AnyArray:
+    for name, kind in frame.schema.items():
+        if not (kind.is_numeric() or kind == nw.Boolean):
+            raise DataError(
+                f"features: column {name!r} holds {kind}, not numbers; encode it or leave it out"
+            )
+    columns = [frame.get_column(name).to_numpy() for name in frame.columns]
+    if not columns:
+        raise DataError("features: the frame has no columns")
+    return np.stack([column.astype(np.float64) for column in columns], axis=1)
+
+
+def _checked_array(features: Any, names: list[str] | None) -> AnyArray:
+    try:
+        if isinstance(features, np.ma.MaskedArray):  # what is masked is missing
+            features = np.ma.filled(features.astype(np.float64), np.nan)
+        array = np.asarray(features)
+        if array.dtype == object:
+            array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError(
+            "features must be numbers, a row of equal length per item; got something else"
+        ) from None
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"features must be numbers; got an array of {array.dtype}")
+    if array.ndim < 2 or 0 in array.shape[1:]:
+        raise DataError(f"features must have a row per item; got an array of shape {array.shape}")
+    with np.errstate(over="ignore"):
+        array = np.ascontiguousarray(array, dtype=np.float32)
+    _require_finite(np.isfinite(array), array, names)
+    return array if array.flags.writeable else array.copy()  # torch takes no read-only memory
+
+
+def _checked_tensor(tensor: Tensor, keep_integers: bool) -> Tensor:
+    tensor = tensor.detach()
+    if tensor.ndim < 2 or 0 in tensor.shape[1:]:
+        raise DataError(
+            f"features must have a row per item; got a tensor of shape {tuple(tensor.shape)}"
+        )
+    if keep_integers and not tensor.is_floating_point() and tensor.dtype != torch.bool:
+        return tensor
+    tensor = tensor.float()
+    finite = torch.isfinite(tensor)
+    if not bool(finite.all()):
+        _require_finite(finite.cpu().numpy(), tensor.cpu().numpy(), None)
+    return tensor
+
+
+def _checked_sparse(matrix: Any) -> Any:
+    if matrix.dtype.kind not in "biuf" or len(matrix.shape) != 2:
+        raise DataError(f"features must be numbers, a row per item; got {matrix!r}")
+    with np.errstate(over="ignore"):
+        matrix = matrix.astype(np.float32)
+    rows = matrix.tocoo()
+    bad = np.flatnonzero(~np.isfinite(rows.data))
+    if len(bad):
+        _refuse_value(rows.data[bad[0]], int(rows.row[bad[0]]), int(rows.col[bad[0]]))
+    return matrix
+
+
+def _checked_dataset(dataset: Dataset[Any]) -> Dataset[Any]:
+    if not hasattr(dataset, "__len__") or len(dataset) == 0:
+        raise DataError("features: a Dataset must have a length above 0; iterable ones do not")
+    return dataset
+
+
+def _require_finite(finite: AnyArray, array: AnyArray, names: list[str] | None) -> None:
+    if finite.all():
+        return
+    place = np.unravel_index(int(np.argmin(finite)), finite.shape)
+    column: Any = int(place[1]) if len(place) == 2 else tuple(int(each) for each in place[1:])
+    _refuse_value(array[place], int(place[0]), column if names is None else names[int(column)])
+
+
+def _refuse_value(value: Any, row: int, column: Any) -> None:
+    raise DataError(
+        f"features: row {row}, column {column!r} is {value}; fill it or leave the item out"
+    )

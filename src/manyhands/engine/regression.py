@@ -1,0 +1,331 @@
+"""Regression: a network that gives one number per item, and the annotators behind it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import mse_loss
+
+from manyhands.aggregation import (
+    Consensus,
+    Gaussian,
+    GaussianSteps,
+    NetworkedParameters,
+    aggregate,
+)
+from manyhands.aggregation.regression import summarise
+from manyhands.aggregation.sums import item_sums
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import AnyArray, Floats, read_only
+from manyhands.core.errors import DataError
+from manyhands.engine.batches import CrowdBatch, CrowdData
+from manyhands.engine.classification import fit_item_encoder, known_truth
+from manyhands.engine.crowd_module import CrowdModule, network_outputs, predict_outputs
+from manyhands.engine.features import EncoderOptions, FeatureEncoder
+from manyhands.engine.inputs import Inputs
+from manyhands.engine.intercept import best_shift, best_size, expected_error
+from manyhands.engine.regression_posterior import annotators_of, regression_consensus
+from manyhands.engine.task import NOT_SCORED, FittedModel, Metrics, TargetScaler, Task
+from manyhands.evaluation import regression_scores
+from manyhands.networks import rescale_output
+from manyhands.noise import RegressionLayer, annotation_loss
+from manyhands.noise.regression import LEAST_VARIANCE
+
+_MAX_ITER, _TOL = 30, 1e-5  # of the EM that estimates profiles; the gain per label to go on
+# The default prior expects biases about as large as noise: a strong one takes bias for noise.
+_PROFILES = Gaussian(bias_strength=1.0)
+_FEW = 64  # items that show whether a network ends in a linear layer
+_MIN_PRECISION = 1e-30  # its inverse is a 32-bit float
+_MAX_LABEL = 1e100  # squares of labels are summed
+_ROUNDING = 1e-14
+
+
+class RegressionModule(CrowdModule):
+    """A network that gives one number, and a `RegressionLayer`; labels are standardised.
+
+    `targets` (i, 1) hold a number for every item, which the network learns by squared error. At the
+    end the intercept of the network is set where the loss is least: the last steps of training
+    leave the level of all predictions to chance. So is the scale of the network, where the scales
+    of annotators can compensate for it. Annotators that took no part in training are profiled then.
+    """
+
+    noise: RegressionLayer
+
+    def __init__(
+        self,
+        network: nn.Module,
+        noise: RegressionLayer,
+        targets: Tensor,
+        *,
+        on_targets: bool = False,
+    ) -> None:
+        super().__init__(network, noise, targets, on_targets=on_targets)
+
+    def label_log_prob(self, batch: CrowdBatch) -> Tensor:
+        """See `CrowdModule.label_log_prob`: the log density of standardised labels."""
+        value_b = self.network(batch.inputs).float().squeeze(1)
+        return self.noise.label_log_prob(value_b, batch.annotations)
+
+    @torch.no_grad()
+    def profile_annotators(self, crowd: CrowdData) -> None:
+        """See `CrowdModule.profile_annotators`."""
+        ann, value_i = crowd.annotations[crowd.labelled], self.fit_intercept(crowd)
+        if self.on_targets:
+            crowd_variance = float(self.noise.crowd_variance)
+            steps = GaussianSteps(ann, _PROFILES, crowd_variance=crowd_variance)
+            found = steps.profile_annotators(value_i, max_iter=_MAX_ITER, tol=_TOL)
+            set_annotators(self.noise, found.state)
+        elif self.noise.precision == "equal":
+            _share_noise(self.noise, ann, value_i)
+
+    def best_shift(self, crowd: CrowdData, value_i: Floats) -> float:
+        """The number to add to f(x_i) of every labelled item to make the loss least."""
+        if self.on_targets:
+            target_i = self.targets[crowd.labelled].squeeze(1).cpu().double().numpy()
+            return float((target_i - value_i).mean())
+        return best_shift(self.noise, crowd.annotations[crowd.labelled], value_i)
+
+    def add_validation_error(self, searched: CrowdModule, crowd: CrowdData) -> None:
+        """Keep the variance of the network's error on validation items, by their labels."""
+        value_i = network_values(searched.network, crowd)
+        labels = crowd.annotations[crowd.labelled]
+        noise: Any = searched.noise
+        self.noise.validation_variance.fill_(expected_error(noise, labels, value_i))
+
+    @torch.no_grad()
+    def fit_intercept(self, crowd: CrowdData) -> Floats:
+        """Set intercept and scale where the loss is least; return f(x_i) of labelled items."""
+        value_i = network_values(self.network, crowd)
+        few = next(crowd.batches(crowd.labelled[:_FEW], _FEW)).inputs
+        shift = self.best_shift(crowd, value_i)
+        if rescale_output(self.network, few, shift=shift):
+            value_i = value_i + shift
+        size = 1.0 if self.on_targets else best_size(self.noise, crowd.annotations)
+        if size != 1.0 and rescale_output(self.network, few, scale=size):
+            value_i = size * value_i
+            self.noise.rescale(size, crowd.annotations.labels_per_annotator > 0)
+        return value_i
+
+    def _loss(self, outputs: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
+        if len(batch.items) == 0:  # a step of fewer items than processes
+            return outputs.sum() * 0.0
+        if self.on_targets or warm_up_epoch:
+            return mse_loss(outputs, self.targets[batch.items]) * batch.item_weight
+        return annotation_loss(self.noise, outputs, batch.annotations) * batch.label_weight
+
+
+class RegressionScaler(TargetScaler):
+    """Standardises labels that are numbers."""
+
+    def transform_labels(self, annotations: Annotations) -> Annotations:
+        """See `TargetScaler.transform_labels`."""
+        return replace(annotations, label=read_only(self.transform(annotations.label)))
+
+    def transform_truth(self, truth: AnyArray) -> AnyArray:
+        """See `TargetScaler.transform_truth`."""
+        return self.transform(truth)
+
+
+class Regression(Task):
+    """Labels are numbers; annotators have biases, scales and precisions."""
+
+    name = "regression"
+    kind = "numbers"
+    default_method = "crowd-layer-b"
+    defaults = {"validation_unit": "items"}  # noqa: RUF012 - a constant of the class
+    metrics = Metrics(
+        "mae",
+        ("rmse", "r2"),
+        "mean absolute error against the truth",
+        "mean log density of validation labels (no truth was used)",
+        greater_is_better=False,
+    )
+
+    def fit_encoder(self, features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
+        """See `Task.fit_encoder`."""
+        return fit_item_encoder(features, options)
+
+    def fit_scaler(self, annotations: Annotations) -> RegressionScaler:
+        """The mean and deviation of all labels; the deviation of equal labels is taken as 1.
+
+        >>> Regression().fit_scaler(Annotations.from_arrays([1, 1], ["u", "v"], [2.5, 4.5]))
+        RegressionScaler(mean=3.5, scale=1.0)
+        """
+        largest = float(np.abs(annotations.label).max(initial=0.0))
+        if largest > _MAX_LABEL:
+            raise DataError(
+                f"a label is {largest:g}; give numbers up to {_MAX_LABEL:g} in another unit"
+            )
+        scale = float(annotations.label.std())
+        differ = scale > _ROUNDING * largest  # equal numbers have a deviation of rounding errors
+        return RegressionScaler(float(annotations.label.mean()), scale if differ else 1.0)
+
+    def restore_scaler(self, values: Mapping[str, float]) -> RegressionScaler:
+        """See `Task.restore_scaler`."""
+        return RegressionScaler(**values)
+
+    def truth_values(self, truth: Any, annotations: Annotations) -> AnyArray | None:
+        """Numbers; NaN where the truth of an item is not given."""
+        if truth is None:
+            return None
+        if not isinstance(truth, Mapping):
+            given = list(truth)
+            if len(given) != annotations.n_items:
+                raise DataError(f"{len(given)} truths for {annotations.n_items} items")
+            return _finite(given)
+        values = np.full(annotations.n_items, np.nan)
+        row, given_i = annotations.item_vocabulary.codes(truth), _finite(list(truth.values()))
+        values[row[row >= 0]] = given_i[row >= 0]
+        return values
+
+    def n_outputs(self, n_classes: int) -> int:
+        """See `Task.n_outputs`: one number."""
+        return 1
+
+    def targets(self, annotations: Annotations) -> Tensor:
+        """See `Task.targets`: the mean label of every item (i, 1), 0 for items without labels."""
+        mean_i = aggregate(annotations, "mean").values
+        assert mean_i is not None, "labels are numbers here"
+        return _as_targets(np.where(annotations.labels_per_item > 0, mean_i, 0.0))
+
+    def module(self, network: nn.Module, noise: Any) -> RegressionModule:
+        """See `Task.module`."""
+        return RegressionModule(network, noise, torch.zeros(0))
+
+    def module_on_consensus(
+        self, network: nn.Module, consensus: Consensus, *, hard: bool
+    ) -> RegressionModule:
+        """See `Task.module_on_consensus`."""
+        return self.module_on_truth(network, consensus.annotations, consensus.labels)
+
+    def module_on_truth(
+        self, network: nn.Module, annotations: Annotations, truth: AnyArray
+    ) -> RegressionModule:
+        """See `Task.module_on_truth`."""
+        layer = RegressionLayer(annotations.n_annotators)
+        init_regression_layer(layer, annotations, consensus=True)
+        target_i1 = _as_targets(np.nan_to_num(truth))
+        return RegressionModule(network, layer, target_i1, on_targets=True)
+
+    def annotator_model(self, annotations: Annotations, annotators: Any) -> RegressionLayer:
+        """See `Task.annotator_model`; annotators are arguments of `init_from_profile`."""
+        layer = RegressionLayer(annotations.n_annotators)
+        init_regression_layer(layer, annotations, consensus=False)
+        return layer.init_from_profile(**annotators)
+
+    def noise_spec(
+        self, spec: tuple[str, dict[str, Any]], noise: Any
+    ) -> tuple[str, dict[str, Any]]:
+        """See `Task.noise_spec`: the kind of the layer, and its other settings."""
+        settings = dict(noise.settings)
+        return settings.pop("kind"), settings
+
+    def restore_noise(
+        self, name: str, settings: Mapping[str, Any], crowd: Annotations, n_features: int
+    ) -> RegressionLayer:
+        """See `Task.restore_noise`."""
+        return RegressionLayer(crowd.n_annotators, kind=name, **settings)
+
+    def predictions(self, outputs: Tensor, scaler: TargetScaler) -> Floats:
+        """See `Task.predictions`: a number per item, in the unit of the labels."""
+        return scaler.inverse_transform(outputs.squeeze(1).numpy())
+
+    def posterior(self, model: FittedModel, inputs: Inputs, annotations: Annotations) -> Consensus:
+        """See `Task.posterior`."""
+        noise: Any = model.noise
+        outputs = predict_outputs(model.network, inputs, model.device, model.settings)
+        n_unseen = annotations.n_annotators - noise.n_annotators
+        annotators = annotators_of(noise, model.scaler, n_unseen)
+        return regression_consensus(annotations, outputs.squeeze(1).numpy(), annotators)
+
+    def score(
+        self, truth: AnyArray | None, predicted: Any, features: Any = None
+    ) -> dict[str, float]:
+        """See `Task.score`; predictions are numbers."""
+        names = (self.metrics.key, *self.metrics.others)
+        known = None if truth is None else known_truth(truth)
+        if truth is None or known is None or not known.any():
+            return dict.fromkeys(names, NOT_SCORED)
+        found = regression_scores(truth[known], predicted[known])
+        return {name: found[name] for name in names}
+
+    def scored_consensus(self, consensus: Any) -> Any:
+        """See `Task.scored_consensus`: values."""
+        return consensus.labels
+
+
+def network_values(network: nn.Module, crowd: CrowdData) -> Floats:
+    """f(x_i) of every labelled item, (i,)."""
+    return np.asarray(network_outputs(network, crowd).squeeze(1).cpu().double().numpy())
+
+
+def init_regression_layer(
+    layer: RegressionLayer, annotations: Annotations, *, consensus: bool
+) -> RegressionLayer:
+    """Set the priors of a layer, and its annotators: those of `Gaussian`, or average ones.
+
+    Where annotators may have biases, these are removed before the variance within items is taken as
+    the noise of an average annotator.
+    """
+    found = Gaussian().fit(annotations).parameters
+    bias_a = found.bias_a if "B" in layer.kind else np.zeros(layer.n_annotators)
+    unbiased = replace(annotations, label=annotations.label - bias_a[annotations.annotator])
+    noise = max(summarise(unbiased).within, LEAST_VARIANCE)
+    layer.set_prior(noise, annotations.labels_per_annotator)
+    own = consensus and layer.precision == "own"
+    return layer.init_from_profile(
+        precision_a=np.minimum(found.precision_a, 1.0 / LEAST_VARIANCE) if own else 1.0 / noise,
+        error_variance=max(found.between, LEAST_VARIANCE),
+        bias_a=bias_a if consensus else 0.0,
+    )
+
+
+def set_annotators(layer: RegressionLayer, found: NetworkedParameters) -> None:
+    """Set the annotators and the error of the network in a layer."""
+    layer.init_from_profile(
+        precision_a=found.annotators.precision_a,
+        error_variance=1.0 / max(found.network_precision, _MIN_PRECISION),
+        bias_a=found.annotators.bias_a,
+    )
+
+
+def _share_noise(layer: RegressionLayer, annotations: Annotations, value_i: Floats) -> None:
+    """Set one noise for all annotators, and the network's error, from what labels of an item share.
+
+    With r_n = y_n - scale_a f - bias_a: v = sum of r_n r_m over pairs of labels of an item / that
+    of scale_n scale_m, between 0 and the mean square; the noise is the rest of the mean square.
+    Where no item has two labels, half of the mean square is the network's error.
+    """
+    scale_a, bias_a = layer.profile["scale"], layer.profile["bias"]
+    item, who = annotations.item, annotations.annotator
+    off_n = annotations.label - scale_a[who] * value_i[item] - bias_a[who]
+    pairs = [
+        float((item_sums(annotations, each_n) ** 2).sum() - (each_n**2).sum())
+        for each_n in (off_n, scale_a[who])
+    ]
+    square, scale2 = float((off_n**2).mean()), float((scale_a[who] ** 2).mean())
+    error = pairs[0] / pairs[1] if pairs[1] > 0 else square / 2 / scale2
+    error = min(max(error, 0.0), square / scale2)
+    layer.init_from_profile(
+        precision_a=1.0 / max(square - scale2 * error, LEAST_VARIANCE),
+        error_variance=max(error, LEAST_VARIANCE),
+        bias_a=bias_a,
+        scale_a=scale_a,
+    )
+
+
+def _as_targets(value_i: Floats) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(value_i)).float().unsqueeze(1)
+
+
+def _finite(given: list[Any]) -> Floats:
+    try:
+        values = np.array([float(value) for value in given], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("truths must be numbers, as the labels are") from None
+    if np.isinf(values).any():
+        raise DataError("truths must be finite numbers")
+    return values

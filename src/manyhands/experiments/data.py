@@ -1,0 +1,211 @@
+"""Where the data of an experiment come from: a public corpus, or a simulated crowd."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from manyhands.annotations import Annotations, Items
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.seeds import generator
+from manyhands.core.settings import require_choice
+from manyhands.datasets import DATASETS, ITEM_SETS, Corpus, Split
+from manyhands.selection import Trial, trial_of_corpus
+from manyhands.simulation import SCENARIOS, SimulatedCrowd
+
+NO_FOLDER = "give --data, the folder that holds the corpora"
+TEST_SETS = ("test", "valid+test", "labelled")
+_TEST_SHARE = 0.2  # of the labelled items, where labels of test items are needed
+_CORPUS_SECONDS = {"labelme": 4.0, "music": 7.0, "sentiment": 20.0, "cifar10": 60.0}
+_SCENARIO_SECONDS = {"common-noise": 16.0, "perturbed-networks": 6.0}
+_USUAL_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class ExperimentData:
+    """A crowd to learn from, and what else is known about it.
+
+    `label_shares` holds the share of each class among the labels of each test item. `valid` holds
+    items with clean labels that a paper may have used for validation. `crowd` is everything known
+    about a simulated crowd. `folder` is the folder of the corpora.
+    """
+
+    trial: Trial
+    label_shares: Floats | None = None
+    valid: Split | None = None
+    crowd: SimulatedCrowd | None = None
+    folder: str | None = None
+
+
+class DataSource(ABC):
+    """A crowd that can be loaded any number of times."""
+
+    @abstractmethod
+    def unavailable(self, data: str | None) -> str:
+        """Why it cannot be loaded from this folder; empty if it can."""
+
+    @abstractmethod
+    def load(self, data: str | None, seed: int) -> ExperimentData:
+        """The crowd of a seed; a corpus is the same for every seed."""
+
+    @abstractmethod
+    def fingerprint(self) -> dict[str, Any]:
+        """What distinguishes it from other sources."""
+
+    @property
+    @abstractmethod
+    def expected_seconds(self) -> float:
+        """The usual time of a run on it that searches for its epoch, on one core."""
+
+
+@dataclass(frozen=True)
+class CorpusSource(DataSource):
+    """A corpus of `DATASETS` by name, with one of its feature sets (None: its first).
+
+    `tested_on` "valid+test" scores on both parts; "labelled" keeps some of the items with crowd
+    labels for testing, together with their labels. `anonymous` hides who gave which label: every
+    label then has an annotator of its own.
+    """
+
+    dataset: str
+    features: str | None = None
+    tested_on: str = "test"
+    anonymous: bool = False
+
+    def __post_init__(self) -> None:
+        require_choice("tested_on", self.tested_on, TEST_SETS)
+
+    def unavailable(self, data: str | None) -> str:
+        """See `DataSource.unavailable`."""
+        if self.dataset not in DATASETS:
+            return f"there is no reader of {self.dataset}"
+        if data is None:
+            return NO_FOLDER
+        lacking = DATASETS[self.dataset].missing(data, self.features)
+        return f"{lacking[0]} is not there" if lacking else ""
+
+    def load(self, data: str | None, seed: int) -> ExperimentData:
+        """See `DataSource.load`."""
+        return _load_corpus(self, str(data))
+
+    def fingerprint(self) -> dict[str, Any]:
+        """See `DataSource.fingerprint`."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @property
+    def expected_seconds(self) -> float:
+        """See `DataSource.expected_seconds`."""
+        return _CORPUS_SECONDS.get(self.dataset, _USUAL_SECONDS)
+
+
+@dataclass(frozen=True)
+class ScenarioSource(DataSource):
+    """A scenario of `SCENARIOS` with settings, simulated anew for every seed.
+
+    `items` names a set of `ITEM_SETS` that the crowd labels; None lets the scenario draw items.
+    """
+
+    scenario: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    items: str | None = None
+
+    def unavailable(self, data: str | None) -> str:
+        """See `DataSource.unavailable`."""
+        if self.items is None:
+            return ""
+        if data is None:
+            return NO_FOLDER
+        lacking = ITEM_SETS[self.items].missing(data)
+        return f"{lacking[0]} is not there" if lacking else ""
+
+    def load(self, data: str | None, seed: int) -> ExperimentData:
+        """See `DataSource.load`."""
+        scenario = SCENARIOS[self.scenario]
+        items = None if self.items is None else _items(self.items, str(data))
+        crowd = scenario(scenario.make_settings({**self.settings, "seed": seed}), items)
+        test = crowd.test
+        trial = Trial(
+            np.asarray(crowd.features),
+            crowd.annotations,
+            crowd.truth,
+            None if test is None else test.features,
+            None if test is None else test.truth,
+        )
+        return ExperimentData(trial, crowd=crowd)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """See `DataSource.fingerprint`."""
+        known = {"scenario": self.scenario, "settings": dict(self.settings)}
+        return known | ({} if self.items is None else {"items": self.items})
+
+    @property
+    def expected_seconds(self) -> float:
+        """See `DataSource.expected_seconds`."""
+        return _SCENARIO_SECONDS.get(self.scenario, _USUAL_SECONDS)
+
+
+@lru_cache(maxsize=1)
+def _items(name: str, data: str) -> Items:
+    return ITEM_SETS[name].read(data)
+
+
+@lru_cache(maxsize=2)
+def _load_corpus(source: CorpusSource, data: str) -> ExperimentData:
+    corpus = DATASETS[source.dataset].read(data, source.features)
+    if source.tested_on == "labelled":
+        return _tested_on_labelled(corpus)
+    if source.tested_on == "valid+test" and corpus.valid is not None:
+        corpus = replace(corpus, test=_both(corpus.valid, corpus.test))
+    if source.anonymous:
+        corpus = replace(corpus, annotations=_anonymous(corpus.annotations))
+    if corpus.annotations.kind == "numbers":
+        test = corpus.test
+        trial = Trial(corpus.features, corpus.annotations, corpus.truth, test.features, test.truth)
+        return ExperimentData(trial, folder=data)
+    return ExperimentData(
+        trial_of_corpus(corpus), corpus.test.label_distribution, corpus.valid, folder=data
+    )
+
+
+def _both(first: Split, second: Split) -> Split:
+    return Split(
+        np.concatenate([first.features, second.features]),
+        np.concatenate([first.truth, second.truth]),
+    )
+
+
+def _anonymous(annotations: Annotations) -> Annotations:
+    """The same labels, each with an annotator of its own."""
+    return Annotations.from_arrays(
+        annotations.items[annotations.item],
+        np.arange(annotations.n_annotations),
+        annotations.classes[annotations.label],
+        items=annotations.items,
+        classes=annotations.classes,
+    )
+
+
+def _tested_on_labelled(corpus: Corpus) -> ExperimentData:
+    """A fifth of the labelled items for testing, with the shares of their labels."""
+    ann = corpus.annotations
+    order = generator(0, "items kept for testing").permutation(len(ann))
+    test, kept = np.split(order, [round(_TEST_SHARE * len(ann))])
+    trial = trial_of_corpus(
+        replace(
+            corpus,
+            features=corpus.features[kept],
+            annotations=ann[kept],
+            truth=corpus.truth[kept],
+            test=Split(corpus.features[test], corpus.truth[test]),
+        )
+    )
+    return ExperimentData(trial, _label_shares(ann[test]))
+
+
+def _label_shares(annotations: Annotations) -> AnyArray:
+    counts_ik = np.zeros((len(annotations), annotations.n_classes))
+    np.add.at(counts_ik, (annotations.item, annotations.label), 1.0)
+    return np.asarray(counts_ik / counts_ik.sum(axis=1, keepdims=True))

@@ -1,0 +1,191 @@
+"""What several figures share. matplotlib is imported only when a figure is drawn."""
+
+from collections.abc import Collection, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from manyhands.core.arrays import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, FigureBase
+    from matplotlib.image import AxesImage
+
+INK, SOFT, BLUE, ORANGE, GREEN, RED = (
+    "#222222", "#8a8a8a", "#2166ac", "#e08214", "#1b7837", "#b2182b",
+)  # fmt: skip
+
+_CLASS_NAMES = {
+    "labelme": (
+        "highway", "inside city", "tall building", "street", "forest", "coast", "mountain",
+        "open country",
+    ),
+    "sentiment": ("negative", "positive"),
+}  # fmt: skip
+
+
+def matplotlib_module(name: str) -> Any:
+    """A module such as "matplotlib.figure"; the error says how to install matplotlib."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "matplotlib":
+            raise
+        raise ModuleNotFoundError(
+            "figures need matplotlib: pip install 'manyhands[experiments]'", name=error.name
+        ) from None
+
+
+def class_names(dataset: str, classes: Sequence[str]) -> list[str]:
+    """Names of the classes 0, 1 ... of a corpus whose files hold codes; others stay as they are.
+
+    >>> class_names("sentiment", ["0", "1"])
+    ['negative', 'positive']
+    >>> class_names("music", ["jazz", "rock"])
+    ['jazz', 'rock']
+    """
+    known = {str(code): name for code, name in enumerate(_CLASS_NAMES.get(dataset, ()))}
+    return [known.get(name, name) for name in classes]
+
+
+def new_figure(width: float, height: float, title: str) -> "Figure":
+    """An empty figure with a heading; sizes in inches."""
+    make = matplotlib_module("matplotlib.figure").Figure
+    figure: Figure = make(figsize=(width, height), layout="constrained")
+    figure.suptitle(title, fontsize=11, color=INK)
+    return figure
+
+
+def heat_map(
+    axes: "Axes",
+    values_kl: Any,
+    *,
+    title: str = "",
+    names: Sequence[str] = (),
+    highest: float | None = None,
+    lowest: float | None = None,
+    numbers: bool = False,
+    signed: bool = False,
+) -> "AxesImage":
+    """A matrix as a heat map, from white (`lowest`) to `highest`; row = true class, column = label.
+
+    By default the scale goes from 0, or the smallest value if that is negative, to the largest. A
+    `signed` map is blue above 0 and red below, with the same scale on both sides.
+    """
+    shown_kl: Floats = np.asarray(values_kl, dtype=np.float64)
+    top = float(np.nanmax(np.abs(shown_kl) if signed else shown_kl)) if highest is None else highest
+    bottom = min(0.0, float(np.nanmin(shown_kl))) if lowest is None else lowest
+    image = axes.imshow(shown_kl, cmap="RdBu" if signed else "Blues", vmax=top,
+                        vmin=-top if signed else bottom)  # fmt: skip
+    axes.set_title(title, fontsize=9)
+    _ticks(axes, names, shown_kl.shape)
+    if numbers:
+        for row, column in np.ndindex(*shown_kl.shape):
+            dark = abs(shown_kl[row, column]) > 0.6 * top
+            axes.text(column, row, f"{shown_kl[row, column]:.2f}", ha="center", va="center",
+                      fontsize=7, color="white" if dark else INK)  # fmt: skip
+    return image
+
+
+def confusion_figure(
+    title: str,
+    rows: Mapping[str, Any],
+    columns: Sequence[str],
+    *,
+    names: Sequence[str] = (),
+    signed: Collection[str] = (),
+    relative: Collection[str] = (),
+    numbers: bool = False,
+) -> "Figure":
+    """A figure that holds only `confusion_rows`, as large as they need."""
+    written = 0.07 * max((len(name) for name in names), default=0)  # inches of the longest name
+    width, height = 1.95 * len(columns) + 1.2, 1.95 * len(rows) + 1.0
+    figure = new_figure(width + written, height + written, title)
+    confusion_rows(figure, rows, columns, names=names, signed=signed, relative=relative,
+                   numbers=numbers)  # fmt: skip
+    return figure
+
+
+def confusion_rows(
+    home: "FigureBase",
+    rows: Mapping[str, Any],
+    columns: Sequence[str],
+    *,
+    names: Sequence[str] = (),
+    signed: Collection[str] = (),
+    relative: Collection[str] = (),
+    numbers: bool = False,
+) -> None:
+    """A grid of matrices: a kind such as true or learnt in each row, an annotator in each column.
+
+    `rows` maps a kind to matrices of shape (column, k, l). Confusions are shaded from 0 to 1. Other
+    weights are shaded up to the largest of their row: kinds in `relative` from the lowest, kinds in
+    `signed` from 0 in two colours. `names` are the class names.
+    """
+    grid = home.subplots(len(rows), len(columns), squeeze=False)
+    for kind, axes_c, matrix_ckl in zip(rows, grid, rows.values(), strict=True):
+        highest = 1.0
+        if kind in signed or kind in relative:
+            highest = float(np.max(np.abs(matrix_ckl) if kind in signed else matrix_ckl))
+        lowest = float(np.min(matrix_ckl)) if kind in relative else 0.0
+        for axes, matrix_kl in zip(axes_c, matrix_ckl, strict=True):
+            image = heat_map(axes, matrix_kl, names=names, highest=highest, lowest=lowest,
+                             numbers=numbers, signed=kind in signed)  # fmt: skip
+            axes.label_outer(remove_inner_ticks=True)
+        axes_c[0].set_ylabel(f"{kind}\n\ntrue class", fontsize=9)
+        home.colorbar(image, ax=list(axes_c), fraction=0.03, pad=0.01).ax.tick_params(labelsize=7)
+    for axes, column in zip(grid[0], columns, strict=True):
+        axes.set_title(column, fontsize=9)
+    for axes in grid[-1]:
+        axes.set_xlabel("label said", fontsize=9)
+
+
+def _ticks(axes: "Axes", names: Sequence[str], shape: tuple[int, ...]) -> None:
+    if not names:
+        axes.set_xticks([])
+        axes.set_yticks([])
+        return
+    axes.set_xticks(range(shape[1]), names, rotation=90, fontsize=7)
+    axes.set_yticks(range(shape[0]), names, fontsize=7)
+
+
+def scatter_with_line(
+    axes: "Axes", across: Any, up: Any, *, colour: str = BLUE, markers: str = "o"
+) -> None:
+    """Points, their least-squares line, and their correlation in a corner.
+
+    `markers` are used in turn, so that a point can be recognised in several axes.
+    """
+    x, y = np.asarray(across, dtype=np.float64), np.asarray(up, dtype=np.float64)
+    for index, (one_x, one_y) in enumerate(zip(x, y, strict=True)):
+        axes.plot(one_x, one_y, markers[index % len(markers)], color=colour, alpha=0.7,
+                  markersize=7 if len(markers) > 1 else 4, markeredgewidth=0)  # fmt: skip
+    if x.std() > 0:
+        ends = np.array([x.min(), x.max()])
+        slope = np.cov(x, y, bias=True)[0, 1] / x.var()
+        axes.plot(ends, y.mean() + slope * (ends - x.mean()), color=SOFT, linewidth=1, zorder=0)
+    axes.text(0.03, 0.97, correlation_of(x, y), transform=axes.transAxes, ha="left", va="top",
+              color=INK)  # fmt: skip
+
+
+def correlation_of(first: Any, second: Any) -> str:
+    """The correlation as text; it is undefined if all values are equal.
+
+    >>> correlation_of([1, 2, 3], [2, 4, 6]), correlation_of([1, 1], [2, 3])
+    ('r = 1.00', 'r undefined')
+    """
+    x, y = np.ravel(first).astype(np.float64), np.ravel(second).astype(np.float64)
+    if x.std() == 0 or y.std() == 0:
+        return "r undefined"
+    return f"r = {np.corrcoef(x, y)[0, 1]:.2f}"
+
+
+def tidy(axes: "Axes", *, across: str, up: str, title: str = "") -> None:
+    """Label both axes and remove the frame on the sides without numbers."""
+    axes.set_title(title, fontsize=9)
+    axes.set_xlabel(across, fontsize=9)
+    axes.set_ylabel(up, fontsize=9)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)

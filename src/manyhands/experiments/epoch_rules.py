@@ -1,0 +1,198 @@
+"""The same method under several rules of choosing its epoch."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from manyhands.core.arrays import AnyArray
+from manyhands.evaluation import accuracy_score, summarize_runs
+from manyhands.experiments.data import CorpusSource, ExperimentData
+from manyhands.experiments.drawing import new_figure
+from manyhands.experiments.experiment import (
+    CorpusExperiment,
+    RunOptions,
+    WrittenPages,
+    found_records,
+)
+from manyhands.experiments.figure import json_content
+from manyhands.experiments.pages import code_block, markdown_table, write_figure, write_page
+from manyhands.experiments.records import Record, Records
+from manyhands.experiments.runs import Run, fit_method
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RULES = {
+    "crowd": "the epoch with the best likelihood of held-out crowd labels, then all labels",
+    "last": "the last epoch",
+    "clean": "the epoch with the best accuracy on clean validation labels",
+    "test": "the epoch with the best accuracy on the test items themselves",
+}
+_EVERY_EPOCH = {"validation_fraction": 0.0, "epochs": 100}  # all are scored, none is chosen
+_AS_PUBLISHED = {"noise": {"prior_precision": 0.0}, "training": {"init": "own", "warm_up": 0}}
+
+
+@dataclass(frozen=True)
+class EpochRulesRun(Run):
+    """A method on a corpus with a seed, scored after every epoch."""
+
+    source: CorpusSource
+    method: str
+    seed: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    kind: ClassVar[str] = "epoch-rules"
+
+    def parameters(self) -> dict[str, Any]:
+        """See `Run.parameters`."""
+        return {
+            "source": self.source.fingerprint(),
+            "method": self.method,
+            "settings": dict(self.settings),
+            "seed": self.seed,
+        }
+
+    def outcome(self, data: str | None) -> dict[str, Any]:
+        """Test accuracy under every rule, and after every epoch."""
+        loaded = self.source.load(data, self.seed)
+        trial = loaded.trial
+        chosen = fit_method(trial, self.method, self.seed, self.settings)
+        training = {**self.settings.get("training", {}), **_EVERY_EPOCH}
+        followed = fit_method(
+            trial,
+            self.method,
+            self.seed,
+            {**self.settings, "training": training},
+            callback=_accuracies(loaded),
+        )
+        test = np.array([entry["test"] for entry in followed.history_])
+        predicted = chosen.predict_proba(trial.test_features).argmax(axis=1)
+        scores = {
+            "crowd": accuracy_score(_known(trial.test_truth), predicted),
+            "last": test[-1],
+            "test": test.max(),
+        }
+        if loaded.valid is not None:
+            valid = np.array([entry["valid"] for entry in followed.history_])
+            scores["clean"] = test[valid.argmax()]
+        return {
+            "scores": json_content(scores),
+            "test_by_epoch": json_content(test),
+            "epoch": chosen.epoch_,
+        }
+
+    @property
+    def expected_seconds(self) -> float:
+        """See `Run.expected_seconds`."""
+        return 12.0
+
+
+@dataclass(frozen=True)
+class EpochRules(CorpusExperiment):
+    """Methods under rules of choosing the epoch: without clean labels, and with them."""
+
+    name = "ours/selection-rules"
+    title = "The same method under several rules of choosing its epoch"
+    datasets: tuple[str, ...] = ("labelme", "music")
+    methods: tuple[str, ...] = ("crowd-layer-mw", "speelfc", "conal")
+
+    def runs(self, options: RunOptions) -> list[EpochRulesRun]:
+        """See `Experiment.runs`."""
+        return [run for group in self._groups(options).values() for run in group]
+
+    def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
+        """Write a table of the rules, and accuracy by epoch as a figure."""
+        found = {key: found_records(runs, records) for key, runs in self._groups(options).items()}
+        rows = [_row(key, group) for key, group in found.items()]
+        page = write_page(folder / f"{self.file_name}.md", self._page(rows, options))
+        scored = {key: [each for each in group if "scores" in each] for key, group in found.items()}
+        shown = {key: group for key, group in scored.items() if group}
+        drawn = write_figure(draw_rules(shown), folder / self.file_name) if shown else []
+        return WrittenPages([page, *drawn], rows)
+
+    def _groups(self, options: RunOptions) -> dict[tuple[str, str, str], list[EpochRulesRun]]:
+        variants: dict[str, Mapping[str, Any]] = {"our defaults": {}, "own start": _AS_PUBLISHED}
+        return {
+            (dataset, method, variant): [
+                EpochRulesRun(CorpusSource(dataset), method, seed, settings)
+                for seed in self.seeds(options)
+            ]
+            for dataset in self.available(options)
+            for method in self.methods
+            for variant, settings in variants.items()
+        }
+
+    def _page(self, rows: list[dict[str, str]], options: RunOptions) -> str:
+        lines = [*self.heading(), code_block(self.command(options)), ""]
+        lines += [f"- *{rule}*: {words}" for rule, words in RULES.items()]
+        if rows:
+            lines += ["", markdown_table(list(rows[0]), [list(row.values()) for row in rows])]
+            lines += ["", f"![Accuracy by epoch]({self.file_name}.png)"]
+        lines += ["", *(f"- missing: {line}" for line in self.unavailable(options))]
+        return "\n".join(lines) + "\n"
+
+
+def draw_rules(records: Mapping[tuple[str, str, str], list[Record]]) -> "Figure":
+    """Test accuracy by epoch, mean over the runs; triangles mark the best epoch on test items."""
+    datasets = list(dict.fromkeys(key[0] for key in records))
+    figure = new_figure(5.2 * len(datasets), 4.4, EpochRules.title)
+    grid = figure.subplots(1, len(datasets), squeeze=False)[0]
+    for axes, dataset in zip(grid, datasets, strict=True):
+        for (data, method, variant), runs in records.items():
+            if data == dataset:
+                by_epoch = np.mean([record["test_by_epoch"] for record in runs], axis=0)
+                best = np.mean([record["scores"]["test"] for record in runs])
+                (line,) = axes.plot(
+                    np.arange(1, len(by_epoch) + 1), 100 * by_epoch, linewidth=1.2,
+                    linestyle="-" if variant == "our defaults" else "--",
+                    label=f"{method}, {variant}",
+                )  # fmt: skip
+                axes.plot(len(by_epoch) + 3, 100 * best, marker="<", color=line.get_color())
+        axes.set_title(dataset, fontsize=9)
+        axes.set_xlabel("epoch (triangles: best epoch of every run, chosen on test)", fontsize=8)
+        axes.grid(alpha=0.3)
+    grid[0].set_ylabel("test accuracy, %", fontsize=8)
+    figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncol=3,
+                  fontsize=7)  # fmt: skip
+    return figure
+
+
+def _accuracies(
+    data: ExperimentData,
+) -> Callable[[Callable[[Any], AnyArray]], dict[str, float]]:
+    """A callback that scores the model after every epoch; nothing is chosen by these scores."""
+    trial, valid = data.trial, data.valid
+    classes = trial.annotations.class_vocabulary
+    assert classes is not None
+    valid_truth = None if valid is None else classes.codes(valid.truth.tolist())
+
+    def score(predict_proba: Callable[[Any], AnyArray]) -> dict[str, float]:
+        predicted = predict_proba(trial.test_features).argmax(axis=1)
+        scores = {"test": accuracy_score(_known(trial.test_truth), predicted)}
+        if valid is not None and valid_truth is not None:
+            scores["valid"] = accuracy_score(
+                valid_truth, predict_proba(valid.features).argmax(axis=1)
+            )
+        return scores
+
+    return score
+
+
+def _known(truth: AnyArray | None) -> AnyArray:
+    assert truth is not None, "these corpora have a test set"
+    return truth
+
+
+def _row(key: tuple[str, str, str], records: list[Record]) -> dict[str, str]:
+    row = dict(zip(("data", "method", "settings"), key, strict=True))
+    for rule in RULES:
+        scores = [100 * each["scores"][rule] for each in records if rule in each.get("scores", {})]
+        row[rule] = "-"
+        if scores:
+            summary = summarize_runs(scores)
+            row[rule] = f"{summary.mean:.2f} ± {summary.deviation:.2f}"
+    failed = sum("error" in each for each in records)
+    return row | {"runs": f"{len(records) - failed}" + (f" ({failed} failed)" if failed else "")}

@@ -1,0 +1,231 @@
+"""A run of an experiment, the record kept of it, and making the runs that have no record yet."""
+
+import platform
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from joblib import Parallel, delayed
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+import manyhands
+from manyhands.aggregation import AGGREGATORS
+from manyhands.core.errors import SettingError, first_line
+from manyhands.estimators import CrowdClassifier
+from manyhands.experiments.data import DataSource
+from manyhands.experiments.measures import measure
+from manyhands.experiments.records import Record, Records, fingerprint_key
+from manyhands.methods import METHODS, Method, TwoStage
+from manyhands.selection import Trial, trained_on
+
+SETTING_GROUPS = ("noise", "aggregator", "training")
+_FIXED_EPOCHS = 0.3  # time of a method without an epoch search, relative to one that trains twice
+_LINUX_STATUS = Path("/proc/self/status")
+
+
+class Run(ABC):
+    """Something that is run once and recorded.
+
+    `kind` names the kind of run. `revision` is raised when the same run would give another result
+    or when more is measured; records of an earlier revision then no longer count.
+    """
+
+    kind: ClassVar[str]
+    revision: ClassVar[int] = 1
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """Everything else that determines the result."""
+
+    @abstractmethod
+    def outcome(self, data: str | None) -> dict[str, Any]:
+        """Make the run; what its record holds if it succeeds."""
+
+    @property
+    @abstractmethod
+    def expected_seconds(self) -> float:
+        """A rough estimate of the time on one core, from earlier runs."""
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What identifies the run. The version of the library is recorded, but not part of it."""
+        return {"kind": self.kind, "revision": self.revision, **self.parameters()}
+
+    @property
+    def key(self) -> str:
+        """The key of its record."""
+        return fingerprint_key(self.fingerprint())
+
+
+@dataclass(frozen=True)
+class MethodRun(Run):
+    """A method with its settings, trained on a crowd with a seed and scored."""
+
+    source: DataSource
+    method: str
+    seed: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    kind: ClassVar[str] = "classification"
+    revision: ClassVar[int] = 2
+
+    def parameters(self) -> dict[str, Any]:
+        """See `Run.parameters`."""
+        return {
+            "source": self.source.fingerprint(),
+            "method": self.method,
+            "settings": dict(self.settings),
+            "seed": self.seed,
+        }
+
+    def outcome(self, data: str | None) -> dict[str, Any]:
+        """The scores of the trained model."""
+        loaded = self.source.load(data, self.seed)
+        model = fit_method(loaded.trial, self.method, self.seed, self.settings)
+        scores = measure(loaded, model)
+        return {"scores": {name: rounded(value) for name, value in scores.items()}}
+
+    @property
+    def expected_seconds(self) -> float:
+        """See `Run.expected_seconds`."""
+        seconds = self.source.expected_seconds
+        searches = METHODS[self.method].defaults.get("validation_fraction", 0.0) > 0
+        return seconds if searches else _FIXED_EPOCHS * seconds
+
+
+def fit_method(
+    trial: Trial, method: str, seed: int, settings: Mapping[str, Any], **fit: Any
+) -> CrowdClassifier:
+    """Train a method on the labelled items of a trial; `fit` goes to the estimator's `fit`.
+
+    `settings` come in groups: `noise` for the noise model, `aggregator` for the first of two
+    stages, `training` for everything else that `CrowdClassifier` takes.
+    """
+    unknown = sorted(set(settings) - set(SETTING_GROUPS))
+    if unknown:
+        known = ", ".join(SETTING_GROUPS)
+        raise SettingError(f"settings of a run must be in {known}; got {unknown[0]!r}")
+    given = dict(settings.get("training", {}))
+    if "noise" in settings:
+        given["noise"] = dict(settings["noise"])
+    chosen: str | Method = method
+    if "aggregator" in settings:
+        chosen = _with_aggregator(method, settings["aggregator"])
+    model: CrowdClassifier = trained_on(trial, chosen, seed, given, **fit)
+    return model
+
+
+def _with_aggregator(method: str, settings: Mapping[str, Any]) -> Method:
+    stages = METHODS[method]
+    if not isinstance(stages, TwoStage) or not isinstance(stages.aggregator, str):
+        raise SettingError(f"aggregator settings are for two-stage methods; got {method}")
+    return replace(stages, aggregator=AGGREGATORS[stages.aggregator](**settings))
+
+
+def classification_methods() -> list[str]:
+    """The names of the methods that learn classes of items."""
+    return [name for name, method in METHODS.items() if "classification" in method.tasks]
+
+
+def execute(run: Run, data: str | None) -> Record:
+    """Make a run; its record, which holds the error if the run failed."""
+    began = time.perf_counter()
+    record = {"key": run.key, **run.fingerprint(), "versions": _versions()}
+    try:
+        record |= run.outcome(data)
+    except Exception as error:  # a failed run is shown, not dropped
+        record |= {"error": f"{type(error).__name__}: {first_line(error)}"}
+    peak = peak_mib()
+    return record | {
+        "seconds": round(time.perf_counter() - began, 3),
+        "peak_mib": None if peak is None else round(peak, 1),
+    }
+
+
+def missing_runs(runs: Iterable[Run], records: Records | None) -> list[Run]:
+    """The runs without a record, each once; failed runs are made again. None: no records."""
+    different = {run.key: run for run in runs}
+    return [run for key, run in different.items() if records is None or not records.finished(key)]
+
+
+def run_missing(
+    runs: Iterable[Run],
+    records: Records,
+    data: str | None,
+    *,
+    jobs: int = 1,
+    progress: bool = False,
+) -> None:
+    """Make the runs without a record, `jobs` at a time, and record each when it is finished.
+
+    If the process is killed, only the runs that had begun are lost. `progress` shows a bar on
+    standard error, in a terminal or a notebook.
+    """
+    todo = missing_runs(runs, records)
+    results = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+        delayed(execute)(run, data) for run in todo
+    )
+    with _progress_bar(len(todo), progress) as advance:
+        for record in results:
+            records.append(record)
+            advance()
+
+
+@contextmanager
+def _progress_bar(total: int, shown: bool) -> Iterator[Callable[[], None]]:
+    console = Console(stderr=True)
+    hidden = not (shown and (console.is_terminal or console.is_jupyter))
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        row = bar.add_task("runs", total=total)
+        yield lambda: bar.advance(row)
+
+
+def peak_mib() -> float | None:
+    """The peak memory of this process in MiB; None where the system does not report it.
+
+    Linux is asked for the peak since the program started, because the usual count begins with
+    the memory of the parent process.
+    """
+    if _LINUX_STATUS.exists():
+        for line in _LINUX_STATUS.read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith("VmHWM"):
+                return int(line.split()[1]) / 2**10
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
+
+
+def rounded(value: float) -> float | None:
+    """A score as a record holds it: six decimals, None if it is not finite."""
+    return round(float(value), 6) if np.isfinite(value) else None
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "manyhands": manyhands.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+    }

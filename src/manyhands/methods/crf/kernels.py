@@ -1,0 +1,302 @@
+"""The compiled recursions over sentences: sums over all tag sequences, and the best sequence.
+
+Every function takes sentences `first` up to `last` and writes into its last arguments. A row of
+`score` belongs to a token; `link[j, k]` is the score of a tag k that follows a tag j.
+
+The scaled sums work in probabilities that are divided by their sum at every token. A token takes K
+exponentials and one logarithm, where sums in logarithms take K x K. With emission
+e[t, k] = exp(score[t, k] - greatest score of t) and factor f[j, k] = exp(link[j, k] - greatest
+link)::
+
+    alpha[t, k] = e[t, k] sum_j alpha[t-1, j] f[j, k] / c[t]       c[t] such that they sum to 1
+    beta[t, j] = sum_k f[j, k] e[t+1, k] beta[t+1, k] / c[t+1]     p(tag k at t) = alpha beta
+
+They lose nothing if the links of a kind differ by at most `MAX_LINK_RANGE`. The rest of a sentence
+depends on a tag through one link, so that two betas of a token differ at most by a factor of
+exp(MAX_LINK_RANGE), and c[t] is at least exp(-MAX_LINK_RANGE). An alpha that underflows, 1e-308,
+can then belong to no probability above 1e-100, and no beta overflows.
+
+The sums in logarithms are right for any scores and links, also infinite ones. log_alpha[t, k] is
+the log of the sum over all beginnings that end in tag k at token t, log_beta[k] that over all
+endings after a tag k, and ::
+
+    p(tag j at t, tag k at t+1) = exp(log_alpha[t, j] + link[j, k] + score[t+1, k] + log_beta[k]
+                                      - log_z)
+"""
+
+import numpy as np
+
+from manyhands.core.arrays import Codes, Floats, Offsets
+from manyhands.core.kernels import kernel
+
+MAX_LINK_RANGE = 200.0  # the greatest less the smallest link of a kind; exp(200) is 1e87
+
+
+@kernel
+def scaled_partition_block(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    score: Floats,
+    start: Floats,
+    end: Floats,
+    link: Floats,
+    log_z: Floats,
+) -> None:
+    """The log-partitions, by scaled sums."""
+    longest = _longest(first, last, offsets)
+    alpha, emission = np.empty((longest, len(start))), np.empty((longest, len(start)))
+    scale, factor = np.empty(longest), np.exp(link - link.max())
+    first_factor, last_factor = np.exp(start - start.max()), np.exp(end - end.max())
+    for s in range(first, last):
+        rows = score[offsets[s] : offsets[s + 1]]
+        log_z[s] = _scaled_forward(rows, first_factor, last_factor, factor, alpha, emission, scale)
+        log_z[s] += _log_scale(len(rows), start, end, link)
+
+
+@kernel
+def scaled_expect_block(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    score: Floats,
+    start: Floats,
+    end: Floats,
+    link: Floats,
+    weight: Floats,
+    log_z: Floats,
+    marginal: Floats,
+    pair: Floats,
+) -> None:
+    """Log-partitions and marginals, by scaled sums; adds the weighted pairs to `pair`."""
+    n_tags, longest = len(start), _longest(first, last, offsets)
+    alpha, emission = np.empty((longest, n_tags)), np.empty((longest, n_tags))
+    scale, beta, later = np.empty(longest), np.empty(n_tags), np.empty(n_tags)
+    factor = np.exp(link - link.max())
+    reverse = np.ascontiguousarray(factor.T)
+    first_factor, last_factor = np.exp(start - start.max()), np.exp(end - end.max())
+    outer = np.zeros((n_tags, n_tags))  # pairs, before they are multiplied by the factor
+    for s in range(first, last):
+        rows, share = score[offsets[s] : offsets[s + 1]], marginal[offsets[s] : offsets[s + 1]]
+        log_sum = _scaled_forward(rows, first_factor, last_factor, factor, alpha, emission, scale)
+        log_z[s] = log_sum + _log_scale(len(rows), start, end, link)
+        if len(rows) == 0 or log_sum == -np.inf:
+            continue
+        total = 0.0
+        for k in range(n_tags):
+            total += alpha[len(rows) - 1, k] * last_factor[k]
+        for k in range(n_tags):
+            beta[k] = last_factor[k] / total
+        for t in range(len(rows) - 1, 0, -1):
+            rest = 1.0 / scale[t]
+            for k in range(n_tags):
+                share[t, k] = alpha[t, k] * beta[k]
+                later[k] = emission[t, k] * beta[k] * rest
+            _step_back(alpha[t - 1], later, reverse, weight[s], beta, outer)
+        for k in range(n_tags):
+            share[0, k] = alpha[0, k] * beta[k]
+    pair += outer * factor
+
+
+@kernel
+def _longest(first: int, last: int, offsets: Offsets) -> int:
+    longest = 1
+    for s in range(first, last):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    return longest
+
+
+@kernel
+def _log_scale(n_tokens: int, start: Floats, end: Floats, link: Floats) -> float:
+    """The log of the factors by which the links of a sentence were divided."""
+    if n_tokens == 0:
+        return 0.0
+    return float(start.max() + end.max() + (n_tokens - 1) * link.max())
+
+
+@kernel
+def _scaled_forward(
+    score: Floats,
+    first_factor: Floats,
+    last_factor: Floats,
+    factor: Floats,
+    alpha: Floats,
+    emission: Floats,
+    scale: Floats,
+) -> float:
+    """Fill alpha, emission and scale of one sentence; returns its log-partition by factors."""
+    n_tokens, n_tags = score.shape
+    log_sum = 0.0
+    for t in range(n_tokens):
+        here = alpha[t]
+        if t == 0:
+            here[:] = first_factor
+        else:
+            here[:] = 0.0
+            for j in range(n_tags):
+                before = alpha[
+                    t - 1, j
+                ]  # hoisted: the compiler cannot know that `here` is no alias
+                for k in range(n_tags):
+                    here[k] += before * factor[j, k]
+        top = score[t, 0]
+        for k in range(1, n_tags):
+            top = max(top, score[t, k])
+        if top == -np.inf:
+            return float(top)
+        total = 0.0
+        for k in range(n_tags):
+            emission[t, k] = np.exp(score[t, k] - top)
+            here[k] *= emission[t, k]
+            total += here[k]
+        rest = 1.0 / total
+        for k in range(n_tags):
+            here[k] *= rest
+        scale[t] = total
+        log_sum += top + np.log(total)
+    if n_tokens == 0:
+        return 0.0
+    total = 0.0
+    for k in range(n_tags):
+        total += alpha[n_tokens - 1, k] * last_factor[k]
+    return float(log_sum + np.log(total))
+
+
+@kernel
+def _step_back(
+    alpha: Floats, later: Floats, reverse: Floats, weight: float, beta: Floats, outer: Floats
+) -> None:
+    """Set beta[j] = sum_k reverse[k, j] later[k], and add weight alpha[j] later[k] to outer."""
+    n_tags = len(alpha)
+    beta[:] = 0.0
+    for k in range(n_tags):
+        right = later[k]
+        for j in range(n_tags):
+            beta[j] += reverse[k, j] * right
+    for j in range(n_tags):
+        left = weight * alpha[j]
+        for k in range(n_tags):
+            outer[j, k] += left * later[k]
+
+
+@kernel
+def log_partition_block(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    score: Floats,
+    start: Floats,
+    end: Floats,
+    link: Floats,
+    log_z: Floats,
+) -> None:
+    """The log-partitions, by sums in logarithms."""
+    for s in range(first, last):
+        rows = score[offsets[s] : offsets[s + 1]]
+        log_z[s] = _log_forward(rows, start, end, link, np.empty(rows.shape))
+
+
+@kernel
+def log_expect_block(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    score: Floats,
+    start: Floats,
+    end: Floats,
+    link: Floats,
+    weight: Floats,
+    log_z: Floats,
+    marginal: Floats,
+    pair: Floats,
+) -> None:
+    """Log-partitions and marginals, by sums in logarithms; adds the weighted pairs to `pair`."""
+    n_tags = len(start)
+    later, log_beta = np.empty(n_tags), np.empty(n_tags)
+    for s in range(first, last):
+        rows, share = score[offsets[s] : offsets[s + 1]], marginal[offsets[s] : offsets[s + 1]]
+        log_alpha = np.empty(rows.shape)
+        log_z[s] = _log_forward(rows, start, end, link, log_alpha)
+        if len(rows) == 0 or log_z[s] == -np.inf:
+            continue
+        log_beta[:] = end
+        for t in range(len(rows) - 1, -1, -1):
+            for k in range(n_tags):
+                share[t, k] = np.exp(log_alpha[t, k] + log_beta[k] - log_z[s])
+            if t == 0:
+                break
+            later[:] = rows[t] + log_beta
+            for j in range(n_tags):
+                log_beta[j] = _log_sum(link[j], later)
+                for k in range(n_tags):
+                    log_pair = log_alpha[t - 1, j] + link[j, k] + later[k] - log_z[s]
+                    pair[j, k] += weight[s] * np.exp(log_pair)
+
+
+@kernel
+def _log_forward(
+    score: Floats, start: Floats, end: Floats, link: Floats, log_alpha: Floats
+) -> float:
+    """Fill log_alpha of one sentence; returns its log-partition."""
+    n_tokens, n_tags = score.shape
+    if n_tokens == 0:
+        return 0.0
+    log_alpha[0] = start + score[0]
+    for t in range(1, n_tokens):
+        for k in range(n_tags):
+            log_alpha[t, k] = _log_sum(log_alpha[t - 1], link[:, k]) + score[t, k]
+    return _log_sum(log_alpha[n_tokens - 1], end)
+
+
+@kernel
+def _log_sum(log_one: Floats, log_other: Floats) -> float:
+    """Log sum_j exp(log_one[j] + log_other[j])."""
+    top = -np.inf
+    for j in range(len(log_one)):
+        top = max(top, log_one[j] + log_other[j])
+    if top == -np.inf:
+        return top
+    total = 0.0
+    for j in range(len(log_one)):
+        total += np.exp(log_one[j] + log_other[j] - top)
+    return float(top + np.log(total))
+
+
+@kernel
+def viterbi_block(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    score: Floats,
+    start: Floats,
+    end: Floats,
+    link: Floats,
+    tag: Codes,
+    best: Floats,
+) -> None:
+    """The best sequence of tags of every sentence, and its score."""
+    n_tags = len(start)
+    longest = _longest(first, last, offsets)
+    origin = np.empty((longest, n_tags), dtype=np.int32)
+    here, there = np.empty(n_tags), np.empty(n_tags)
+    for s in range(first, last):
+        begin, n_tokens = offsets[s], offsets[s + 1] - offsets[s]
+        best[s] = 0.0
+        if n_tokens == 0:
+            continue
+        here[:] = start + score[begin]
+        for t in range(1, n_tokens):
+            for k in range(n_tags):
+                chosen = 0
+                for j in range(1, n_tags):
+                    if here[j] + link[j, k] > here[chosen] + link[chosen, k]:
+                        chosen = j
+                origin[t, k] = chosen
+                there[k] = here[chosen] + link[chosen, k] + score[begin + t, k]
+            here[:] = there
+        here += end
+        code = np.argmax(here)
+        best[s] = here[code]
+        for t in range(n_tokens - 1, -1, -1):
+            tag[begin + t] = code
+            code = origin[t, code]

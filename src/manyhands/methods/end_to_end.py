@@ -1,0 +1,339 @@
+"""End-to-end methods: a network trained through a noise model, which learns the annotators."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from torch import nn
+
+from manyhands.aggregation import Consensus, aggregate
+from manyhands.core.errors import SettingError
+from manyhands.core.settings import require_choice
+from manyhands.engine.classification import ClassificationModule
+from manyhands.engine.crowd_module import CrowdModule
+from manyhands.engine.regression import RegressionModule, init_regression_layer
+from manyhands.engine.settings import TrainingSettings
+from manyhands.methods.base import About, Method, NetworkMethod, Problem, noise_features
+from manyhands.noise import NOISE, NoiseModel, RegressionLayer
+
+INITS = ("auto", "own", "consensus")
+# The best epoch of end-to-end training differs tenfold between crowds, so it is searched for with
+# validation labels. Annotators are initialised from a consensus, unless it collapsed, with a unit
+# normal prior around it, and may then learn fast. The network is warmed up on the label
+# distribution first, or it may start with classes interchanged. All of these were chosen by the
+# likelihood of validation labels on several crowds, never by truth.
+SEARCH = {"epochs": 100, "validation_fraction": 0.15, "patience": 20, "refit": True, "warm_up": 5}
+FAST = {**SEARCH, "noise_learning_rate": 1e-2}
+PRIOR = {"prior_precision": 1.0}
+_GATHERED = "a plain epoch + K x K per label"
+_REGRESSION_COST = "a plain epoch + a few numbers per label"
+_LARGE_TABLE = 300_000  # parameters of annotators from which a dense optimiser step is felt
+_LARGE_CROWD = 100_000  # annotators, for regression
+_COLLAPSED = 0.2  # share of items that a consensus may move to classes that were not said of them
+
+
+@dataclass(frozen=True)
+class NoiseMethod(NetworkMethod):
+    """A method with a noise model, its `settings`, and the initialisation of its annotators.
+
+    `init="own"` initialises annotators as the noise model itself does, "consensus" from the
+    annotators of an aggregator. "auto" takes the consensus unless it collapsed.
+    """
+
+    noise: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    init: Literal["auto", "own", "consensus"] = "own"
+    about: About = field(kw_only=True, default=About())
+    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require_choice("init", self.init, INITS)
+
+    @property
+    def noise_spec(self) -> tuple[str, dict[str, Any]]:
+        """See `Method.noise_spec`."""
+        return self.noise, dict(self.settings)
+
+    @property
+    def takes_noise_settings(self) -> bool:
+        """See `Method.takes_noise_settings`."""
+        return True
+
+    def configured(self, noise: Mapping[str, Any] | None, init: str | None) -> Self:
+        """See `Method.configured`."""
+        merged = {**self.settings, **(noise or {})}
+        return replace(self, settings=merged, init=init or self.init)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class EndToEnd(NoiseMethod):
+    """Train the network through a noise model of `NOISE`, which learns the annotators with it."""
+
+    def make_module(
+        self, network: nn.Module, problem: Problem, settings: TrainingSettings
+    ) -> ClassificationModule:
+        """See `NetworkMethod.make_module`."""
+        ann = problem.annotations
+        sparse = settings.sparse
+        if sparse is None:
+            # Not every backend of torch sums sparse gradients between processes.
+            large = ann.n_annotators * ann.n_classes**2 > _LARGE_TABLE
+            sparse = large and settings.devices == 1
+        layer = self._layer(problem, sparse)
+        layer.set_label_counts(ann.labels_per_annotator)
+        consensus = aggregate(ann, "dawid-skene") if self.init != "own" else None
+        if consensus is not None and (self.init == "consensus" or not _collapsed(consensus)):
+            assert consensus.confusion is not None, "Dawid-Skene estimates confusions"
+            layer.init_from_confusions(consensus.confusion)
+        return ClassificationModule(network, layer, problem.task.targets(ann))
+
+    def _layer(self, problem: Problem, sparse: bool) -> NoiseModel:
+        ann = problem.annotations
+        try:
+            return NOISE[self.noise](
+                ann.n_annotators,
+                ann.n_classes,
+                n_features=noise_features(problem),
+                sparse=sparse,
+                **self.settings,
+            )
+        except TypeError as error:
+            raise SettingError(f"noise: a setting is of the wrong type: {error}") from error
+
+
+@dataclass(frozen=True)
+class RegressionEndToEnd(NoiseMethod):
+    """Train the network through a `RegressionLayer`, which learns the annotators with it.
+
+    `noise` is the kind of the layer: "S" for scales, "B" for biases, "SB" for both. The consensus
+    that annotators are initialised from is that of `Gaussian`.
+    """
+
+    init: Literal["auto", "own", "consensus"] = "auto"
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """See `Method.tasks`."""
+        return ("regression",)
+
+    def make_module(
+        self, network: nn.Module, problem: Problem, settings: TrainingSettings
+    ) -> CrowdModule:
+        """See `NetworkMethod.make_module`."""
+        ann, sparse = problem.annotations, settings.sparse
+        if sparse is None:
+            # Not every backend of torch sums sparse gradients between processes.
+            sparse = ann.n_annotators > _LARGE_CROWD and settings.devices == 1
+        known = [name for name in RegressionLayer(1).settings if name != "kind"]
+        for name in self.settings:
+            if name not in known:
+                listed = ", ".join(known)
+                raise SettingError(f"the noise model has no setting {name!r}; known: {listed}")
+        try:
+            layer = RegressionLayer(
+                ann.n_annotators, kind=self.noise, sparse=sparse, **self.settings
+            )
+        except TypeError as error:
+            raise SettingError(f"noise: a setting is of the wrong type: {error}") from error
+        init_regression_layer(layer, ann, consensus=self.init != "own")
+        return RegressionModule(network, layer, problem.task.targets(ann))
+
+
+def _collapsed(consensus: Consensus) -> bool:
+    """Whether a consensus finds the classes much less or more often than they were said.
+
+    With few labels or many spammers a model may put nearly all items into one class.
+    """
+    ann = consensus.annotations
+    found_k = np.asarray(consensus.probabilities).mean(axis=0)
+    said_k = np.bincount(ann.label, minlength=ann.n_classes) / ann.n_annotations
+    return bool(np.abs(found_k - said_k).sum() / 2 > _COLLAPSED)
+
+
+ROWS: dict[str, Method] = {
+    "crowd-layer-vw": EndToEnd(
+        "crowd-layer-vw",
+        PRIOR,
+        "auto",
+        defaults=FAST,
+        about=About(
+            source="Rodrigues and Pereira 2018",
+            equation="P(y | a) = softmax(w_a * f)",
+            cost="a plain epoch + K per label",
+            when="few labels per annotator: K parameters each",
+        ),
+    ),
+    "crowd-layer-vb": EndToEnd(
+        "crowd-layer-vb",
+        PRIOR,
+        "auto",
+        defaults=FAST,
+        about=About(
+            source="Rodrigues and Pereira 2018",
+            equation="P(y | a) = softmax(f + b_a)",
+            cost="a plain epoch + K per label",
+            when="annotators who favour some labels; it cannot tell skill",
+        ),
+    ),
+    "crowd-layer-vwb": EndToEnd(
+        "crowd-layer-vwb",
+        PRIOR,
+        "auto",
+        defaults=FAST,
+        about=About(
+            source="Rodrigues and Pereira 2018",
+            equation="P(y | a) = softmax(w_a * f + b_a)",
+            cost="a plain epoch + 2 K per label",
+            when="skill per class and favourite labels, 2 K parameters each",
+        ),
+    ),
+    "crowd-layer-mw": EndToEnd(
+        "crowd-layer-mw",
+        PRIOR,
+        "auto",
+        defaults=FAST,
+        about=About(
+            source="Rodrigues and Pereira 2018",
+            equation="P(y | a) = softmax(W_a f)",
+            cost=_GATHERED,
+            when="many labels per annotator, particular mistakes",
+        ),
+    ),
+    "crowd-layer-over": EndToEnd(
+        "crowd-layer-over",
+        PRIOR,
+        "auto",
+        defaults=FAST,
+        about=About(
+            source="Chu, Ma and Wang 2021, appendix C",
+            equation="P(y | a) = softmax(W_a f) softmax(V_a)",
+            cost="a plain epoch + 2 K x K per label",
+            when="an ablation: as many matrices as CoNAL, none of them shared",
+        ),
+    ),
+    "softmax-crowd-layer": EndToEnd(
+        "softmax-crowd-layer",
+        PRIOR,
+        "auto",
+        defaults=FAST,
+        about=About(
+            source="softmax-CrowdLayer with sharpness-aware minimisation, LeWiDi",
+            equation="P(y | a) = softmax(W_a f), cross-entropy over the labels there are",
+            cost=_GATHERED,
+            when="with sam_rho=0.05, as its authors train it",
+        ),
+    ),
+    "speelfc": EndToEnd(
+        "speelfc",
+        PRIOR,
+        "auto",
+        defaults=FAST,
+        about=About(
+            source="Chen et al. 2020 (SpeeLFC)",
+            equation="P(y | a) = sum_k f_k C_a[k, y], C_a = row softmax",
+            cost=_GATHERED,
+            when="portraits that are probabilities by construction",
+        ),
+    ),
+    "speelfc-d": EndToEnd(
+        "speelfc-d",
+        init="auto",
+        defaults=SEARCH,
+        about=About(
+            source="Chen et al. 2020 (SpeeLFC)",
+            equation="P(right) = sigmoid(alpha_a (l1 + l2 sigmoid(g(x)))), errors uniform",
+            cost="a plain epoch, twice (the difficulty network)",
+            when="difficulty shows in the features, and mistakes are of no particular kind",
+        ),
+    ),
+    "trace-reg": EndToEnd(
+        "trace-reg",
+        PRIOR,
+        "auto",
+        defaults=FAST,
+        about=About(
+            source="Tanno et al. 2019",
+            equation="SpeeLFC + strength x mean_a trace(C_a)",
+            cost=_GATHERED,
+            when="SpeeLFC that must not explain all noise by the network",
+        ),
+    ),
+    "geocrowdnet": EndToEnd(
+        "geocrowdnet",
+        PRIOR,
+        "auto",
+        defaults=FAST,
+        about=About(
+            source="Ibrahim, Nguyen and Fu 2023, GeoCrowdNet(F)",
+            equation="SpeeLFC - volume x log det(F'F / b), F the class probabilities",
+            cost="a plain epoch + K x K per label and item",
+            when="classes are about equally frequent and the network hides behind the noise",
+        ),
+    ),
+    "conal": EndToEnd(
+        "conal",
+        PRIOR,
+        "auto",
+        defaults=FAST,
+        about=About(
+            source="Chu, Ma and Wang 2021 (CoNAL)",
+            equation="P(y | a, x) = omega softmax(W f) + (1 - omega) softmax(W_a f)",
+            cost="a plain epoch + K x K and an embedding per label",
+            when="people make the same mistakes: what is common is learnt once",
+        ),
+    ),
+    "conal-groups": EndToEnd(
+        "conal-groups",
+        PRIOR,
+        "auto",
+        defaults=FAST,
+        about=About(
+            source="named as future work by Chu, Ma and Wang 2021",
+            equation="CoNAL with W = sum_m s_am W_m, s_a a softmax",
+            cost="a plain epoch + (1 + M) K x K per label",
+            when="several kinds of people who share mistakes",
+        ),
+    ),
+    "mixture-e2e": EndToEnd(
+        "mixture-e2e",
+        init="auto",
+        defaults=SEARCH,
+        about=About(
+            source="likelihood of Mena and Nanculef (Crowd Mixture Model), eq. 4",
+            equation="P(y | x) = sum_m alpha_m sum_k f_k beta_m[k, y]",
+            cost="a plain epoch + M K x K per item",
+            when="huge crowds with a label or two each, or no names of annotators at all",
+        ),
+    ),
+    "crowd-layer-s": RegressionEndToEnd(
+        "S",
+        defaults=FAST,
+        about=About(
+            source="Rodrigues and Pereira 2018",
+            equation="y ~ N(s_a z, 1 / precision_a), z ~ N(f(x), v)",
+            cost=_REGRESSION_COST,
+            when="numbers; people who use more or less of the scale",
+        ),
+    ),
+    "crowd-layer-b": RegressionEndToEnd(
+        "B",
+        defaults=FAST,
+        about=About(
+            source="Rodrigues and Pereira 2018",
+            equation="y ~ N(z + b_a, 1 / precision_a), z ~ N(f(x), v)",
+            cost=_REGRESSION_COST,
+            when="numbers; people who rate high or low",
+        ),
+    ),
+    "crowd-layer-sb": RegressionEndToEnd(
+        "SB",
+        defaults=FAST,
+        about=About(
+            source="Rodrigues and Pereira 2018",
+            equation="y ~ N(s_a z + b_a, 1 / precision_a), z ~ N(f(x), v)",
+            cost=_REGRESSION_COST,
+            when="numbers; many labels per annotator, scales of their own",
+        ),
+    ),
+}

@@ -1,0 +1,69 @@
+"""What the linear methods share: features of labelled items, and the network of the solution."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import Floats
+from manyhands.core.errors import DataError
+from manyhands.engine.inputs import Inputs
+from manyhands.methods.base import About
+from manyhands.methods.full_batch import (
+    FullBatchFit,
+    FullBatchMethod,
+    feature_matrix,
+)
+from manyhands.methods.linear.weights import LinearWeights
+from manyhands.networks import LogisticRegression
+
+
+class LinearSolution(NamedTuple):
+    """A linear classifier, the confusions of the annotators, and the objective of every step."""
+
+    weights: LinearWeights
+    confusion_akl: Floats
+    objective: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class LinearMethod(FullBatchMethod):
+    """A logistic regression with annotators. The solution does not depend on the seed.
+
+    `settings` are passed to the solver. Items without labels are left out.
+    """
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    about: About = field(kw_only=True, default=About())
+    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 1000})
+    network_class = LogisticRegression
+
+    @abstractmethod
+    def solve(self, features: Floats, annotations: Annotations, max_iter: int) -> LinearSolution:
+        """Solve for the features and labels of the labelled items."""
+
+    def fit(
+        self, inputs: Inputs, annotations: Annotations, *, max_iter: int, seed: int
+    ) -> FullBatchFit:
+        """See `FullBatchMethod.fit`."""
+        solution = self.solve(*labelled_items(inputs, annotations), max_iter)
+        coefficient_jk, intercept_k = solution.weights.coefficient_jk, solution.weights.intercept_k
+        n_features, n_classes = coefficient_jk.shape
+        network = self.build_network(
+            {"n_features": n_features, "n_classes": n_classes},
+            {"linear.weight": coefficient_jk.T, "linear.bias": intercept_k},
+        )
+        return FullBatchFit(network, solution.confusion_akl, solution.objective)
+
+
+def labelled_items(inputs: Inputs, annotations: Annotations) -> tuple[Floats, Annotations]:
+    """The features and the labels of the items that have labels."""
+    labelled = np.flatnonzero(annotations.labels_per_item > 0)
+    features_ij = feature_matrix(inputs, torch.from_numpy(labelled))
+    if not np.isfinite(features_ij).all():
+        raise DataError("features: some are not finite; fill them or leave their items out")
+    return features_ij, annotations[labelled]

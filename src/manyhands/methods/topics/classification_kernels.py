@@ -1,0 +1,313 @@
+"""The compiled loops over documents with class labels: the E-step and the gradient of eta.
+
+With e_k[t] = exp(eta[k,t] / N) for a document of N words, Jensen's inequality bounds the
+normaliser of the softmax::
+
+    E log sum_k exp(eta_k . zbar) <= log sum_k prod_j (phi[j] . e_k)^c_j = L
+
+(Wang, Blei and Fei-Fei 2009). Without words zbar is the mean of the prior, and L is exact.
+"""
+
+import numpy as np
+
+from manyhands.aggregation.kernels.confusion_pass import normalise_scores
+from manyhands.core.arrays import Bools, Codes, Floats, Offsets
+from manyhands.core.kernels import kernel
+from manyhands.methods.topics.kernels import (
+    expect_log,
+    softmax,
+    update_gamma,
+    update_unlabelled,
+    word_bound,
+)
+
+_MAX_HALVINGS = 30
+_ROUNDING = 1e-14  # error of a logarithm near 0
+
+
+@kernel
+def update_classes_block(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    word: Codes,
+    count: Floats,
+    log_word: Floats,
+    alpha: float,
+    eta: Floats,
+    label_score: Floats,
+    labelled: Bools,
+    max_sweeps: int,
+    tol: float,
+    phi: Floats,
+    gamma: Floats,
+    posterior: Floats,
+) -> float:
+    """Update the posterior of documents `first` up to `last`, in place; returns their bound.
+
+    `label_score` holds sum_n E log pi[a_n,k,y_n]. Without labels the topics depend on the words
+    alone, the class depends on the topics alone, and the response adds nothing to the bound.
+    """
+    total = 0.0
+    log_norm = np.empty(eta.shape[0])
+    for d in range(first, last):
+        here = slice(offsets[d], offsets[d + 1])
+        words, counts, topics = word[here], count[here], phi[here]
+        if not labelled[d]:
+            update_unlabelled(words, counts, log_word, alpha, max_sweeps, tol, topics, gamma[d])
+            _update_class(gamma[d], alpha, eta, label_score[d], posterior[d])
+        else:
+            factor = _factors(counts, eta)
+            _update_document(
+                words, counts, log_word, alpha, eta, factor, label_score[d],
+                max_sweeps, tol, topics, gamma[d], posterior[d],
+            )  # fmt: skip
+            total += _update_class(gamma[d], alpha, eta, label_score[d], posterior[d])
+            _log_products(counts, topics, eta, factor, log_norm)
+            total -= normalise_scores(log_norm, -1)
+        total += word_bound(words, counts, log_word, alpha, topics, gamma[d])
+    return total
+
+
+@kernel
+def _update_class(
+    gamma: Floats, alpha: float, eta: Floats, label_score: Floats, posterior: Floats
+) -> float:
+    """Set the posterior to q_k ~ exp(eta_k . E zbar + label_score_k); returns the log of its norm.
+
+    That is its contribution to the bound: sum_k q_k (eta_k . E zbar + label_score_k - log q_k).
+    """
+    n_classes, n_topics = eta.shape
+    size = 0.0
+    for t in range(n_topics):
+        size += gamma[t] - alpha
+    for k in range(n_classes):
+        score = 0.0
+        for t in range(n_topics):
+            score += eta[k, t] * ((gamma[t] - alpha) / size if size > 0.5 else 1.0 / n_topics)
+        posterior[k] = score + label_score[k]
+    return normalise_scores(posterior, -1)
+
+
+@kernel
+def _update_document(
+    word: Codes,
+    count: Floats,
+    log_word: Floats,
+    alpha: float,
+    eta: Floats,
+    factor: Floats,
+    label_score: Floats,
+    max_sweeps: int,
+    tol: float,
+    phi: Floats,
+    gamma: Floats,
+    posterior: Floats,
+) -> None:
+    """Coordinate ascent for one labelled document: phi word by word, gamma, posterior."""
+    n_classes, n_topics = eta.shape
+    log_topic, share = np.empty(n_topics), np.empty(n_classes)
+    fresh, score = np.empty(n_topics), np.empty(n_topics)
+    dot, ratio = np.empty(n_classes), np.empty(n_classes)
+    before = np.empty(n_classes)
+    size = count.sum()
+    for _ in range(max_sweeps):
+        expect_log(gamma, log_topic)
+        for k in range(n_classes):
+            before[k] = posterior[k]
+            for t in range(n_topics):
+                log_topic[t] += posterior[k] * eta[k, t] / max(size, 1.0)
+        _log_products(count, phi, eta, factor, share)
+        normalise_scores(share, -1)
+        for j in range(len(word)):
+            _update_word(
+                count[j],
+                log_topic,
+                log_word[word[j]],
+                factor,
+                share,
+                phi[j],
+                fresh,
+                score,
+                dot,
+                ratio,
+            )
+        moved = update_gamma(count, phi, alpha, gamma)
+        _update_class(gamma, alpha, eta, label_score, posterior)
+        if moved < tol and np.abs(posterior - before).max() < tol:
+            break
+
+
+@kernel
+def _update_word(
+    count: float,
+    log_topic: Floats,
+    log_word: Floats,
+    factor: Floats,
+    share: Floats,
+    phi: Floats,
+    fresh: Floats,
+    score: Floats,
+    dot: Floats,
+    ratio: Floats,
+) -> None:
+    """Improve phi of one cell, and update the share of each class in L, both in place.
+
+    ::
+
+        phi ~ exp(log_topic + E log beta - h),    h[t] = sum_k share_k e_k[t] / (phi . e_k)
+
+    h is the gradient of L over c, and `log_topic` is E log theta + sum_k q_k eta_k / N. For a word
+    that occurs once, L lies below its tangent and the full step raises the bound. For others the
+    step is halved until the bound surely rises. With step size s, r_k the ratio of new to old
+    phi . e_k, and m the sum of the absolute changes of phi, the bound gains at least::
+
+        c s (m^2 / 2 + sum_k share_k (r_k - 1)) - log sum_k share_k (1 + s (r_k - 1))^c
+    """
+    n_classes, n_topics = factor.shape
+    for t in range(n_topics):
+        score[t] = log_topic[t] + log_word[t]
+    for k in range(n_classes):
+        dot[k] = _dot(phi, factor[k])
+        weight = share[k] / dot[k]
+        for t in range(n_topics):
+            score[t] -= weight * factor[k, t]
+    softmax(score, fresh)
+    rise = 0.0
+    for k in range(n_classes):
+        ratio[k] = _dot(fresh, factor[k]) / dot[k]
+        rise += share[k] * (ratio[k] - 1.0)
+    step = 1.0 if count == 1.0 else _safe_step(count, share, ratio, rise, phi, fresh)
+    total = 0.0
+    for k in range(n_classes):
+        share[k] *= (1.0 + step * (ratio[k] - 1.0)) ** count
+        total += share[k]
+    for k in range(n_classes):
+        share[k] /= total
+    for t in range(n_topics):
+        phi[t] += step * (fresh[t] - phi[t])
+
+
+@kernel
+def _safe_step(
+    count: float, share: Floats, ratio: Floats, rise: float, phi: Floats, fresh: Floats
+) -> float:
+    """The largest of 1, 1/2, 1/4 ... for which the bound does not fall; 0 if there is none."""
+    moved = 0.0
+    for t in range(len(phi)):
+        moved += abs(fresh[t] - phi[t])
+    gain = count * (0.5 * moved * moved + rise)
+    step = 1.0
+    for _ in range(_MAX_HALVINGS):
+        total = 0.0
+        for k in range(len(share)):
+            total += share[k] * (1.0 + step * (ratio[k] - 1.0)) ** count
+        if np.log(total) <= step * gain + _ROUNDING:
+            return step
+        step *= 0.5
+    return 0.0
+
+
+@kernel
+def _dot(left: Floats, right: Floats) -> float:
+    even = odd = 0.0  # two independent sums can run in parallel
+    for t in range(0, len(left) - 1, 2):
+        even += left[t] * right[t]
+        odd += left[t + 1] * right[t + 1]
+    if len(left) % 2:
+        even += left[-1] * right[-1]
+    return even + odd
+
+
+@kernel
+def _factors(count: Floats, eta: Floats) -> Floats:
+    """e_k = exp(eta_k / N) of one document, shape (k, t)."""
+    return np.asarray(np.exp(eta / max(count.sum(), 1.0)))
+
+
+@kernel
+def _log_products(
+    count: Floats, phi: Floats, eta: Floats, factor: Floats, log_norm: Floats
+) -> None:
+    """Write sum_j c_j log(phi[j] . e_k) of every class into `log_norm`."""
+    for k in range(len(log_norm)):
+        total = eta[k].mean() if len(count) == 0 else 0.0
+        for j in range(len(count)):
+            total += count[j] * np.log(_dot(phi[j], factor[k]))
+        log_norm[k] = total
+
+
+@kernel
+def normaliser_block(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    count: Floats,
+    labelled: Bools,
+    phi: Floats,
+    eta: Floats,
+    gradient: Floats,
+) -> float:
+    """The sum of L over the labelled documents `first` up to `last`.
+
+    The gradient with respect to eta is added to `gradient`.
+
+    ::
+
+        dL/d eta[k,t] = share_k e_k[t] / N sum_j c_j phi[j,t] / (phi[j] . e_k)
+    """
+    n_classes, n_topics = eta.shape
+    log_norm, slope = np.empty(n_classes), np.empty((n_classes, n_topics))
+    total = 0.0
+    for d in range(first, last):
+        if labelled[d]:
+            here = slice(offsets[d], offsets[d + 1])
+            _log_product_slopes(count[here], phi[here], eta, log_norm, slope)
+            total += normalise_scores(log_norm, -1)
+            for k in range(n_classes):
+                for t in range(n_topics):
+                    gradient[k, t] += log_norm[k] * slope[k, t]
+    return total
+
+
+@kernel
+def _log_product_slopes(
+    count: Floats, phi: Floats, eta: Floats, log_norm: Floats, slope: Floats
+) -> None:
+    """As `_log_products`, and write the gradient of each by its own eta_k into `slope`."""
+    n_classes, n_topics = eta.shape
+    if len(count) == 0:
+        for k in range(n_classes):
+            log_norm[k] = eta[k].mean()
+        slope[:] = 1.0 / n_topics
+        return
+    factor, size = _factors(count, eta), count.sum()
+    log_norm[:] = 0.0
+    slope[:] = 0.0
+    for j in range(len(count)):
+        for k in range(n_classes):
+            dot = _dot(phi[j], factor[k])
+            log_norm[k] += count[j] * np.log(dot)
+            weight = count[j] / (dot * size)
+            for t in range(n_topics):
+                slope[k, t] += weight * phi[j, t]
+    for k in range(n_classes):
+        for t in range(n_topics):
+            slope[k, t] *= factor[k, t]
+
+
+@kernel
+def add_label_scores(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    annotator: Codes,
+    label: Codes,
+    log_confusion: Floats,
+    score: Floats,
+) -> None:
+    """Add sum_n E log pi[a_n,k,y_n] of documents `first` up to `last` to `score`."""
+    for d in range(first, last):
+        for n in range(offsets[d], offsets[d + 1]):
+            for k in range(score.shape[1]):
+                score[d, k] += log_confusion[annotator[n], label[n], k]

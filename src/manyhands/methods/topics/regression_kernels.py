@@ -1,0 +1,210 @@
+"""The compiled loops over documents with numeric labels: the E-step and the sums for eta.
+
+The labels of a document are a normal density of the prediction f = eta . zbar, with mean
+`label_mean` and precision `tau`; zbar is the mean topic of its N words. Under q(z_j) = phi[j],
+exactly::
+
+    E f   = sum_j c_j phi[j] . eta / N
+    Var f = sum_j c_j (phi[j] . eta^2 - (phi[j] . eta)^2) / N^2
+    E log N(label_mean; f, 1 / tau) = constant - tau/2 ((label_mean - E f)^2 + Var f)
+
+Without words zbar is the mean of the prior, and Var f is 0. Without labels `tau` is 0.
+"""
+
+import numpy as np
+
+from manyhands.core.arrays import Codes, Floats, Offsets
+from manyhands.core.kernels import kernel
+from manyhands.methods.topics.kernels import (
+    expect_log,
+    softmax,
+    update_gamma,
+    update_unlabelled,
+    word_bound,
+)
+
+
+@kernel
+def update_values_block(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    word: Codes,
+    count: Floats,
+    log_word: Floats,
+    alpha: float,
+    eta: Floats,
+    label_mean: Floats,
+    tau: Floats,
+    max_sweeps: int,
+    tol: float,
+    phi: Floats,
+    gamma: Floats,
+) -> float:
+    """Update the posterior of documents `first` up to `last`, in place.
+
+    Returns the contribution of their words to the bound. Without labels the topics depend on the
+    words alone.
+    """
+    total = 0.0
+    for d in range(first, last):
+        here = slice(offsets[d], offsets[d + 1])
+        words, counts, topics = word[here], count[here], phi[here]
+        if tau[d] > 0.0:
+            _update_document(
+                words, counts, log_word, alpha, eta, label_mean[d], tau[d],
+                max_sweeps, tol, topics, gamma[d],
+            )  # fmt: skip
+        else:
+            update_unlabelled(words, counts, log_word, alpha, max_sweeps, tol, topics, gamma[d])
+        total += word_bound(words, counts, log_word, alpha, topics, gamma[d])
+    return total
+
+
+@kernel
+def predict_block(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    count: Floats,
+    phi: Floats,
+    eta: Floats,
+    mean: Floats,
+    variance: Floats,
+) -> None:
+    """Write E f and Var f of documents `first` up to `last` into `mean` and `variance`."""
+    for d in range(first, last):
+        here = slice(offsets[d], offsets[d + 1])
+        counts, topics = count[here], phi[here]
+        size = counts.sum()
+        mean[d] = eta.mean() if len(counts) == 0 else 0.0
+        variance[d] = 0.0
+        for j in range(len(counts)):
+            middle = square = 0.0
+            for t in range(len(eta)):
+                middle += topics[j, t] * eta[t]
+            for t in range(len(eta)):
+                square += topics[j, t] * (eta[t] - middle) ** 2
+            mean[d] += counts[j] * middle / size
+            variance[d] += counts[j] * square / (size * size)
+
+
+@kernel
+def add_normal_equations(
+    first: int,
+    last: int,
+    offsets: Offsets,
+    count: Floats,
+    label_mean: Floats,
+    tau: Floats,
+    phi: Floats,
+    squares: Floats,
+    target: Floats,
+) -> None:
+    """Add sum_d tau E[zbar zbar'] (its upper half) and sum_d tau label_mean E zbar of a block.
+
+    ::
+
+        E[zbar zbar'] = E zbar E zbar' + sum_j c_j (diag(phi[j]) - phi[j] phi[j]') / N^2
+    """
+    n_topics = len(target)
+    share = np.empty(n_topics)
+    for d in range(first, last):
+        if tau[d] > 0.0:
+            here = slice(offsets[d], offsets[d + 1])
+            counts, topics = count[here], phi[here]
+            size = counts.sum()
+            share[:] = 1.0 / n_topics if len(counts) == 0 else 0.0
+            for j in range(len(counts)):
+                weight = tau[d] * counts[j] / (size * size)
+                for t in range(n_topics):
+                    share[t] += counts[j] * topics[j, t] / size
+                    squares[t, t] += weight * topics[j, t]
+                _add_product(-weight, topics[j], squares)
+            _add_product(tau[d], share, squares)
+            for t in range(n_topics):
+                target[t] += tau[d] * label_mean[d] * share[t]
+
+
+@kernel
+def _add_product(weight: float, vector: Floats, squares: Floats) -> None:
+    """Add weight x vector vector', its upper half."""
+    for t in range(len(vector)):
+        scaled = weight * vector[t]
+        for u in range(t, len(vector)):
+            squares[t, u] += scaled * vector[u]
+
+
+@kernel
+def _update_document(
+    word: Codes,
+    count: Floats,
+    log_word: Floats,
+    alpha: float,
+    eta: Floats,
+    label_mean: float,
+    tau: float,
+    max_sweeps: int,
+    tol: float,
+    phi: Floats,
+    gamma: Floats,
+) -> None:
+    """Coordinate ascent for one labelled document: phi word by word, then gamma."""
+    log_theta, score, fresh = np.empty(len(gamma)), np.empty(len(gamma)), np.empty(len(gamma))
+    size = count.sum()
+    for _ in range(max_sweeps):
+        expect_log(gamma, log_theta)
+        residual = label_mean
+        for j in range(len(word)):
+            residual -= count[j] / size * _dot(phi[j], eta)
+        for j in range(len(word)):
+            for t in range(len(gamma)):
+                score[t] = log_theta[t] + log_word[word[j], t]
+            residual -= _update_word(count[j], size, residual, tau, eta, score, phi[j], fresh)
+        if update_gamma(count, phi, alpha, gamma) < tol:
+            break
+
+
+@kernel
+def _update_word(
+    count: float,
+    size: float,
+    residual: float,
+    tau: float,
+    eta: Floats,
+    score: Floats,
+    phi: Floats,
+    fresh: Floats,
+) -> float:
+    """Improve phi of one cell, in place; returns the change of E f.
+
+    `score` is E log theta + E log beta. With residual = label_mean - E f and s = phi . eta, both
+    before the step::
+
+        phi ~ exp(score + tau/N eta (residual + (s - eta/2) / N))
+
+    For a word that occurs once, that is the best phi. For others the bound lies below its
+    linearisation in s by c k/2 s^2 with k = (c - 1) tau / N^2, and the full step may be too long.
+    With m the sum of the absolute changes of phi and r the change of s, a step of size h gains at
+    least c (h m^2 - k h^2 r^2) / 2, which is largest at h = m^2 / (2 k r^2).
+    """
+    before = _dot(phi, eta)
+    for t in range(len(eta)):
+        score[t] += tau / size * eta[t] * (residual + (before - 0.5 * eta[t]) / size)
+    softmax(score, fresh)
+    change, moved = _dot(fresh, eta) - before, 0.0
+    for t in range(len(eta)):
+        moved += abs(fresh[t] - phi[t])
+    linear, quadratic = moved * moved, 2.0 * (count - 1.0) * tau / (size * size) * change * change
+    step = linear / quadratic if quadratic > linear else 1.0
+    for t in range(len(eta)):
+        phi[t] += step * (fresh[t] - phi[t])
+    return count / size * step * change
+
+
+@kernel
+def _dot(left: Floats, right: Floats) -> float:
+    total = 0.0
+    for t in range(len(left)):
+        total += left[t] * right[t]
+    return total

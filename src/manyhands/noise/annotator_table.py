@@ -1,0 +1,109 @@
+"""One block of parameters per annotator, with a normal prior around its start."""
+
+import torch
+from torch import Tensor, nn
+
+from manyhands.core.settings import require
+
+
+class AnnotatorTable(nn.Embedding):
+    """One block of parameters per annotator, looked up by code.
+
+    With `sparse=True` the gradient holds only the annotators of the batch. An optimiser for sparse
+    gradients then makes a step at the same cost for any number of annotators.
+
+    With `prior_precision` > 0 every parameter has a normal prior with mean at its start and
+    variance 1 / prior_precision. `penalty` is minus the log-prior per label, up to a constant::
+
+        penalty = prior_precision / 2N sum_a ||block_a - start_a||^2,  N labels in all
+
+    On a batch it is the mean over the annotations of prior_precision / 2 ||block_a - start_a||^2 /
+    n_a. n_a is the number of labels of annotator a, which is 1 until `set_label_counts` sets it.
+
+    Arguments: `start`, the block (...) that every annotator starts from; its dtype and device are
+    those of the table.
+
+    >>> table = AnnotatorTable(100, torch.eye(3), prior_precision=1.0)
+    >>> table(torch.tensor([7, 9])).shape, table.penalty().item()
+    (torch.Size([2, 3, 3]), 0.0)
+    """
+
+    def __init__(
+        self,
+        n_annotators: int,
+        start: Tensor,
+        *,
+        prior_precision: float = 0.0,
+        sparse: bool = False,
+    ) -> None:
+        require(prior_precision >= 0, "prior_precision", ">= 0", prior_precision)
+        # On the meta device `nn.Embedding` draws no random numbers.
+        super().__init__(n_annotators, start.numel(), sparse=sparse, device="meta")
+        self.weight = nn.Parameter(start.reshape(1, -1).repeat(n_annotators, 1))
+        self.shape, self.prior_precision = start.shape, prior_precision
+        has_prior = prior_precision > 0
+        self.start: Tensor | None
+        self.register_buffer("start", self.weight.detach().clone() if has_prior else None)
+        self.labels_a: Tensor | None
+        self.register_buffer("labels_a", self.weight.new_ones(n_annotators) if has_prior else None)
+
+    @torch.no_grad()
+    def restart(self, start_a: Tensor) -> None:
+        """Set the parameters and the means of their prior to one block per annotator, (a, ...)."""
+        self.weight.copy_(start_a.reshape(self.weight.shape))
+        if self.start is not None:
+            self.start.copy_(self.weight)
+
+    @torch.no_grad()
+    def set_label_counts(self, labels_a: Tensor) -> None:
+        """Set how many labels each annotator gave, which weighs the prior against them."""
+        if self.labels_a is not None:
+            self.labels_a.copy_(labels_a)
+
+    def forward(self, annotator_n: Tensor) -> Tensor:
+        """The blocks of some annotators, shape (n, ...)."""
+        return self.flat(annotator_n).reshape(len(annotator_n), *self.shape)
+
+    def flat(self, annotator_n: Tensor) -> Tensor:
+        """The blocks of some annotators, each flattened to a row."""
+        return super().forward(annotator_n)
+
+    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
+        """Minus the log-prior per label, of all labels or estimated on the given annotations."""
+        if self.start is None or self.labels_a is None:
+            return self.weight.new_zeros(())
+        if annotator_n is None:
+            square_a = (self.weight - self.start).square().sum(dim=1)
+            whole: Tensor = self.prior_precision / 2 * square_a.sum() / self.labels_a.sum()
+            return whole
+        square_n = (self.flat(annotator_n) - self.start[annotator_n]).square().sum(dim=1)
+        part: Tensor = self.prior_precision / 2 * (square_n / self.labels_a[annotator_n]).sum()
+        return part / max(len(annotator_n), 1)
+
+    def penalty_of_rows(self, flat_ac: Tensor, who: Tensor, count_a: Tensor | None) -> Tensor:
+        """`penalty` from rows already looked up.
+
+        `flat_ac` are the rows of the annotators `who`, and `count_a` the labels of each in the
+        batch; None is the penalty of all labels.
+        """
+        if self.start is None or self.labels_a is None:
+            return self.weight.new_zeros(())
+        if count_a is None:
+            return self.penalty()
+        square_a = (flat_ac - self.start.index_select(0, who)).square().sum(dim=1)
+        weight_a = (
+            (self.prior_precision / 2 / count_a.sum())
+            * count_a
+            / self.labels_a.index_select(0, who)
+        )
+        return square_a @ weight_a
+
+
+def unique_annotators(
+    annotator_n: Tensor | None, n_annotators: int, device: torch.device
+) -> tuple[Tensor, Tensor | None]:
+    """The distinct annotators of a batch and the labels of each in it; without a batch, all."""
+    if annotator_n is None or len(annotator_n) == 0:
+        return torch.arange(n_annotators, device=device), None
+    who, count_a = torch.unique(annotator_n, return_counts=True)
+    return who, count_a

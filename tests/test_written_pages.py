@@ -1,0 +1,96 @@
+"""The committed pages are those that the records give, and the committed records are used."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from benchmarks.pages import PAGES
+
+import manyhands as mh
+from manyhands.evaluation import CRITERIA
+
+DOCS = Path(__file__).parent.parent / "docs"
+# Runs with a committed record, of all runs of the experiment.
+USED = {
+    "ours/every-method": (950, 950),
+    "ours/method-selection": (9, 9),
+    "ours/selection-rules": (120, 120),
+    "ours/settings": (246, 246),
+    "p0/figure-2": (1, 2),
+    "p0/table-1": (100, 190),
+    "p0/table-2": (100, 100),
+    "p0/table-3": (115, 120),
+    "p1/table-1": (110, 110),
+    "p1/table-2": (80, 80),
+    "p2/figure-2": (2, 4),
+    "p2/table-3": (30, 30),
+    "p3/figure-6": (1600, 2200),
+    "p3/table-1": (180, 180),
+    "p3/table-2": (80, 80),
+    "p3/table-3": (60, 60),
+    "p4/table-2": (720, 1440),
+    "p4/table-3": (200, 200),
+    "p4/table-4": (20, 20),
+}
+
+
+@pytest.fixture(scope="module")
+def writer():
+    sys.path.insert(0, str(DOCS))
+    try:
+        import write_pages
+    finally:
+        sys.path.pop(0)
+    return write_pages
+
+
+def test_committed_pages_are_those_of_the_records(writer, tmp_path):
+    writer.write_pages(tmp_path)
+    written = {path.relative_to(tmp_path): path for path in tmp_path.rglob("*.md")}
+    assert {Path(name) for name in PAGES} < set(written)
+    committed = {path.relative_to(DOCS) for path in (DOCS / "results").glob("*.md")}
+    assert committed <= set(written)
+    for name, path in written.items():
+        hint = f"{name}: python docs/write_pages.py writes it again"
+        assert (DOCS / name).read_text() == path.read_text(), hint
+    drawn = {path.name for path in (tmp_path / "results").glob("*.png")}
+    assert {path.name for path in (DOCS / "results").glob("*.png")} == drawn
+
+
+def test_committed_records_are_used(writer):
+    records = writer.read_records()
+    for name, experiment in mh.EXPERIMENTS.items():
+        keys = {run.key for run in experiment.runs(writer.ALL)}
+        used = sum(records.finished(key) for key in keys)
+        assert (used, len(keys)) == USED.get(name, (len(keys), len(keys))), name
+
+
+def test_the_version_of_the_library_is_recorded_but_does_not_identify_a_run(writer):
+    made_by = Counter(
+        record["versions"]["manyhands"]
+        for record in writer.read_records()
+        if "versions" in record and "kind" in record and "seed" in record
+    )
+    assert made_by["0.1.0"] > 4000
+    run = mh.EXPERIMENTS["p3/table-1"].runs(writer.ALL)[0]
+    assert mh.__version__ not in str(run.fingerprint())
+
+
+def test_new_records_are_added_to_the_experiment_that_needs_them(writer, tmp_path, monkeypatch):
+    home = tmp_path / "committed"
+    home.mkdir()
+    monkeypatch.setattr(writer, "RECORDS", home)
+    run = mh.EXPERIMENTS["p1/figure-4"].runs(writer.ALL)[0]
+    store = writer.RecordStore(tmp_path / writer.FILE)
+    store.append({"key": run.key, **run.fingerprint(), "content": {}})
+    store.append({"key": "of nothing", "scores": {}})
+    writer.add_records(tmp_path)
+    writer.add_records(tmp_path)
+    assert [path.name for path in home.iterdir()] == ["p1-figure-4.jsonl"]
+    assert len((home / "p1-figure-4.jsonl").read_text().splitlines()) == 1
+
+
+def test_every_criterion_has_a_row_on_the_page_of_selection():
+    page = (DOCS / "results/ours-method-selection.md").read_text()
+    assert all(f"| `{name}` |" in page for name in CRITERIA)
