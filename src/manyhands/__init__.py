@@ -35,11 +35,14 @@ if TYPE_CHECKING:
     from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger
     from manyhands.experiments import EXPERIMENTS
     from manyhands.io import (
+        read,
         read_annotations,
         read_bio,
         read_conll,
+        read_features,
         read_spans,
         read_texts,
+        read_truth,
         read_word_vectors,
     )
     from manyhands.loading import load
@@ -82,11 +85,14 @@ __all__ = [
     "methods",
     "networks",
     "noise",
+    "read",
     "read_annotations",
     "read_bio",
     "read_conll",
+    "read_features",
     "read_spans",
     "read_texts",
+    "read_truth",
     "read_word_vectors",
     "selection",
     "simulation",
@@ -113,11 +119,14 @@ _HOMES = {
     "aggregate_tokens": "aggregation",
     "check": "checks",
     "load": "loading",
+    "read": "io",
     "read_annotations": "io",
     "read_bio": "io",
     "read_conll": "io",
+    "read_features": "io",
     "read_spans": "io",
     "read_texts": "io",
+    "read_truth": "io",
     "read_word_vectors": "io",
 }
 

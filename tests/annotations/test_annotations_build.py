@@ -315,7 +315,7 @@ def test_infinite_numbers_are_refused(infinite):
 @pytest.mark.parametrize("blank", [None, "", " ", float("nan"), "NaN", "nan"])
 def test_a_blank_label_is_refused_unless_it_is_said_to_be_missing(blank):
     columns = ["a", "b", "c"], [0, 1, 2], ["x", blank, "y"]
-    with pytest.raises(DataError, match=r'row 2: the label is blank.*missing=""'):
+    with pytest.raises(DataError, match=r"row 2: the label is blank.*missing=''"):
         Annotations.from_arrays(*columns)
     for missing in ("", None, float("nan")):
         ann = Annotations.from_arrays(*columns, missing=missing)

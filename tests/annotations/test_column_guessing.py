@@ -7,7 +7,7 @@ from manyhands.core.errors import DataError
 
 PREFERRED = {
     "item": ["item", "task", "example", "unit", "question", "image", "sentence", "hit"],
-    "annotator": ["annotator", "worker", "rater", "coder", "user", "monitor"],
+    "annotator": ["annotator", "worker", "rater", "coder", "user", "judge"],
     "label": ["label", "answer", "value", "class", "response", "rating", "vote"],
 }
 
@@ -65,7 +65,7 @@ def test_common_tables_need_no_names(columns, found):
 def test_a_guess_that_is_not_unique_lists_the_candidates(columns, role, candidates):
     with pytest.raises(DataError, match=f"several columns may be the {role}") as caught:
         find_columns(columns, None, None, None)
-    for each in [*candidates, f"--{role}"]:
+    for each in [*candidates, f"name it with {role}="]:
         assert each in str(caught.value)
 
 
@@ -81,7 +81,7 @@ def test_a_column_that_is_not_there_is_told_with_the_nearest():
         DataError, match=r"no column 'lable'; did you mean label\?.* columns: 'item'"
     ):
         find_column(["item", "worker", "label"], "label", "lable")
-    with pytest.raises(DataError, match=r"no column looks like the annotator.*--annotator"):
+    with pytest.raises(DataError, match=r"no column looks like the annotator.*annotator="):
         find_columns(["item", "label", "when"], None, None, None)
     with pytest.raises(DataError, match="'label' appears more than once"):
         find_column(["label", "label"], "label", "label")

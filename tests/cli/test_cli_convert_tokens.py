@@ -78,11 +78,11 @@ def test_a_table_of_spans_is_copied_as_it_stands(spans, tmp_path):
     assert pd.read_csv(tmp_path / "copy.csv").equals(pd.read_csv(spans))
 
 
-def test_strays_are_kept_unless_asked_for(tmp_path):
+def test_orphan_tags_are_kept_by_default(tmp_path):
     path, out = tmp_path / "a.conll", tmp_path / "b.conll"
     path.write_text("#token\tu\nAda\tI-PER\nBerg\tI-PER\n\n")
     told = call("convert", path, out)
-    assert "1 tags I- that follow nothing are kept" in told.err
+    assert "1 tags I- that follow no entity are kept" in told.err
     assert out.read_text() == path.read_text()
     assert call("convert", path, out, "--orphan-tags", "repair").code == 0
     assert out.read_text() == "#token\tu\nAda\tB-PER\nBerg\tI-PER\n\n"
@@ -95,7 +95,7 @@ def test_strays_are_kept_unless_asked_for(tmp_path):
 )
 def test_what_tokens_cannot_become_is_refused(spans, tmp_path, words):
     name, *others = words
-    outcome = call("convert", spans, tmp_path / name, *others, "--task", "sequence")
+    outcome = call("convert", spans, tmp_path / name, *others, "--task", "tagging")
     assert_refused(outcome)
     assert spans.read_text() == SPANS
     assert not (tmp_path / "x.conll").exists()

@@ -117,9 +117,12 @@ BAD_WORDS = {
     "a class twice": (["--classes", "x,y,x"], "class 'x' is listed twice"),
     "numbers of words": (["--method", "gaussian"], "labels are classes .* where numbers"),
     "numbers said of words": (["--kind", "numbers"], "the label '[xy]' is a word"),
-    "kind": (["--kind", "words"], "kind must be one of classes, numbers; got 'words'"),
-    "duplicates": (["--duplicates", "newest"], "duplicates must be one of keep, first"),
-    "layout": (["--layout", "tall"], "layout must be one of long, wide, dense; got 'tall'"),
+    "kind": (["--kind", "words"], "'--kind': .*'words' is not one of 'classes', 'numbers'"),
+    "duplicates": (
+        ["--duplicates", "newest"],
+        "'--duplicates': .*'newest' is not one of 'keep', 'first'",
+    ),
+    "layout": (["--layout", "tall"], "'--layout': .*'tall' is not one of 'long', 'wide', 'dense'"),
     "format": (["--format", "excel"], "no format 'excel'; known: csv"),
     "encoding": (["--encoding", "klingon"], "no encoding is called 'klingon'"),
     "all dropped": (["--missing", "x", "--missing", "y"], "not a single label"),
@@ -294,10 +297,13 @@ def test_methods_that_cannot_be_compared(methods, message, labels):
     [
         (["out.xlsx"], "names no known format"),
         (["no/out.csv"], "no such folder"),
-        (["out.csv", "--to", "tall"], "layout must be one of long, wide; got 'tall'"),
+        (["out.csv", "--to", "tall"], "'--to': Value error, 'tall' is not one of 'long', 'wide'"),
         (["out.npy"], "these labels are words"),
         (["out.parquet", "--item", "zzz"], "no column 'zzz'"),
-        (["out.csv", "--to", "wide", "--duplicates", "newest"], "duplicates must be"),
+        (
+            ["out.csv", "--to", "wide", "--duplicates", "newest"],
+            "'newest' is not one of 'keep', 'first', 'last'",
+        ),
     ],
 )
 def test_a_conversion_that_cannot_be(words, message, labels, tmp_path):

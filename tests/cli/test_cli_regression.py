@@ -104,7 +104,7 @@ def test_a_stopped_training_goes_on_to_the_same_model(folder, tmp_path, monkeypa
         stop_after(2, stopping)
         stopped = call(*words, tmp_path / "part")
     assert stopped.code == 1
-    assert "the same command with --resume goes on" in stopped.err
+    assert "the same command with --resume continues" in stopped.err
     assert not (tmp_path / "part" / "model.json").exists()
     assert call(*words, tmp_path / "part", "--resume").code == 0
     one, other = (json.loads((tmp_path / name / "model.json").read_text())
@@ -132,8 +132,8 @@ def test_texts_that_are_cut_short_are_told_once(folder, tmp_path):
                    "--max-tokens", 5)  # fmt: skip
     assert outcome.code == 0, outcome
     assert outcome.err == (
-        "note: 90 of 90 texts have more than 5 words and are cut short; "
-        "train with --max-tokens to read more\n"
+        "note: 90 of 90 texts have more than 5 words and are truncated; "
+        "raise max_tokens to read more of them\n"
     )
 
 
@@ -200,12 +200,12 @@ def test_minus_one_is_a_rating_or_no_label_as_is_said(tmp_path):
 
 
 WRONG = {
-    "outside the range": (("--range", "0:4"), "line 3: annotator v said 4.5, outside of --range"),
+    "outside the range": (("--range", "0:4"), "line 3: label 4.5 of annotator v is outside of --r"),
     "no range": (("--range", "4"), "--range must be LOW:HIGH"),
     "an empty range": (("--range", "4:1"), "with LOW below HIGH"),
     "decimals as classes": (("--task", "classification"), "numbers with decimals, which is --task"),
-    "no tokens": (("--task", "sequence"), "--task sequence takes tokens"),
-    "no such task": (("--task", "ranking"), "one of classification, regression, sequence"),
+    "no tokens": (("--task", "tagging"), "--task tagging takes tokens"),
+    "no such task": (("--task", "ranking"), "not one of 'classification', 'regression', 'tagging'"),
     "kind and task": (("--task", "regression", "--kind", "classes"), "contradicts --task"),
     "range and task": (("--task", "classification", "--range", "0:9"), "--range is for numbers"),
     "a method for classes": (("--task", "regression", "--method", "glad"),
@@ -241,32 +241,32 @@ def test_training_refuses_what_does_not_fit(folder, tmp_path):
 
     assert "there are truth, doctor-net" in refused("--method", "conal")
     said = refused("--task", "classification", "--method", "crowd-layer-b")
-    assert "must be for classes; got crowd-layer-b" in said
-    assert "--monitor is not for numbers" in refused("--monitor", "ranks")
+    assert "must be for classification; got crowd-layer-b" in said
+    assert "--monitor must be likelihood for regression" in refused("--monitor", "ranks")
     assert "are for texts" in refused("--word-vectors", folder / "truth.csv")
     assert "no column 'words'" in refused("--text", "words", features="texts.csv")
     assert "needs --word-vectors" in refused("--freeze-embeddings", features="texts.txt")
     assert_refused(call("train", folder / "x.csv", "--out", tmp_path / "m"))
     select = call("compare", folder / "r.csv", "--features", folder / "x.csv", "--select")
     assert_refused(select)
-    assert "--select is for classes" in select.err
+    assert "--select is for classification" in select.err
 
 
 def test_a_model_knows_what_it_learnt(folder, model):
-    refused = call("predict", model[0], folder / "x.csv", "--task", "sequence")
+    refused = call("predict", model[0], folder / "x.csv", "--task", "tagging")
     assert_refused(refused)
-    assert "learnt numbers, which is --task regression" in refused.err
+    assert "the model was trained for --task regression; got --task tagging" in refused.err
 
 
 def test_numbers_are_no_texts_for_a_model(folder, model, tmp_path):
     refused = call("predict", model[0], folder / "texts.txt")
     assert_refused(refused)
-    assert "texts.txt: holds texts, and the model was trained on numbers" in refused.err
+    assert "texts.txt: has texts, and the model was trained on numbers" in refused.err
     words = ("--epochs", 1, "--validation-fraction", 0, "--out", tmp_path / "m")
     assert call("train", folder / "texts.txt", folder / "r.csv", *words).code == 0
     refused = call("predict", tmp_path / "m", folder / "x.csv")
     assert_refused(refused)
-    assert "x.csv: holds numbers, and the model was trained on texts" in refused.err
+    assert "x.csv: has numbers, and the model was trained on texts" in refused.err
 
 
 @pytest.mark.parametrize("command", ["aggregate", "train", "predict", "compare", "demo"])

@@ -106,7 +106,7 @@ def test_the_table_goes_to_a_file_and_the_words_to_the_terminal(folder, tmp_path
 def test_wrong_requests_are_one_line(folder, tmp_path):
     refused = on_labels(folder, "--monitor", "majorty")
     assert_refused(refused)
-    assert "did you mean majority?" in refused.err
+    assert "'majorty' is not one of 'likelihood', 'majority'" in refused.err
     assert_refused(on_features(folder, "--monitor", "rank"))
     assert_refused(on_features(folder, "--methods", "truth"))
     assert_refused(on_features(folder, "--methods", "conall"))
@@ -135,9 +135,9 @@ def test_training_tells_which_judge_found_the_epoch(folder, tmp_path):
     words = ("--network", "logistic", "--epochs", 3, "--validation-fraction", 0.2, "--refit")
     outcome = call("train", *files, "--out", tmp_path, *words, "--monitor", "ranks")
     assert outcome.code == 0, outcome
-    assert "is the one that ranks on labels kept aside finds best" in outcome.out
+    assert "is the best by ranks on the validation labels" in outcome.out
     refused = call(
         "train", *files, "--out", tmp_path, "--validation-fraction", 0, "--monitor", "ranks"
     )
     assert_refused(refused)
-    assert "validation_fraction must be above 0" in refused.err
+    assert "--validation-fraction must be above 0" in refused.err

@@ -113,7 +113,7 @@ def test_wrong_settings_of_a_scenario_are_told(words, message, tmp_path):
 
 
 def test_help_names_every_scenario():
-    text = "".join(call("simulate", "--help").out.split())
+    text = "".join(call("simulate", "--help").out.replace("│", "").split())
     for name in mh.SCENARIOS:
         assert name in text
 

@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(folder):
-    outcome = call("train", folder / "tokens.conll", "--task", "sequence", "--out", folder / "m",
+    outcome = call("train", folder / "tokens.conll", "--task", "tagging", "--out", folder / "m",
                    "--truth", folder / "test.bio", "--epochs", 8, "--learning-rate", 0.02,
                    "--validation-fraction", 0, "--annotators", folder / "people.csv")  # fmt: skip
     assert outcome.code == 0, outcome
@@ -63,15 +63,15 @@ def test_a_consensus_is_tokens_with_tags_and_a_table_of_entities(small, tmp_path
     ]
     assert pd.read_csv(people)["annotator"].tolist() == ["u", "v", "w"]
     assert "11 tags of 4 tokens in 2 sentences by 3 annotators, 2 entities" in outcome.out
-    assert "tagged tokens: --task sequence" in outcome.out
-    told = call("aggregate", small, "--task", "sequence", "--out", out).out
+    assert "tagged tokens: --task tagging" in outcome.out
+    told = call("aggregate", small, "--task", "tagging", "--out", out).out
     assert "--task" not in told
 
 
 def test_a_table_of_tokens_has_what_a_consensus_has(small):
     outcome = call("aggregate", small, "--json")
     content = plain_json(outcome.out)
-    assert content["summary"]["task"] == "sequence"
+    assert content["summary"]["task"] == "tagging"
     assert list(content["consensus"][0])[:6] == [
         "item", "word", "label", "confidence", "agreement", "n_annotations",
     ]  # fmt: skip
@@ -110,7 +110,7 @@ def test_the_same_labels_as_spans_give_the_same_consensus(tmp_path):
 def test_a_text_file_is_taken_for_what_it_looks_like(small, tmp_path):
     text = tmp_path / "tokens.txt"
     text.write_text(SMALL)
-    assert plain_json(call("aggregate", text, "--json").out)["summary"]["task"] == "sequence"
+    assert plain_json(call("aggregate", text, "--json").out)["summary"]["task"] == "tagging"
     matrix = tmp_path / "matrix.txt"
     matrix.write_text("x y x\ny y x\n")
     assert plain_json(call("aggregate", matrix, "--json").out)["summary"]["items"] == 2
@@ -118,10 +118,10 @@ def test_a_text_file_is_taken_for_what_it_looks_like(small, tmp_path):
     unclear.write_text("O O B-PER\nO B-PER O\n")
     refused = call("aggregate", unclear)
     assert_refused(refused)
-    assert "give --task classification or --task sequence" in refused.err
+    assert "give --task classification or --task tagging" in refused.err
     found = plain_json(call("aggregate", unclear, "--task", "classification", "--json").out)
     assert found["summary"]["annotators"] == 3
-    found = plain_json(call("aggregate", unclear, "--task", "sequence", "--json").out)
+    found = plain_json(call("aggregate", unclear, "--task", "tagging", "--json").out)
     assert found["summary"]["annotators"] == 2
 
 
@@ -129,7 +129,7 @@ def test_a_tag_that_follows_nothing_is_repaired_refused_or_kept(tmp_path):
     path = tmp_path / "t.conll"
     path.write_text("Ada O O\nBerg I-PER I-PER\n")
     outcome = call("aggregate", path, "--out", tmp_path / "o.bio")
-    assert "note: 2 tags I- that follow nothing were made B-" in outcome.out
+    assert "note: 2 tags I- that follow no entity were changed to B-" in outcome.out
     assert (tmp_path / "o.bio").read_text() == "Ada\tO\nBerg\tB-PER\n\n"
     kept = call("aggregate", path, "--orphan-tags", "keep", "--json")
     assert "are kept" in plain_json(kept.out)["summary"]["notes"][0]
@@ -173,7 +173,7 @@ def test_a_file_of_tokens_that_cannot_be_used(content, message, command, tmp_pat
 
 
 WRONG = {
-    "numbers": (("--task", "regression"), "holds tokens with their tags, which is --task sequence"),
+    "numbers": (("--task", "regression"), "has tokens with their tags, which is --task tagging"),
     "classes": (("--task", "classification"), "is for labels of items"),
     "a method for numbers": (("--method", "mean"), "must be for classes; got mean; there are"),
     "a range": (("--range", "0:1"), "--range is not for"),
@@ -247,7 +247,7 @@ def test_labels_beside_a_tagger_count(folder, model):
     assert np.mean(np.array(said) == gold.tags) > 0.9
     refused = call("predict", model[0], folder / "test.bio", "--labels", folder / "tokens.conll")
     assert_refused(refused)
-    assert "both must hold the same tokens" in refused.err
+    assert "both must have the same tokens" in refused.err
 
 
 def test_a_training_of_tags_resumes_and_takes_vectors(folder, tmp_path):
@@ -272,10 +272,10 @@ def test_wrong_trainings_of_tags_are_one_line(folder, tmp_path):
         return outcome.err
 
     tokens = folder / "tokens.conll"
-    assert "must be for tags; got raykar" in refused(tokens, "--method", "raykar")
-    assert "--scale is not for tags" in refused(tokens, "--scale", "rms")
+    assert "must be for tagging; got raykar" in refused(tokens, "--method", "raykar")
+    assert "--scale is not for tagging" in refused(tokens, "--scale", "rms")
     assert "give --truth" in refused(tokens, "--method", "truth")
-    assert "both must hold the same tokens" in refused(folder / "test.bio", tokens)
+    assert "both must have the same tokens" in refused(folder / "test.bio", tokens)
     assert "--task regression" in refused(tokens, "--task", "regression")
 
 
@@ -284,7 +284,7 @@ def test_tokens_of_several_columns_must_be_even(folder, model, tmp_path):
     lines.write_text("Ada sang\nnobody knew why Ada left\n")
     refused = call("predict", model[0], folder / "people.csv")
     assert_refused(refused)
-    assert "is a table; tokens stand in a file" in refused.err
+    assert "is a table; tokens are in a file" in refused.err
     refused = call("predict", model[0], lines)
     assert_refused(refused)
     assert "line 2: 5 columns where the lines before have 2" in refused.err
@@ -327,7 +327,7 @@ def test_entities_of_a_type_nobody_said_count_as_lost(small, tmp_path):
 
 
 def test_the_demo_of_sentences_beats_majority_voting(tmp_path):
-    outcome = call("demo", "--task", "sequence", "--json", "--out", tmp_path)
+    outcome = call("demo", "--task", "tagging", "--json", "--out", tmp_path)
     content = plain_json(outcome.out)
     alone = {row["method"]: row["f1"] for row in content["methods"]}
     assert alone["dawid-skene"] > alone["majority"] + 0.1

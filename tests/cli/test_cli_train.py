@@ -9,7 +9,6 @@ import pytest
 from command_line import assert_refused, call, plain_json, start_changed
 
 import manyhands as mh
-from manyhands.cli import train as train_command
 from manyhands.simulation import simulate_crowd
 from manyhands.simulation.behaviours import honest
 
@@ -79,7 +78,7 @@ def test_training_says_what_to_do_next_and_logs_every_epoch(folder, tmp_path):
     )
     assert outcome.code == 0, outcome
     assert f"manyhands predict {tmp_path}/m" in outcome.out
-    assert "labels kept aside" in outcome.out
+    assert "is the best by likelihood on the validation labels" in outcome.out
     lines = (tmp_path / "m" / "checkpoint" / "log.jsonl").read_text().splitlines()
     assert [json.loads(line)["epoch"] for line in lines] == [1, 2, 3]
 
@@ -201,10 +200,11 @@ def test_compare_wants_labels_or_a_dataset(folder, tmp_path):
                         "--methods", "conall"))  # fmt: skip
 
 
-def test_the_method_left_out_is_the_estimators_own():
-    estimators = {name: getattr(mh, each) for name, each in train_command._ESTIMATORS.items()}
-    found = {name: each().get_params()["method"] for name, each in estimators.items()}
-    assert found == train_command._DEFAULTS
+def test_help_names_the_default_method_of_every_estimator(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    defaults = {task: each().method for task, each in mh.estimators.ESTIMATORS.items()}
+    shown = "; ".join(f"{task}: {name}" for task, name in defaults.items())
+    assert f"default: ({shown.removeprefix('classification: ')})" in call("train", "--help").out
 
 
 @pytest.mark.parametrize(

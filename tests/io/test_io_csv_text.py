@@ -64,7 +64,7 @@ def test_other_encodings_are_read_when_named(encoding, tmp_path):
 
 def test_an_encoding_that_is_wrong_or_unknown_is_told(tmp_path):
     content = (HEADER + "a,u,ok\nb,u,caf\xe9\n").encode("latin-1")
-    with pytest.raises(DataError, match=r"labels.csv, line 3: byte 0xe9 is not utf-8.*--encoding"):
+    with pytest.raises(DataError, match=r"labels.csv, line 3: byte 0xe9 is not utf-8.*encoding="):
         read(tmp_path, content)
     assert said(read(tmp_path, content, encoding="latin-1"))[1] == ("b", "u", "café")
     with pytest.raises(DataError, match="no encoding is called 'klingon'"):
@@ -135,8 +135,8 @@ def test_the_place_of_a_blank_label_is_where_an_editor_shows_it(body, where, tmp
         (HEADER + "a,u,x\n,v,x\n", "line 3: the item is blank"),
         (HEADER + "a,u,x\na,  ,x\n", "line 3: the annotator is blank"),
         ("item;annotator;label\na;u;x\n", "separated by ';': save it with commas"),
-        ("item\tannotator\tlabel\na\tu\tx\n", r"separated by '\\t': --format tsv"),
-        ("u1,u2,u3,u4\n1,2,3,4\n", "--layout wide"),
+        ("item\tannotator\tlabel\na\tu\tx\n", r"separated by '\\t': format='tsv'"),
+        ("u1,u2,u3,u4\n1,2,3,4\n", "layout='wide'"),
         (b"PK\x03\x04\x14\x00\x00\x00\x08\x00", "not a text table"),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "line 1: byte 0x89 is not utf-8 text"),
         (b"\x1f\x8b\x08\x00\x00", "line 1: byte 0x8b is not utf-8 text"),
@@ -150,7 +150,7 @@ def test_a_broken_file_is_told_by_place(content, message, tmp_path):
 
 
 def test_commas_in_a_tsv_file_are_told(tmp_path):
-    with pytest.raises(DataError, match="separated by ',': --format csv"):
+    with pytest.raises(DataError, match="separated by ',': format='csv'"):
         read(tmp_path, HEADER + BODY, "labels.tsv")
     assert said(read(tmp_path, HEADER + BODY, "labels.tsv", format="csv")) == WANTED
 

@@ -62,13 +62,13 @@ def test_json_lines_with_tokens_count_tokens(tmp_path):
 def test_columns_can_be_named(tmp_path):
     header = "page,body,who,from,to,what\n"
     path = table(tmp_path, ["p,Oslo,u,0,4,LOC"], header)
-    with pytest.raises(DataError, match="no column 'document'; name it with columns="):
+    with pytest.raises(DataError, match=r"no column looks like the item; name it with item=\.\.\."):
         read_spans(path)
-    names = {"document": "page", "text": "body", "annotator": "who"}
+    names = {"item": "page", "text": "body", "annotator": "who"}
     names |= {"start": "from", "end": "to", "label": "what"}
-    assert tags_by(read_spans(path, columns=names).labels) == {("p", "u"): ["B-LOC"]}
+    assert tags_by(read_spans(path, **names).labels) == {("p", "u"): ["B-LOC"]}
     with pytest.raises(DataError, match="no column 'bodi'; did you mean body"):
-        read_spans(path, columns=names | {"text": "bodi"})
+        read_spans(path, **names | {"text": "bodi"})
 
 
 def test_a_span_that_cuts_a_token_is_refused_or_widened(tmp_path):
@@ -90,11 +90,11 @@ def test_blanks_around_a_span_cut_nothing(tmp_path):
         (["d,Anna Berg,u,0,9,PER", "d,,u,5,9,LOC"], "line 3: this span .* overlaps another"),
         (["d,Anna,u,0,5,PER"], r"line 2: the span 0\.\.5 is not within 0\.\.4 characters"),
         (["d,Anna,u,3,3,PER"], r"the span 3\.\.3 is not within"),
-        (["d,a  b,u,1,2,PER"], "holds no token, only white space"),
-        (["d,Anna,u,-1,2,PER"], "'-1' is no whole number"),
+        (["d,a  b,u,1,2,PER"], "has no token, only white space"),
+        (["d,Anna,u,-1,2,PER"], "'-1' is not a whole number"),
         (["d,Anna,u,0,,PER"], "line 2: a span needs an annotator, a start, an end"),
         (["d,Anna,,0,4,PER"], "line 2: a span needs an annotator"),
-        (["d,Anna,u,0,4,PER", "d,Berg,v,0,4,PER"], "line 3: the document 'd' had another text"),
+        (["d,Anna,u,0,4,PER", "d,Berg,v,0,4,PER"], "line 3: the document 'd' has another text"),
         (["d,,u,0,4,PER"], "no row gives its text"),
         ([",Anna,u,0,4,PER"], "line 2: the document is blank"),
         (["d,Anna,u,0,4,CITY"], "line 2: the label 'CITY' is not among LOC, PER"),

@@ -32,7 +32,7 @@ def test_counts_are_a_sparse_matrix(tmp_path):
     path = saved(tmp_path, "2 3:1 0:4\n0\n1 1:2\n")
     assert read_word_counts(path).toarray().tolist() == [[4, 0, 0, 1], [0] * 4, [0, 2, 0, 0]]
     assert read_word_counts(path, n_words=6).shape == (3, 6)
-    with pytest.raises(DataError, match="holds the word 3, but n_words is 3"):
+    with pytest.raises(DataError, match="contains the word 3, but n_words is 3"):
         read_word_counts(path, n_words=3)
 
 
@@ -73,10 +73,10 @@ def test_a_first_line_of_sizes_is_passed_over(tmp_path):
     ("text", "why"),
     [
         ("a 1 2\n" * 120 + "b 1\n", r"line 121: 1 numbers where 2 are expected"),
-        ("a 1 2\nb 1 x\n", "line 2: a vector must hold numbers only"),
-        ("a 1 2\nb 1 nan\n", "the vector of 'b' holds no finite numbers"),
+        ("a 1 2\nb 1 x\n", "line 2: a vector must have numbers only"),
+        ("a 1 2\nb 1 nan\n", "the vector of 'b' is not finite"),
         ("word\n", "line 1: expected a word"),
-        ("\n\n", "holds no word"),
+        ("\n\n", "has no word"),
     ],
 )
 def test_broken_vectors_are_refused_by_place(tmp_path, text, why):
@@ -93,7 +93,7 @@ def test_vectors_of_archives(tmp_path):
     assert (found.words.tolist(), found.vectors.tolist()) == (["a", "b"], [[0, 1], [2, 3]])
     assert found.vectors.dtype == np.float32
     assert read_word_vectors(path, words={"b"}).words.tolist() == ["b"]
-    with pytest.raises(DataError, match="vectors of 2 numbers where dimension= says 3"):
+    with pytest.raises(DataError, match="vectors have 2 numbers; expected dimension=3"):
         read_word_vectors(path, dimension=3)
     np.savez(path, words=["a"], vectors=np.ones((1, 2)))
     with pytest.raises(DataError, match="expected 'words' and 'vec'"):

@@ -4,6 +4,7 @@ from manyhands.aggregation.averages import Mean, Median
 from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.catalog import (
     AGGREGATORS,
+    DEFAULTS,
     aggregate,
     default_settings,
     make_aggregator,
@@ -33,6 +34,7 @@ from manyhands.aggregation.worker_clustering import WorkerClustering
 
 __all__ = [
     "AGGREGATORS",
+    "DEFAULTS",
     "Aggregator",
     "AnnotationShareSteps",
     "AnnotatorShareSteps",

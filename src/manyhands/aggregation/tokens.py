@@ -47,6 +47,10 @@ class TokenConsensus:
         """The tag of every token, valid BIO in every sentence."""
         return self.tokens.labels
 
+    def item_columns(self) -> dict[str, AnyArray]:
+        """A row per token; see `Consensus.item_columns`."""
+        return self.tokens.item_columns()
+
     def span_columns(self, texts: TokenizedTexts | None = None) -> dict[str, AnyArray]:
         """One row per span: sentence, first token and end, label, confidence, words.
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.registry import nearest_names
 
 WORDS = {
@@ -12,7 +12,7 @@ WORDS = {
         "sentence", "image", "text", "object", "hit", "record", "id",
     ),
     "annotator": (
-        "annotator", "worker", "rater", "coder", "user", "labeler", "labeller", "monitor",
+        "annotator", "worker", "rater", "coder", "user", "labeler", "labeller", "judge",
         "performer", "reviewer", "expert", "participant", "person",
     ),
     "label": (
@@ -42,15 +42,13 @@ def find_column(
             hint = f"did you mean {' or '.join(near)}?" if near else "no column has a similar name;"
             raise DataError(f"no column {given!r}; {hint} columns: {_listed(columns)}")
         return given
-    naming = f"name it with {role}= (command line: --{role})"
+    do = (remedy,) if remedy else ("name it with ", SettingName(role, ...))
     best = _best(columns, role)
     if len(best) == 1:
         return best[0]
     if best:
-        raise DataError(f"several columns may be the {role}: {_listed(best)}; {remedy or naming}")
-    raise DataError(
-        f"no column looks like the {role}; {remedy or naming}; columns: {_listed(columns)}"
-    )
+        raise DataError(f"several columns may be the {role}: {_listed(best)}; ", *do)
+    raise DataError(f"no column looks like the {role}; ", *do, f"; columns: {_listed(columns)}")
 
 
 def find_columns(

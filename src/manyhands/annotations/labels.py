@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from manyhands.annotations.vocabulary import (
     normalize_classes,
 )
 from manyhands.core.arrays import AnyArray, read_only
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 
 Kind = Literal["classes", "numbers"]
@@ -106,15 +106,17 @@ class MixedLabelsError(DataError):
         self.label, self.row, self.is_word, self.where = label, row, is_word, where
         what, rest = ("a word", "numbers") if is_word else ("a number", "words")
         super().__init__(
-            f"{where}: "
-            * bool(where)
-            + f"the label {label!r} is {what} among {rest}; drop it with missing={label!r}, or set "
-            "kind='classes' if it is a class (command line: --missing, --kind)"
+            f"{where}: " * bool(where)
+            + f"the label {label!r} is {what} among {rest}; drop it with ",
+            SettingName("missing", label),
+            ", or set ",
+            SettingName("kind", "classes"),
+            " if it is a class",
         )
 
-    def at(self, where: str) -> "MixedLabelsError":
-        """The same error with the place in a file."""
-        return MixedLabelsError(self.label, self.row, self.is_word, where)
+    def at(self, place: object) -> Self:
+        """The same error with its place in a file."""
+        return type(self)(self.label, self.row, self.is_word, str(place))
 
 
 def numbers_as_classes(label: AnyArray) -> tuple[AnyArray, Vocabulary]:

@@ -17,7 +17,7 @@ from manyhands.annotations.labels import (
 )
 from manyhands.annotations.vocabulary import BLANK, Vocabulary, encode, join_names
 from manyhands.core.arrays import AnyArray, Bools, Codes
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.kernels import run_blocks
 
 
@@ -88,12 +88,13 @@ class Rows:
             ("annotator", self.annotator, self.annotators),
         ):
             _refuse(self, codes == BLANK, f"the {column} is blank", "every label needs one")
-            _refuse(self, codes < 0, f"this {column} is not among the {len(names)} listed", "")
+            _refuse(self, codes < 0, f"this {column} is not among the {len(names)} listed")
         _refuse(
             self,
             self.state == EMPTY,
             "the label is blank",
-            'drop such rows with missing="" (command line: --missing "")',
+            "drop such rows with ",
+            SettingName("missing", ""),
         )
         if self.classes is not None:
             known = f"they are {join_names(self.classes.names)}"
@@ -147,7 +148,7 @@ def encode_rows(
         where = place(source, first_line, _row(error.row, row_of))
         raise error.at(where) from None
     except DataError as error:
-        raise DataError(f"{source}: {error}" if source else str(error)) from None
+        raise (error.at(source) if source else error) from None
     return Rows(
         item_codes,
         annotator_codes,
@@ -179,9 +180,9 @@ def _encode_names(
     return recode[codes], names
 
 
-def _refuse(rows: Rows, broken: AnyArray, what: str, remedy: str) -> None:
+def _refuse(rows: Rows, broken: AnyArray, what: str, *remedy: str | SettingName) -> None:
     bad = np.flatnonzero(broken)
     if len(bad):
         others = f" (and {len(bad) - 1} more rows)" if len(bad) > 1 else ""
-        tail = f"; {remedy}" if remedy else ""
-        raise DataError(f"{rows.place(int(bad[0]))}: {what}{others}{tail}")
+        tail = ("; ", *remedy) if remedy else ()
+        raise DataError(f"{rows.place(int(bad[0]))}: {what}{others}", *tail)

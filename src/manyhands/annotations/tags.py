@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from manyhands.core.arrays import AnyArray, Bools, Codes, Offsets
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 
 OUTSIDE = "O"
@@ -191,8 +191,9 @@ def repair_bio(tags: Sequence[str], orphan_tags: OrphanTags = "repair") -> list[
     if orphan_tags == "refuse" and orphan_t.any():
         token = int(np.argmax(orphan_t))
         raise DataError(
-            f"token {token}: {tags[token]} follows no entity of its type; "
-            'begin the entity with B-, or choose orphan_tags="repair"'
+            f"token {token}: {tags[token]} follows no entity of its type; begin the entity with "
+            "B-, or choose ",
+            SettingName("orphan_tags", "repair"),
         )
     code_t[orphan_t] = scheme.begin_k[code_t[orphan_t]]
     return [str(name) for name in scheme.names_of(code_t)]

@@ -14,7 +14,7 @@ from manyhands.annotations.sentences import Sentences
 from manyhands.annotations.tags import OrphanTags, TagScheme, find_orphan_tags
 from manyhands.annotations.vocabulary import Vocabulary, join_names
 from manyhands.core.arrays import AnyArray, Bools, read_only
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 
 
@@ -191,7 +191,8 @@ def orphan_tag_error(
     place = f"{annotator}sentence {sentences.names[s]}, token {position}"
     return DataError(
         f"{place} ({sentences.word[token]!r}): {tag} "
-        'follows no entity of its type; begin the entity with B-, or choose orphan_tags="repair"'
+        "follows no entity of its type; begin the entity with B-, or choose ",
+        SettingName("orphan_tags", "repair"),
     )
 
 

@@ -1,124 +1,199 @@
 """manyhands aggregate: labels -> consensus and annotators."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import typer
 
 import manyhands as mh
 from manyhands.cli.options import (
+    LABELS,
+    OUTPUT,
+    AnnotatorsFile,
     AnyLabelsFile,
     Json,
+    LabelOptions,
     OutFile,
-    Reading,
-    Repeats,
-    TaskOptions,
     Truth,
+    aggregator_names,
     takes,
 )
 from manyhands.cli.output import put_table, records, remark, require_targets, say, say_json, working
-from manyhands.cli.reading import consensus_by_name, truth_from
-from manyhands.cli.tasks import tokens_layout
+from manyhands.cli.tasks import require_aggregator
+from manyhands.cli.tokens import notes_on, put_tokens, read_true_tags, with_words
+from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import SettingError
 
 
-@takes(task_options=TaskOptions, reading=Reading)
+@dataclass(frozen=True)
+class _Request:
+    """What to aggregate, how, and where the results go."""
+
+    file: "mh.io.LabelFile"
+    options: LabelOptions
+    method: str | None
+    set: list[str]
+    out: str
+    annotators: str | None
+    spans: str | None
+    truth: str | None
+    known: str | None
+    calibrate: str | None
+    json: bool
+
+    def settings(self, kind: Literal["classes", "numbers"]) -> dict[str, Any]:
+        """The settings of the aggregator for this kind of labels."""
+        return mh.aggregation.parse_settings(self.method or mh.aggregation.DEFAULTS[kind], self.set)
+
+    @property
+    def task_note(self) -> bool:
+        """Whether to say which task the labels decided."""
+        return self.options.task is None
+
+
+@takes(options=LabelOptions)
 def aggregate(
     labels: AnyLabelsFile,
     method: Annotated[
         str | None,
-        typer.Option(help="How: majority, dawid-skene, one-coin, glad, worker-clustering, "
-                     "common-noise, mixture; for numbers mean, median, gaussian. "
-                     "[default: dawid-skene, or gaussian]"),
+        typer.Option(
+            help="Aggregator: majority, dawid-skene, one-coin, glad, worker-clustering, "
+            "common-noise or mixture; for numbers mean, median or gaussian.",
+            autocompletion=aggregator_names,
+            show_default="dawid-skene; for numbers gaussian",
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE",
+                     help="A setting of the method, such as max_iter=5. Repeatable."),
     ] = None,
     out: OutFile = "-",
-    annotators: Annotated[
-        str | None, typer.Option(help="Where to write the table of annotators.")
-    ] = None,
+    annotators: AnnotatorsFile = None,
     spans: Annotated[
-        str | None, typer.Option(help="Of tokens: where to write the table of entities.")
+        str | None,
+        typer.Option(metavar="FILE", rich_help_panel=OUTPUT,
+                     help="For tokens: table of entities to write."),
     ] = None,
     truth: Truth = None,
     known: Annotated[
-        str | None, typer.Option(help="Table item, truth: truths the method may use as certain.")
+        str | None,
+        typer.Option(metavar="FILE", rich_help_panel=LABELS,
+                     help="Table with columns item, truth: truths that the method may use."),
     ] = None,
     calibrate: Annotated[
         str | None,
-        typer.Option(help="Table item, truth: make confidence match accuracy on these items."),
+        typer.Option(metavar="FILE", rich_help_panel=LABELS,
+                     help="Table with columns item, truth: scale the confidence to match the "
+                     "accuracy on these items."),
     ] = None,
-    duplicates: Repeats = "keep",
     json: Json = False,
-    task_options: TaskOptions = TaskOptions(),  # noqa: B008 - frozen
-    reading: Reading = Reading(),  # noqa: B008 - frozen
+    options: LabelOptions = LabelOptions(),  # noqa: B008 - frozen
 ) -> None:  # fmt: skip
-    """Turn labels into a consensus: the label of every item, how sure it is, who is how good.
+    """Aggregate labels into a consensus.
 
-    Labels are classes, numbers, or tags of tokens (sequence): of these the tags form whole
-    entities, --out may be a file of tokens with their tags (.conll .bio), and --spans takes the
-    entities as a table. --truth gold.bio then says how many entities were found.
+    The result is the most probable label of every item with its confidence, and with
+    --annotators the quality of every annotator.
 
-    Example: manyhands aggregate labels.csv --out consensus.csv --annotators people.csv
+    The labels are classes, numbers or tags of tokens. For tokens the tags form whole entities,
+    --out may be a file of tokens with their tags (.conll .bio), --spans writes the entities as
+    a table, and --truth gold.bio gives precision and recall of the entities.
 
-    Example: manyhands aggregate ratings.csv --task regression --range 1:5 --out ratings_found.csv
+    Example: manyhands aggregate labels.csv --out consensus.csv --annotators annotators.csv
 
-    Example: manyhands aggregate tokens.conll --out found.bio --spans entities.csv
+    Example: manyhands aggregate labels.csv --method glad --set max_iter=50
+
+    Example: manyhands aggregate ratings.csv --task regression --range 1:5 --out consensus.csv
+
+    Example: manyhands aggregate tokens.conll --out consensus.bio --spans entities.csv
     """
     to_stream = "-" if json and annotators == "-" else None
-    layout = tokens_layout(labels, task_options, reading)
+    file = options.file(labels)
+    tagged = None if file.tokens is None else out
     read = [labels, truth, known, calibrate]
-    tagged = None if layout is None else out
     require_targets(out, annotators, spans, to_stream, read=read, tagged=tagged)
-    if layout is not None:
-        _refuse_for_tokens(calibrate, duplicates)
-        from manyhands.cli.aggregate_tokens import aggregate_tokens  # --help does without
+    request = _Request(file, options, method, set_ or [], out, annotators, spans,
+                       truth, known, calibrate, json)  # fmt: skip
+    require_aggregator(method, options.task if file.tokens is None else "tagging")
+    run = _aggregate_items if file.tokens is None else _aggregate_tokens
+    run(request)
 
-        aggregate_tokens(
-            labels,
-            layout,
-            method,
-            out,
-            spans,
-            annotators,
-            truth,
-            known,
-            json,
-            task_options,
-            reading,
-        )
-        return
-    if spans is not None:
-        raise SettingError(f"--spans is for tagged tokens; {labels} holds labels of items")
-    truths = truth_from(truth, reading) if truth is not None else None
-    with working(f"aggregating {labels}"):
-        consensus = consensus_by_name(labels, method, known, duplicates, reading, task_options)
-    if calibrate is not None:
-        consensus = consensus.calibrated(truth_from(calibrate, reading))
-    scores = consensus.score(truths).as_dict() if truths is not None else {}
-    if annotators:
-        put_table(consensus.annotator_columns(), annotators)
+
+def _aggregate_items(request: _Request) -> None:
+    options, json, out = request.options, request.json, request.out
+    if request.spans is not None:
+        raise SettingError(f"--spans is for tagged tokens; {request.file.path} has labels of items")
+    truth = options.truth(request.truth)
+    with working(f"aggregating {request.file.path}"):
+        ann = request.file.read_items()
+        known = options.truth(request.known)
+        consensus = mh.aggregate(ann, request.method, known=known, **request.settings(ann.kind))
+    if request.calibrate is not None:
+        consensus = consensus.calibrated(options.truth(request.calibrate) or {})
+    scores = consensus.score(truth).as_dict() if truth is not None else {}
+    columns = consensus.item_columns()
+    _write_annotators(request, consensus)
     if out != "-" or not json:
-        put_table(consensus.item_columns(), out)
-    if json:
-        content = {"summary": _summary(consensus), "scores": scores}
-        rows = {"consensus": records(consensus.item_columns())} if out == "-" else {}
-        say_json(content | rows)
-        return
-    tell = remark if out == "-" else say
-    for line in _lines(consensus, scores, task_options.task is None):
-        tell(line)
+        put_table(columns, out)
+    _tell(
+        request, _summary(consensus), columns, scores, _lines(consensus, scores, request.task_note)
+    )
 
 
-def _refuse_for_tokens(calibrate: str | None, duplicates: str) -> None:
-    if calibrate is not None:
+def _aggregate_tokens(request: _Request) -> None:
+    file, options = request.file, request.options
+    if request.calibrate is not None:
         raise SettingError("--calibrate is for labels of items; leave it out for tagged tokens")
-    if duplicates != "keep":
-        raise SettingError("--duplicates is for tables of labels; tagged tokens have none")
+    gold = read_true_tags(request.truth, options)
+    with working(f"aggregating {file.path}"):
+        marked = file.read_tokens()
+        sentences, ann = marked.labels.sentences, marked.labels.annotations
+        if gold is not None:
+            mh.io.require_same_tokens(file.path, sentences, request.truth, gold.sentences)
+        known = options.truth(request.known)
+        found = mh.aggregate_tokens(
+            sentences, ann, request.method, known=known, **request.settings("classes")
+        )
+    scores: dict[str, Any] = {}
+    if gold is not None:
+        scores = mh.evaluation.score_entities(gold.tags, found.tags, sentences.offsets).as_dict()
+    columns = with_words(sentences, found.item_columns())
+    _write_annotators(request, found.tokens)
+    if request.spans:
+        put_table(found.span_columns(marked.texts), request.spans)
+    if request.out != "-" or not request.json:
+        put_tokens(sentences, found.tags, columns, request.out)
+    notes = notes_on(marked, options.orphan_tags)
+    lines = _token_lines(found, notes, scores, request.task_note)
+    _tell(request, _token_summary(found, notes), columns, scores, lines)
+
+
+def _write_annotators(request: _Request, consensus: "mh.Consensus") -> None:
+    if request.annotators:
+        put_table(consensus.annotator_columns(), request.annotators)
+
+
+def _tell(
+    request: _Request,
+    summary: Mapping[str, Any],
+    columns: dict[str, AnyArray],
+    scores: Mapping[str, Any],
+    lines: list[str],
+) -> None:
+    if request.json:
+        rows = {"consensus": records(columns)} if request.out == "-" else {}
+        say_json({"summary": summary, "scores": scores} | rows)
+        return
+    for line in lines:
+        (remark if request.out == "-" else say)(line)
 
 
 def _summary(consensus: "mh.Consensus") -> dict[str, object]:
     ann = consensus.annotations
     return {
         "method": consensus.method_name,
-        "task": "classification" if ann.kind == "classes" else "regression",
+        "task": "regression" if ann.kind == "numbers" else "classification",
         "kind": ann.kind,
         "items": ann.n_items,
         "annotators": ann.n_annotators,
@@ -132,19 +207,15 @@ def _summary(consensus: "mh.Consensus") -> dict[str, object]:
     }
 
 
-def _lines(consensus: "mh.Consensus", scores: dict[str, float], guessed: bool) -> list[str]:
+def _lines(consensus: "mh.Consensus", scores: Mapping[str, Any], task_note: bool) -> list[str]:
     ann = consensus.annotations
-    name = consensus.method_name
-    by_looks = guessed and ann.kind == "numbers"
+    note = " (labels are numbers: --task regression)"
     lines = [
-        f"{name}: {ann.n_annotations} labels of {ann.n_items} items "
-        f"by {ann.n_annotators} annotators"
-        + (" (labels are numbers: --task regression)" if by_looks else "")
+        f"{consensus.method_name}: {ann.n_annotations} labels of {ann.n_items} "
+        f"items by {ann.n_annotators} annotators" + note * (task_note and ann.kind == "numbers")
     ]
     if ann.kind == "classes" and ann.n_classes == 1:
-        lines.append(
-            f"note: there is only one class, {str(ann.classes[0])!r}; there is nothing to decide"
-        )
+        lines.append(f"note: there is only one class, {str(ann.classes[0])!r}")
     if consensus.tied.any():
         lines.append(f"ties: {int(consensus.tied.sum())} items (column tied)")
     if not consensus.converged:
@@ -155,6 +226,45 @@ def _lines(consensus: "mh.Consensus", scores: dict[str, float], guessed: bool) -
     lines.append(f"mean confidence {consensus.confidence.mean():.3f} ({how})")
     if scores:
         lines.append(", ".join(f"{key} {_number(value)}" for key, value in scores.items()))
+    return lines
+
+
+def _token_summary(found: "mh.aggregation.TokenConsensus", notes: list[str]) -> dict[str, object]:
+    ann = found.tokens.annotations
+    return {
+        "method": found.tokens.method_name,
+        "task": "tagging",
+        "sentences": len(found.sentences),
+        "tokens": ann.n_items,
+        "annotators": ann.n_annotators,
+        "labels": ann.n_annotations,
+        "classes": ann.classes.tolist(),
+        "entities": len(found.spans),
+        "converged": found.tokens.converged,
+        "notes": notes,
+    }
+
+
+def _token_lines(
+    found: "mh.aggregation.TokenConsensus",
+    notes: list[str],
+    scores: Mapping[str, Any],
+    task_note: bool,
+) -> list[str]:
+    ann = found.tokens.annotations
+    lines = [
+        f"{found.tokens.method_name}: {ann.n_annotations} tags of {ann.n_items} "
+        f"tokens in {len(found.sentences)} sentences by {ann.n_annotators} annotators, "
+        f"{len(found.spans)} entities" + " (tagged tokens: --task tagging)" * task_note
+    ]
+    lines += [f"note: {note}" for note in notes]
+    if not found.tokens.converged:
+        lines.append(f"note: not converged after {found.tokens.n_iterations} steps")
+    if scores:
+        shown = ", ".join(f"{name} {scores[name]:.4f}" for name in ("precision", "recall", "f1"))
+        lines.append(
+            f"entities: {shown} ({scores['n_predicted']} predicted, {scores['n_true']} true)"
+        )
     return lines
 
 

@@ -1,11 +1,14 @@
 """The command line: parse, call, print."""
 
 import errno
+import json
 import os
+import shlex
 import sys
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from manyhands import __version__
 from manyhands.cli import (
@@ -21,28 +24,58 @@ from manyhands.cli import (
     train,
 )
 from manyhands.cli.output import remark, say
-from manyhands.core.errors import ManyhandsError
+from manyhands.core.errors import ManyhandsError, SettingName
 
 DONE, FAILED, WRONG_REQUEST = 0, 1, 2
-_INTERRUPTED = 130  # what typer makes of an interrupt
+_INTERRUPTED = 130  # the exit code of typer for an interrupt
 _NAMES_WRONG = {
     errno.EACCES, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR,
     errno.EPERM, errno.EROFS,
 }  # fmt: skip
-# Some versions of typer carry a click of their own; this is the base of the errors of either.
+# Some versions of typer have a copy of click; this is the base of the errors of either.
 _UsageError: Any = typer.BadParameter.__base__
 
 app = typer.Typer(
     name="manyhands",
-    add_completion=False,
     invoke_without_command=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Learn from labels that many imperfect people gave: a consensus with its confidence, a "
-    "portrait of every annotator, a network trained straight from the disagreement, and a clear "
-    "word about what is wrong with the data.",
+    help="Learn from the labels of many imperfect annotators.\n\nmanyhands gives a consensus with "
+    "its confidence, a profile of every annotator, networks that are trained from disagreeing "
+    "labels, and a report of what is wrong with the data.\n\nExample: manyhands demo",
 )
+
+
+class Command(TyperCommand):
+    """A command whose errors name options, not the settings of the library."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except ManyhandsError as error:
+            raise ManyhandsError(error.spelled(self.spelled)) from error
+
+    def spelled(self, setting: SettingName) -> str:
+        """A setting as the option that sets it; settings without an option keep their names."""
+        options = {each.name: each for each in self.params if each.opts[0].startswith("--")}
+        if setting.name not in options:
+            return str(setting)
+        option, value = options[setting.name], setting.value
+        if value is False:
+            return option.secondary_opts[0]
+        name = option.opts[0]
+        return name if value is None or value is True else f"{name} {_value_text(value)}"
+
+
+def _value_text(value: object) -> str:
+    if value is ...:
+        return "..."
+    if isinstance(value, tuple):
+        return ":".join(f"{end:g}" for end in value)
+    text = str(value)
+    return text if text == shlex.quote(text) else json.dumps(text, ensure_ascii=False)
+
 
 for command in (
     demo.demo,
@@ -56,7 +89,7 @@ for command in (
     reproduce.reproduce,
     datasets.datasets,
 ):
-    app.command()(command)
+    app.command(cls=Command)(command)
 
 
 @app.callback()
@@ -68,22 +101,22 @@ def _start(
         say(f"manyhands {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        say(context.get_help())
+        say(context.get_help().rstrip())
         raise typer.Exit
 
 
 def main() -> None:
     """Run the command line; a wrong request is one line on standard error and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a name the terminal cannot show is shown escaped
+        if hasattr(stream, "reconfigure"):  # characters that the terminal lacks are escaped
             stream.reconfigure(errors="backslashreplace")
     code = _run()
-    sys.exit(code if _all_said() else max(code, FAILED))
+    sys.exit(code if _flushed() else max(code, FAILED))
 
 
 def _run() -> int:
     try:
-        outcome = app(standalone_mode=False)
+        outcome = app(prog_name="manyhands", standalone_mode=False)
         sys.stdout.flush()
     except ManyhandsError as error:
         return _complain(str(error), WRONG_REQUEST)
@@ -91,14 +124,14 @@ def _run() -> int:
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context is not None else ""
         return _complain(error.format_message() + hint, WRONG_REQUEST)
-    except (BrokenPipeError, SystemExit):  # the reader has gone; typer makes an exit of it
-        return FAILED
+    except (BrokenPipeError, SystemExit) as stop:  # a reader that has gone; shell completion
+        outcome = getattr(stop, "code", FAILED)
     except (OSError, MemoryError) as error:
         return _machine_error(error)
     except (KeyboardInterrupt, typer.Abort):
         outcome = _INTERRUPTED
     if outcome == _INTERRUPTED:
-        return _complain("interrupted; files that were there are unchanged", FAILED)
+        return _complain("interrupted; existing files are unchanged", FAILED)
     return outcome if isinstance(outcome, int) else DONE
 
 
@@ -106,18 +139,18 @@ def _machine_error(error: OSError | MemoryError) -> int:
     if isinstance(error, MemoryError):
         return _complain(f"not enough memory: {error}", FAILED)
     where = f"{error.filename}: " if error.filename else ""
-    said = f"{where}{error.strerror or error}; files that were there are unchanged"
-    return _complain(said, WRONG_REQUEST if error.errno in _NAMES_WRONG else FAILED)
+    text = f"{where}{error.strerror or error}; existing files are unchanged"
+    return _complain(text, WRONG_REQUEST if error.errno in _NAMES_WRONG else FAILED)
 
 
 def _complain(text: str, code: int) -> int:
-    """One line on standard error, whatever names it holds."""
+    """Print an error as one line on standard error; return the exit code."""
     remark("manyhands: " + " ".join(text.splitlines()))
     return code
 
 
-def _all_said() -> bool:
-    """Whether standard output took everything; if not, Python must not try again at its end."""
+def _flushed() -> bool:
+    """Whether everything was written to standard output; if not, Python must not try again."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,11 +1,11 @@
-"""manyhands check: what is wrong or risky in a label file."""
+"""manyhands check: what is wrong or risky in a file of labels."""
 
 from typing import Annotated
 
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import Json, LabelsFile, Reading, takes_reading
+from manyhands.cli.options import OUTPUT, Json, LabelsFile, ReadingOptions, takes
 from manyhands.cli.output import say, say_json, working
 from manyhands.core.errors import DataError
 
@@ -13,48 +13,61 @@ _MARKS = {"error": "ERROR  ", "warning": "WARNING", "note": "note   "}
 _MOST_NAMES = 5
 
 
-@takes_reading
+@takes(options=ReadingOptions)
 def check(
     labels: LabelsFile,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 when there is an error or a warning.")
+        bool,
+        typer.Option("--strict", rich_help_panel=OUTPUT,
+                     help="Exit with 1 if there is an error or a warning."),
     ] = False,
     json: Json = False,
-    reading: Reading = Reading(),  # noqa: B008 - frozen
-) -> None:
-    """Say what is wrong or risky in a file of labels, how bad it is, where, and what to do.
+    options: ReadingOptions = ReadingOptions(),  # noqa: B008 - frozen
+) -> None:  # fmt: skip
+    """Check what is wrong or risky in a file of labels.
+
+    Every finding has a severity, the rows or names it is about, and what to do.
 
     Example: manyhands check labels.csv
+
+    Example: manyhands check labels.csv --missing NA --strict
     """
-    _refuse_tokens(labels, reading)
-    with working(f"examining {labels}"):
-        examination = mh.checks.check_file(labels, **reading.settings())
+    settings = options.settings()
+    _refuse_tokens(labels, options)
+    with working(f"checking {labels}"):
+        report = mh.checks.check_file(labels, **settings)
     if json:
-        say_json(examination.to_json())
+        say_json(report.to_json())
     else:
-        say(f"{labels}: {_facts(examination)}")
-        for finding in examination.findings:
+        say(f"{labels}: {_facts(report)}")
+        for finding in report.findings:
             say()
             say(f"{_MARKS[finding.severity]} {finding.check}: {finding.message}")
             say(f"        where: {_where(finding, labels)}")
             say(f"        do: {finding.remedy}")
-        say("" if examination.findings else "\nnothing wrong was found")
-    if strict and not examination.ok:
+        say("" if report.findings else "\nnothing wrong was found")
+    if strict and not report.ok:
         raise typer.Exit(1)
 
 
-def _refuse_tokens(labels: str, reading: Reading) -> None:
-    from manyhands.cli.sniff import layout_of  # it needs readers, which --help does not
-
-    if layout_of(labels, reading) in ("conll", "spans"):
+def _refuse_tokens(labels: str, options: ReadingOptions) -> None:
+    mark = (options.missing or ["?"])[0]
+    found = mh.io.sniff_tokens(
+        labels,
+        format=options.format,
+        layout=options.layout,
+        missing=mark,
+        encoding=options.encoding,
+    )
+    if found in mh.io.TOKEN_FORMATS:
         raise DataError(
-            f"{labels}: holds tagged tokens, and check is for labels of items; to see who is how "
-            f"good: manyhands aggregate {labels} --out found.bio --annotators people.csv"
+            f"{labels}: has tagged tokens, and check is for labels of items; for the quality of "
+            f"annotators: manyhands aggregate {labels} --out tags.bio --annotators annotators.csv"
         )
 
 
-def _facts(examination: "mh.checks.CheckReport") -> str:
-    facts = examination.summary
+def _facts(report: "mh.checks.CheckReport") -> str:
+    facts = report.summary
     per_item = facts["labels_per_item"]
     what = "numbers" if facts["classes"] is None else f"{facts['classes']} classes"
     return (
@@ -64,7 +77,7 @@ def _facts(examination: "mh.checks.CheckReport") -> str:
 
 
 def _where(finding: "mh.checks.Finding", labels: str) -> str:
-    """The first few places and names, without repeating the name of the file."""
+    """The first few places and names, without the name of the file."""
     places = ", ".join(place.removeprefix(f"{labels}, ") for place in finding.places)
     shown = finding.names[:_MOST_NAMES]
     names = ", ".join(shown) + (" ..." if finding.count > len(shown) > 0 else "")

@@ -1,80 +1,77 @@
 """manyhands convert: between formats."""
 
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Literal
 
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import AnyLabelsFile, Json, Reading, TaskOptions, takes_reading
-from manyhands.cli.output import is_tagged, say, say_json
-from manyhands.cli.reading import annotations_from
-from manyhands.cli.tasks import tokens_layout
+from manyhands.cli.options import OUTPUT, AnyLabelsFile, Json, LabelOptions, takes
+from manyhands.cli.output import is_tagged, remark, require_targets, say, say_json
+from manyhands.cli.tokens import notes_on
 from manyhands.core.errors import SettingError
 
 
-@takes_reading
+@takes(options=LabelOptions)
 def convert(
     source: AnyLabelsFile,
-    target: Annotated[str, typer.Argument(metavar="OUT", help="File to write; suffix decides.")],
+    target: Annotated[
+        str, typer.Argument(metavar="OUT", help="File to write; the suffix decides the format.")
+    ],
     to: Annotated[
-        str, typer.Option(help="Layout of a table written: long, or wide (a column per annotator).")
+        Literal["long", "wide"],
+        typer.Option(help="Layout of a table that is written: one row per label (long), or one "
+                     "column per annotator (wide).", rich_help_panel=OUTPUT),
     ] = "long",
-    duplicates: Annotated[
-        str,
-        typer.Option(help="Repeated (item, annotator) in a change of shape: keep, first, last."),
-    ] = "keep",
-    task: Annotated[
-        str | None, typer.Option(help="sequence where a file of tagged tokens does not look it.")
-    ] = None,
-    orphan_tags: Annotated[
-        str, typer.Option(help="A tag I-X that follows no B-X or I-X: keep, repair (B-X), refuse.")
-    ] = "keep",
-    alignment: Annotated[
-        str, typer.Option(help="A span that cuts through a token: refuse, or widen to whole ones.")
-    ] = "refuse",
     json: Json = False,
-    reading: Reading = Reading(),  # noqa: B008 - frozen
-) -> None:
-    """Rewrite labels in another format; ids, names and times are kept.
+    options: LabelOptions = LabelOptions(),  # noqa: B008 - frozen
+) -> None:  # fmt: skip
+    """Convert labels to another format.
 
-    From a long table to a long table every column and every row stays as it is; other changes
-    of shape carry item, annotator and label, and a .txt or .npy matrix labels only.
+    From a long table to a long table all columns and rows are copied. Other conversions keep
+    item, annotator and label, and a .txt or .npy matrix keeps the labels only.
 
-    Tagged tokens: OUT with the suffix .conll has a column of tags per annotator, a table has a row
-    per span with the characters where it starts and ends, of the text or of words parted by spaces.
+    Tagged tokens: OUT with the suffix .conll has a column of tags per annotator; a table has
+    one row per span with the characters at which it starts and ends, in the text or in the
+    words joined by spaces.
 
     Example: manyhands convert matrix.txt labels.csv
 
+    Example: manyhands convert labels.csv wide.csv --to wide --duplicates first
+
     Example: manyhands convert spans.jsonl tokens.conll
     """
-    plain = Reading(format=reading.format, encoding=reading.encoding)
-    as_it_is = reading == plain and to == "long" and duplicates == "keep" and task is None
-    if as_it_is and _is_table(source, reading.format) and _is_table(target):
-        n_rows = mh.io.copy_table(source, target, format=plain.format, encoding=plain.encoding)
-        what = "rows"
-    elif (
-        layout := tokens_layout(source, TaskOptions(task=task, alignment=alignment), reading)
-    ) is not None:
-        if to != "long" or duplicates != "keep":
+    plain = LabelOptions(format=options.format, encoding=options.encoding)
+    as_it_is = replace(options, missing=options.missing or None) == plain and to == "long"
+    what = "rows"
+    if as_it_is and _is_table(source, options.format) and _is_table(target):
+        n_rows = mh.io.copy_table(source, target, format=options.format, encoding=options.encoding)
+    elif options.file(source).tokens is not None:
+        if to != "long" or options.duplicates != "keep":
             raise SettingError("--to and --duplicates are for labels of items, not tagged tokens")
-        from manyhands.cli.convert_tokens import convert_tokens  # --help does without
-
-        task_options = TaskOptions(task=task, alignment=alignment, orphan_tags=orphan_tags)
-        n_rows = convert_tokens(source, layout, target, task_options, reading)
-        what = "tags"
+        n_rows, what = _convert_tokens(source, target, options), "tags"
     else:
-        if orphan_tags != "keep":
-            raise SettingError(
-                f"--orphan-tags is for tagged tokens; {source} holds labels of items"
-            )
-        annotations = annotations_from(source, reading, duplicates)
+        annotations = options.file(source).read_items()
         mh.io.write_annotations(annotations, target, layout=to)
         n_rows = annotations.n_annotations
-        what = "rows"
     if json:
         say_json({"out": target, "rows": n_rows})
     else:
         say(f"{target}: {n_rows} {what} written")
+
+
+def _convert_tokens(source: str, target: str, options: LabelOptions) -> int:
+    """Write tagged tokens as columns of tags or as spans; return the number of tags."""
+    require_targets(target, read=[source], tagged=target)
+    policy = options.orphan_tags or "keep"
+    marked = replace(options, orphan_tags=policy).file(source).read_tokens()
+    for note in notes_on(marked, policy):
+        remark(f"note: {note}")
+    if is_tagged(target):
+        mh.io.write_conll(marked.labels, target)
+    else:
+        mh.io.write_spans(marked, target)
+    return marked.labels.annotations.n_annotations
 
 
 def _is_table(name: str, format: str | None = None) -> bool:

@@ -1,7 +1,7 @@
-"""manyhands datasets: which public corpora and items can be read, and which are there."""
+"""manyhands datasets: the public corpora and item sets, and which are there."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -12,21 +12,26 @@ from manyhands.core.errors import DataError, SettingError
 
 
 def datasets(
-    action: Annotated[str, typer.Argument(help="list, or check a folder.")] = "list",
+    action: Annotated[
+        Literal["list", "check"],
+        typer.Argument(help="List the corpora, or check which are in a folder."),
+    ] = "list",
     folder: Annotated[
         str | None, typer.Argument(metavar="DIR", help="Folder with one folder per corpus.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """List the public corpora that can be read, or check which are in a folder.
+    """List the public corpora, or check which are there.
 
-    Corpora are not shipped; name the folder that holds them. Item sets have truth and no labels:
-    simulated crowds are put on them.
+    Corpora are not part of the package: name the folder that has them. Item sets have a truth
+    and no labels; simulated crowds label them.
+
+    Example: manyhands datasets
 
     Example: manyhands datasets check ~/corpora
     """
-    if action not in {"list", "check"} or (action == "check") != (folder is not None):
-        raise SettingError("say 'manyhands datasets list' or 'manyhands datasets check DIR'")
+    if (action == "check") != (folder is not None):
+        raise SettingError("give 'manyhands datasets list' or 'manyhands datasets check DIR'")
     if folder is not None and not Path(folder).is_dir():
         raise DataError(f"{folder}: no such folder")
     found = {name: _entry(reader, folder) for name, reader in mh.DATASETS.items()}
@@ -45,19 +50,19 @@ def datasets(
 
 
 def _entry(reader: "mh.datasets.Reader", folder: str | None) -> dict[str, Any]:
-    """What a corpus is; for each set of features the files it needs, or those not there."""
+    """A corpus; for each set of features the files it needs, or those that are missing."""
     features = {
-        name: reader.needed(name) if folder is None else _lost(reader.missing(folder, name))
+        name: reader.needed(name) if folder is None else _state(reader.missing(folder, name))
         for name in reader.feature_sets
     }
     return {"about": reader.about, "folder": reader.folder, "features": features}
 
 
 def _items(items: "mh.datasets.ItemSet", folder: str | None) -> dict[str, Any]:
-    """What an item set is, and the files it needs, or those not there."""
-    files = list(items.files) if folder is None else _lost(items.missing(folder))
+    """An item set, and the files it needs, or those that are missing."""
+    files = list(items.files) if folder is None else _state(items.missing(folder))
     return {"about": items.about, "folder": items.folder, "files": files}
 
 
-def _lost(missing: list[str]) -> list[str]:
+def _state(missing: list[str]) -> list[str]:
     return [f"missing {name}" for name in missing] or ["complete"]

@@ -1,4 +1,4 @@
-"""Printing: the only place that writes to the terminal."""
+"""Output: the only module that writes to the terminal."""
 
 import json
 import math
@@ -15,35 +15,25 @@ import manyhands as mh
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import SettingError
 
-_OPTIONS = {
-    'orphan_tags="repair"': "--orphan-tags repair",
-    'alignment="widen"': "--alignment widen",
-    "max_tokens=None reads them whole": "train with --max-tokens to read more",
-    "name it with columns={'document': ...}": "name it with --item",
-    "name it with columns={'annotator': ...}": "name it with --annotator",
-    "name it with columns={'label': ...}": "name it with --label",
-}
-TAGGED = (".conll", ".bio", ".iob", ".iob2")
-
 
 def say(text: str = "") -> None:
-    """One line for the person, on standard output."""
+    """Print a line on standard output."""
     sys.stdout.write(text + "\n")
 
 
 def remark(text: str) -> None:
-    """One line beside the output, on standard error."""
+    """Print a line on standard error."""
     sys.stderr.write(text + "\n")
 
 
 def say_json(content: Any) -> None:
-    """One JSON object on standard output; a number that is not finite is null."""
+    """Print a JSON object on standard output; numbers that are not finite are null."""
     say(json.dumps(_plain(content), ensure_ascii=False, indent=2, allow_nan=False))
 
 
 @contextmanager
 def working(text: str) -> Iterator[None]:
-    """A sign of life on standard error while something takes long, on a terminal only."""
+    """Show that work is going on, on standard error and only on a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -55,17 +45,17 @@ def working(text: str) -> Iterator[None]:
 
 @contextmanager
 def noting() -> Iterator[None]:
-    """What the library warns of becomes a line on standard error.
+    """Print warnings of the library as lines on standard error.
 
-    What differs in its counts only is said once: of texts to learn from, not of each part again.
+    Warnings that differ in their numbers only are printed once.
     """
-    said: set[str] = set()
+    printed: set[str] = set()
 
     def note(message: Warning | str, *_: Any) -> None:
         plain = re.sub(r"\d+", "", str(message))
-        if plain not in said:
-            remark(f"note: {in_options(str(message))}")
-        said.add(plain)
+        if plain not in printed:
+            remark(f"note: {message}")
+        printed.add(plain)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -73,16 +63,9 @@ def noting() -> Iterator[None]:
         yield
 
 
-def in_options(text: str) -> str:
-    """A message of the library with its settings called as the command line calls them."""
-    for setting, option in _OPTIONS.items():
-        text = text.replace(setting, option)
-    return text
-
-
 @contextmanager
 def counting(text: str, total: int) -> Iterator[Callable[[], None]]:
-    """A bar on standard error for work in equal parts, on a terminal only; call what it gives."""
+    """A progress bar on standard error, only on a terminal; call the result after every part."""
     if not sys.stderr.isatty():
         yield lambda: None
         return
@@ -97,7 +80,7 @@ def counting(text: str, total: int) -> Iterator[Callable[[], None]]:
 
 
 def put_table(columns: Mapping[str, AnyArray], out: str) -> None:
-    """A table to a file by its suffix, or to standard output as CSV."""
+    """Write a table to a file by its suffix, or to standard output as CSV."""
     if out == "-":
         sys.stdout.flush()
         mh.io.write_stream(columns, sys.stdout.buffer, "csv")
@@ -107,16 +90,16 @@ def put_table(columns: Mapping[str, AnyArray], out: str) -> None:
 
 
 def is_tagged(name: str) -> bool:
-    """Whether a file holds tokens with their tags, by its name."""
-    return name.lower().endswith(TAGGED)
+    """Whether a file has tokens with their tags, by its suffix."""
+    return name.lower().endswith(mh.io.TAGGED_SUFFIXES)
 
 
 def require_targets(
     *names: str | None, read: Sequence[str | None] = (), tagged: str | None = None
 ) -> None:
-    """Refuse early what could not be written at the end, or would take another file's place.
+    """Raise an error for files that cannot be written, or that are also read.
 
-    `tagged` is the one name that may be of a file of tokens with their tags.
+    `tagged` is the one file that may have tokens with their tags.
     """
     targets = [name for name in names if name is not None]
     places = [name if name == "-" else os.path.realpath(name) for name in targets]
@@ -135,7 +118,7 @@ def require_targets(
 
 
 def require_folder(name: str) -> Path:
-    """A folder to write to, made when missing."""
+    """A folder to write to; it is created if it does not exist."""
     home = Path(name)
     if home.exists() and not home.is_dir():
         raise SettingError(f"{home}: is a file; name a folder")
@@ -150,7 +133,7 @@ def records(columns: Mapping[str, AnyArray]) -> list[dict[str, Any]]:
 
 
 def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A table for a person, columns aligned, numbers to the right."""
+    """Print a table with aligned columns, numbers to the right."""
     from rich.console import Console
     from rich.table import Table
 

@@ -5,7 +5,15 @@ from typing import Annotated, Any
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import FeaturesFile, Json, OutFile, Reading, TaskOptions, takes
+from manyhands.cli.options import (
+    LABELS,
+    FeaturesFile,
+    Json,
+    LabelOptions,
+    OutFile,
+    TextColumn,
+    takes,
+)
 from manyhands.cli.output import (
     noting,
     put_table,
@@ -15,95 +23,100 @@ from manyhands.cli.output import (
     say_json,
     working,
 )
-from manyhands.cli.reading import annotations_from, features_from
-from manyhands.cli.train import TextColumn
+from manyhands.cli.tokens import notes_on, put_tokens, with_words
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingError
 
 
-@takes(task_options=TaskOptions, reading=Reading)
+@takes(options=LabelOptions)
 def predict(
-    model: Annotated[str, typer.Argument(metavar="DIR", help="Folder that manyhands train made.")],
+    model: Annotated[str, typer.Argument(metavar="DIR", help="Folder that manyhands train wrote.")],
     features: FeaturesFile,
     out: OutFile = "-",
     labels: Annotated[
         str | None,
-        typer.Option(help="Labels of these items: then network and labels decide together."),
+        typer.Option(metavar="FILE", rich_help_panel=LABELS,
+                     help="Labels of these items, which the prediction then uses too."),
     ] = None,
     text: TextColumn = None,
     json: Json = False,
-    task_options: TaskOptions = TaskOptions(),  # noqa: B008 - frozen
-    reading: Reading = Reading(),  # noqa: B008 - frozen
-) -> None:
-    """Say the class of items with its probability, their number, or the tags of tokens.
+    options: LabelOptions = LabelOptions(),  # noqa: B008 - frozen
+) -> None:  # fmt: skip
+    """Predict classes, numbers or tags with a trained model.
 
-    The network alone decides. With --labels, what people said of these items counts too, each by
-    their portrait: columns agreement and n_annotations are then there as well. The model knows
-    what it learnt. Of numbers, spread is the standard deviation of the truth around them. Of tokens
-    (one per line, a blank line between sentences), --out may be a .conll or .bio file.
+    The table has the predicted label of every item: a class with its probabilities, or a number
+    with its spread, the standard deviation of the truth around it. With --labels the labels of
+    these items count too, weighted by what the model knows of their annotators; the table then
+    has the columns agreement and n_annotations as well. For a tagger FEATURES are tokens (one
+    per line, a blank line between sentences), and --out may be a .conll or .bio file.
 
     Example: manyhands predict model features.csv --out predictions.csv
 
-    Example: manyhands predict model texts.txt --out ratings.csv
+    Example: manyhands predict model features.csv --labels labels.csv --out predictions.csv
 
     Example: manyhands predict model new_tokens.conll --out tags.bio
     """
     with working(f"reading {model}"):
         trained = mh.load(model)
-    _require_task(model, trained, task_options)
-    tagger = isinstance(trained, mh.CrowdTagger)
-    require_targets(out, read=[features, labels], tagged=out if tagger else None)
+    task = trained.task
+    if options.task not in (None, task):
+        raise SettingError(
+            f"{model}: the model was trained for --task {task}; got --task {options.task}; leave "
+            "it out"
+        )
+    tagging = task == "tagging"
+    require_targets(out, read=[features, labels], tagged=out if tagging else None)
     with working(f"reading {features}"), noting():
-        if isinstance(trained, mh.CrowdTagger):
-            from manyhands.cli.predict_tokens import predict_tokens  # --help does without
-
-            columns = predict_tokens(trained, features, labels, out, json, task_options, reading)
+        if tagging:
+            target = None if json and out == "-" else out
+            columns = _predict_tokens(trained, features, labels, target, options)
         else:
-            columns = _of_items(trained, features, labels, text, task_options, reading)
+            columns = _predict_items(trained, features, labels, text, options)
             if out != "-" or not json:
                 put_table(columns, out)
-    n_items, what = len(columns["item"]), "tokens" if tagger else "items"
+    n_items, what = len(columns["item"]), "tokens" if tagging else "items"
     if json:
         rows = {"predictions": records(columns)} if out == "-" else {}
-        classes = {} if trained.task == "numbers" else {"classes": trained.classes_.tolist()}
+        classes = {"classes": trained.classes_.tolist()} if trained.kind == "classes" else {}
         say_json({what: n_items} | classes | rows)
     elif out != "-":
         remark(f"{n_items} {what}")
 
 
-def _require_task(folder: str, trained: Any, task_options: TaskOptions) -> None:
-    tasks = {"classes": "classification", "numbers": "regression", "tags": "sequence"}
-    if task_options.task not in (None, tasks[trained.task]):
-        raise SettingError(
-            f"{folder}: the model learnt {trained.task}, which is --task "
-            f"{tasks[trained.task]}; got --task {task_options.task}: leave it out"
-        )
-
-
-def _of_items(
-    trained: "mh.CrowdClassifier | mh.CrowdRegressor",
-    features: str,
-    labels: str | None,
-    text: str | None,
-    task_options: TaskOptions,
-    reading: Reading,
+def _predict_items(
+    trained: Any, features: str, labels: str | None, text: str | None, options: LabelOptions
 ) -> dict[str, AnyArray]:
-    table = features_from(features, reading, text)
-    texts, wanted = table.values.ndim == 1, trained.words_ is not None
-    if texts != wanted:
-        kinds = ("texts", "numbers") if texts else ("numbers", "texts")
-        raise DataError(f"{features}: holds {kinds[0]}, and the model was trained on {kinds[1]}")
-    if labels is not None:
-        ann = annotations_from(labels, reading, task_options=task_options).as_kind(trained.kind)
-        return trained.infer(table.values, ann, X_items=table.items).item_columns()
-    if isinstance(trained, mh.CrowdRegressor):
-        number, spread = trained.predict(table.values), trained.predict_spread(table.values)
-        return {"item": table.items, "label": number, "spread": spread}
-    probability_ik = trained.predict_proba(table.values)
-    best = probability_ik.argmax(axis=1)
-    columns: dict[str, AnyArray] = {
-        "item": table.items,
-        "label": trained.classes_[best],
-        "confidence": probability_ik[range(len(best)), best],
-    }
-    return columns | {f"p_{name}": probability_ik[:, k] for k, name in enumerate(trained.classes_)}
+    table = options.features(features, text)
+    if table.are_texts != (trained.encoder_.kind == "text"):
+        given, trained_on = ("texts", "numbers") if table.are_texts else ("numbers", "texts")
+        raise DataError(f"{features}: has {given}, and the model was trained on {trained_on}")
+    if labels is None:
+        return {"item": table.items} | dict(trained.prediction_columns(table.values))
+    ann = options.file(labels).read_items().as_kind(trained.kind)
+    return dict(trained.infer(table.values, ann, X_items=table.items).item_columns())
+
+
+def _predict_tokens(
+    trained: Any, features: str, labels: str | None, out: str | None, options: LabelOptions
+) -> dict[str, AnyArray]:
+    """The table of the tokens; the tags are also written to `out`."""
+    notes: list[str] = []
+    if labels is None:
+        sentences = options.file(features).read_sentences(trained.classes_)
+        columns = trained.prediction_columns(sentences)
+    else:
+        file = options.file(labels)
+        if file.tokens is None:
+            raise DataError(f"{labels}: the model tags tokens; give labels as tagged tokens")
+        marked = file.read_tokens()
+        sentences, notes = marked.labels.sentences, notes_on(marked, options.orphan_tags)
+        if features != labels:
+            words = options.file(features).read_sentences(trained.classes_)
+            mh.io.require_same_tokens(labels, sentences, features, words)
+        columns = trained.infer(sentences, marked.labels).item_columns()
+    columns = with_words(sentences, columns)
+    if out is not None:
+        put_tokens(sentences, columns["label"], columns, out)
+    for note in notes:
+        remark(f"note: {note}")
+    return columns

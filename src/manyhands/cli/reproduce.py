@@ -1,4 +1,4 @@
-"""manyhands reproduce: a paper's tables and figures beside our own runs."""
+"""manyhands reproduce: the tables and figures of papers beside our own runs."""
 
 import os
 import shlex
@@ -9,42 +9,50 @@ from typing import Annotated, Any
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import Json, Seed
+from manyhands.cli.options import OUTPUT, DataFolder, Jobs, Json, Seed
 from manyhands.cli.output import remark, say, say_json, show_table
 from manyhands.core.errors import SettingError
 
 ALL = "all"
 
 
+def _experiments(incomplete: str = "") -> list[str]:
+    return [name for name in (ALL, *mh.EXPERIMENTS) if name.startswith(incomplete)]
+
+
 def reproduce(
     experiments: Annotated[
         list[str] | None,
-        typer.Argument(help="Names, such as p0/table-1; all for every one; --list shows them."),
+        typer.Argument(metavar="NAMES", help="Experiments, such as p0/table-1, or all.",
+                       autocompletion=_experiments),
     ] = None,
     show: Annotated[
-        bool, typer.Option("--list", help="Show all experiments, what they need and how long.")
+        bool, typer.Option("--list", help="List the experiments and how long they take.")
     ] = False,
-    data: Annotated[str | None, typer.Option(help="Folder that holds the public corpora.")] = None,
+    data: DataFolder = None,
     runs: Annotated[
         int | None,
-        typer.Option(min=1, help="Seeds per cell. [default: 10; 5 for p3/figure-6; figures: 1]"),
+        typer.Option(min=1, help="Seeds per cell.",
+                     show_default="10; 5 for p3/figure-6; 1 for other figures"),
     ] = None,
-    out: Annotated[str, typer.Option(help="Folder for records, tables and figures.")] = "results",
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs at a time. [default: one per core]")
-    ] = None,
+    out: Annotated[
+        str,
+        typer.Option(metavar="DIR", rich_help_panel=OUTPUT,
+                     help="Folder for records, tables and figures."),
+    ] = "results",
+    jobs: Jobs = None,
     slow: Annotated[
-        bool, typer.Option("--slow", help="Run what takes hours without a GPU, too.")
+        bool, typer.Option("--slow", help="Also run what takes hours without a GPU.")
     ] = False,
     seed: Seed = 0,
     json: Json = False,
-) -> None:
-    """Run a paper's table or figure on the data there is, and show it beside the published one.
+) -> None:  # fmt: skip
+    """Reproduce the tables and figures of the papers.
 
-    Every finished run is recorded in the folder --out at once: the same command goes on where it
-    was stopped, and a run is never made twice. What has no data or no method yet is shown as
-    missing, and a failed run as failed. Tables are written as Markdown and HTML, figures as PNG
-    and SVG.
+    Our numbers are shown beside the published ones. Every finished run is recorded in the
+    folder --out: the same command continues where it was stopped, and no run is repeated. Cells
+    without data or without a method are shown as missing, failed runs as failed. Tables are
+    written as Markdown and HTML, figures as PNG and SVG.
 
     Example: manyhands reproduce p3/table-1 --data DIR --runs 10 --out results
 

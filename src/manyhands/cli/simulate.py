@@ -1,50 +1,66 @@
 """manyhands simulate: a crowd of known behaviour, written to a folder."""
 
-import json as json_text
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import Json, Seed
+from manyhands.cli.options import OUTPUT, Json, Seed, named_values
 from manyhands.cli.output import say, say_json
-from manyhands.core.errors import SettingError
+
+
+def _scenarios(incomplete: str = "") -> list[str]:
+    return [name for name in mh.SCENARIOS if name.startswith(incomplete)]
 
 
 def simulate(
     scenario: Annotated[
         str,
         typer.Argument(
-            help="symmetric, confusions, spammers, adversaries, copycats; or a paper's crowd: "
-            "sensitivities, common-noise, perturbed-networks, perturbed-networks-images."
+            help="symmetric, confusions, spammers, adversaries or copycats; or the crowd of a "
+            "paper: sensitivities, common-noise, perturbed-networks, perturbed-networks-images.",
+            autocompletion=_scenarios,
         ),
     ],
-    out: Annotated[str, typer.Option("--out", help="Folder to write; made when missing.")],
-    items: Annotated[int | None, typer.Option(help="How many items.")] = None,
-    annotators: Annotated[int | None, typer.Option(help="How many annotators.")] = None,
-    classes: Annotated[int | None, typer.Option(help="How many classes.")] = None,
-    labels_per_item: Annotated[int | None, typer.Option(help="Labels that each item gets.")] = None,
-    lowest: Annotated[float | None, typer.Option(help="Lowest accuracy of the honest.")] = None,
-    highest: Annotated[float | None, typer.Option(help="Highest accuracy of the honest.")] = None,
-    share: Annotated[float | None, typer.Option(help="Part of the crowd that misbehaves.")] = None,
+    out: Annotated[
+        str,
+        typer.Option("--out", metavar="DIR", rich_help_panel=OUTPUT,
+                     help="Folder to write; it is created if it does not exist."),
+    ],
+    items: Annotated[int | None, typer.Option(help="Number of items.")] = None,
+    annotators: Annotated[int | None, typer.Option(help="Number of annotators.")] = None,
+    classes: Annotated[int | None, typer.Option(help="Number of classes.")] = None,
+    labels_per_item: Annotated[int | None, typer.Option(help="Number of labels per item.")] = None,
+    lowest: Annotated[
+        float | None, typer.Option(help="Lowest accuracy of honest annotators.")
+    ] = None,
+    highest: Annotated[
+        float | None, typer.Option(help="Highest accuracy of honest annotators.")
+    ] = None,
+    share: Annotated[
+        float | None, typer.Option(help="Share of the annotators that misbehave.")
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="A setting of the scenario, such as common_share=0.3. Repeatable; a name that is "
-            "none lists them.",
+            help="A setting of the scenario, such as common_share=0.3. Repeatable. An unknown name "
+            "lists the known ones.",
         ),
     ] = None,
     seed: Seed = 0,
     json: Json = False,
-) -> None:
-    """Simulate a crowd: labels.csv, truth.csv, annotators.csv and scenario.json in a folder.
+) -> None:  # fmt: skip
+    """Simulate a crowd and write its labels to a folder.
 
-    There are features.csv and a test part too where the items have features. What is left out is
-    as the scenario has it, which for a paper's crowd is as the paper has it.
+    The folder has labels.csv, truth.csv, annotators.csv and scenario.json, and features.csv and
+    test items if the items have features. Settings that are left out are those of the scenario;
+    for the crowd of a paper they are those of the paper.
 
     Example: manyhands simulate spammers --out crowd --items 500 --share 0.4
+
+    Example: manyhands simulate common-noise --out crowd --set common_share=0.3
     """
     options = {
         "n_items": items,
@@ -56,7 +72,7 @@ def simulate(
         "share": share,
     }
     chosen = {name: value for name, value in options.items() if value is not None}
-    chosen |= {"seed": seed} | dict(_setting(text) for text in set_ or [])
+    chosen |= {"seed": seed} | named_values("--set", set_)
     settings = mh.SCENARIOS[scenario].make_settings(chosen)
     crowd = mh.SCENARIOS[scenario](settings)
     written = mh.simulation.write_crowd(crowd, out, scenario, settings)
@@ -73,14 +89,3 @@ def simulate(
     for name in written:
         if name.endswith("features.csv") and not name.endswith("test_features.csv"):
             say(f"or: manyhands train {name} {labels} --truth {truth} --out model")
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    """A name and its value: a number, true, false, a list in brackets, or a word."""
-    name, _, value = text.partition("=")
-    if not name or not value:
-        raise SettingError(f"--set must be NAME=VALUE; got {text!r}")
-    try:
-        return name, json_text.loads(value)
-    except ValueError:
-        return name, value

@@ -15,11 +15,11 @@ from functools import cache
 from numbers import Integral, Real
 from typing import Any, Literal
 
-from manyhands.core.errors import SettingError
+from manyhands.core.errors import SettingError, SettingName
 
 
-def require(holds: bool, name: str, rule: str, got: object, remedy: str = "") -> None:
-    """Raise a `SettingError` unless the rule holds.
+def require(holds: bool, name: str, rule: str, got: object, *remedy: str | SettingName) -> None:
+    """Raise a `SettingError` unless the rule holds; `remedy` are parts of its text.
 
     >>> require(0 >= 1, "max_iter", ">= 1", 0)
     Traceback (most recent call last):
@@ -27,9 +27,8 @@ def require(holds: bool, name: str, rule: str, got: object, remedy: str = "") ->
     manyhands.core.errors.SettingError: max_iter must be >= 1; got 0
     """
     if not holds:
-        raise SettingError(
-            f"{name} must be {rule}; got {got!r}" + (f"; {remedy}" if remedy else "")
-        )
+        tail = ("; ", *remedy) if remedy else ()
+        raise SettingError(SettingName(name), f" must be {rule}; got {got!r}", *tail)
 
 
 def require_choice(name: str, got: object, choices: Sequence[str]) -> None:
@@ -41,8 +40,8 @@ def require_choice(name: str, got: object, choices: Sequence[str]) -> None:
     manyhands.core.errors.SettingError: start must be one of majority, spectral; got 'magic'
     """
     near = difflib.get_close_matches(str(got), choices, n=1) if got not in choices else []
-    remedy = f"did you mean {near[0]}?" if near else ""
-    require(got in choices, name, f"one of {', '.join(choices)}", got, remedy)
+    remedy = [f"did you mean {each}?" for each in near]
+    require(got in choices, name, f"one of {', '.join(choices)}", got, *remedy)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from manyhands.core.errors import SettingName
 from manyhands.core.settings import (
     AT_LEAST_ONE,
     COUNT,
@@ -220,14 +221,16 @@ class TrainingSettings(TrainingOptions):
             "validation_fraction",
             "above 0 for patience to have a validation score",
             fraction,
-            "try validation_fraction=0.1",
+            "try ",
+            SettingName("validation_fraction", 0.1),
         )
         require(
             self.monitor == "likelihood" or fraction > 0,
             "validation_fraction",
             f"above 0 for monitor={self.monitor!r}",
             fraction,
-            "try validation_fraction=0.15",
+            "try ",
+            SettingName("validation_fraction", 0.15),
         )
         require(
             self.monitor != RANKS or self.refit,
@@ -244,7 +247,8 @@ class TrainingSettings(TrainingOptions):
         n_cuda = torch.cuda.device_count() if torch.cuda.is_available() else 0
         kind = ("cuda" if n_cuda else "cpu") if self.device == "auto" else self.device
         there = {"cpu": self.devices, "cuda": n_cuda, "mps": int(torch.backends.mps.is_available())}
-        require(there[kind] > 0, "device", "one that this machine has", kind, "try device='cpu'")
+        cpu = SettingName("device", "cpu")
+        require(there[kind] > 0, "device", "one that this machine has", kind, "try ", cpu)
         require(self.devices <= there[kind], "devices", f"at most {there[kind]}", self.devices)
         return kind
 

@@ -266,7 +266,7 @@ def truncate(sentences: Sentences, max_tokens: int | None) -> Sentences:
     n_long = int((sentences.lengths > max_tokens).sum())
     warnings.warn(
         f"{n_long} of {len(sentences)} texts have more than {max_tokens} words and are truncated; "
-        "max_tokens=None reads them whole",
+        "raise max_tokens to read more of them",
         UserWarning,
         stacklevel=3,
     )

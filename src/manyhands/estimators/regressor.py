@@ -13,7 +13,7 @@ from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
-from manyhands.core.settings import setting
+from manyhands.core.settings import require, setting
 from manyhands.engine.settings import FeatureOptions
 from manyhands.estimators.base import Callback, CrowdEstimator, document
 from manyhands.methods import Method
@@ -110,3 +110,8 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator, FeatureOptions):  # type: i
         Unseen annotators are taken as average ones; nothing is learnt from these labels.
         """
         return self._posterior(*self._encode(X, y, X_items))
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        likelihood = self.monitor in (None, "likelihood")
+        require(likelihood, "monitor", "likelihood for regression", self.monitor)

@@ -1,4 +1,4 @@
-"""Output files appear whole or not at all."""
+"""Output files are written completely or not at all."""
 
 import os
 import tempfile
@@ -9,15 +9,15 @@ from typing import BinaryIO
 
 from manyhands.core.errors import DataError
 
-_LONGEST = 60  # of a name that is made part of another
+_LONGEST = 60  # characters of a file name that are used in the temporary name
 
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
-    """A file to write to that takes the name `path` only when everything is on disk.
+    """A file to write to that gets the name `path` only when everything is on disk.
 
-    When writing fails, half-way or at the end, what was at `path` before is still there. A link
-    stays a link, and a pipe or device is written to as it is.
+    If writing fails, the old file at `path` stays as it was. A link stays a link, and a pipe or
+    device is written to directly.
     """
     require_place(Path(path))
     target = Path(os.path.realpath(path))
@@ -39,9 +39,9 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def require_place(target: Path) -> None:
-    """Refuse a path at which no file can be made."""
+    """Raise a `DataError` for a path at which no file can be written."""
     if not target.parent.is_dir():
-        raise DataError(f"{target}: no such folder {str(target.parent)!r}; make it first")
+        raise DataError(f"{target}: no such folder {str(target.parent)!r}; create it first")
     if target.is_dir():
         raise DataError(f"{target}: is a folder; name a file")
 

@@ -1,7 +1,7 @@
-"""Files with a line per token and a column of tags per annotator, as CoNLL's are."""
+"""CoNLL files: one line per token, and one column of tags per annotator."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from manyhands.annotations import (
 from manyhands.annotations.grouping import duplicated_pairs
 from manyhands.annotations.tags import is_bio_tag
 from manyhands.core.arrays import AnyArray, object_array
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.atomic import atomic_write
 from manyhands.io.tables import existing
@@ -29,6 +29,7 @@ _BREAK = "-DOCSTART-"  # a line of CoNLL files that stands between documents
 _BLANKS = " \t"  # what parts cells; a token may hold, or be, white space of any other kind
 _PARTED = re.compile(f"[{_BLANKS}]+")
 _MARK = "\ufeff"  # taken off where a file begins with it
+_HEADS = ("#token", "#tokens", "#word", "#words")  # first cells of a line of column names
 
 
 def read_conll(
@@ -40,13 +41,13 @@ def read_conll(
     orphan_tags: OrphanTags = "keep",
     encoding: str = "utf-8",
 ) -> TokenLabels:
-    """Lines "token tag tag ...", a column per annotator, a blank line between sentences.
+    """Read lines "token tag tag ...", one column per annotator, a blank line after a sentence.
 
-    Columns are parted by tabs where the first line holds one, by blanks otherwise. `missing`
-    says that an annotator did not label the token. Annotators are called as `annotators` says, or
-    as a first line "#token name name ...", or 0, 1, 2 ... Tags are O, B-TYPE and I-TYPE unless
-    `tags` lists others. `orphan_tags` tells what to do with an annotator's I-X that follows
-    nothing: "keep" it, "repair" it to B-X, or "refuse" it.
+    Columns are separated by tabs if the first line has one, otherwise by blanks. `missing` marks a
+    token that the annotator did not label. The names of annotators are `annotators`, or those of a
+    first line "#token name name ...", or 0, 1, 2 ... Tags are O, B-TYPE and I-TYPE unless `tags`
+    lists others. `orphan_tags` tells what to do with an annotator's I-X that follows no
+    B-X or I-X: "keep" it, "repair" it to B-X, or "refuse" it.
     """
     require_choice("orphan_tags", orphan_tags, ORPHAN_TAGS)
     columns = _Columns(existing(path), tags, missing)
@@ -77,7 +78,7 @@ def read_bio(
     orphan_tags: OrphanTags = "keep",
     encoding: str = "utf-8",
 ) -> TaggedSentences:
-    """Lines with a token first and its tag in `column`, the last unless another is named."""
+    """Read lines with a token first and its tag in `column`, by default the last."""
     require_choice("orphan_tags", orphan_tags, ORPHAN_TAGS)
     columns = _Columns(existing(path), tags, None, column)
     columns.read(encoding)
@@ -86,8 +87,25 @@ def read_bio(
     return tagged if orphan_tags == "keep" else _at(path, tagged.repaired, orphan_tags)
 
 
+def read_sentences(
+    path: str | Path, *, tags: Collection[str] = (), encoding: str = "utf-8"
+) -> Sentences:
+    """The words of a file with one token per line; columns of tags behind them are ignored.
+
+    Of several columns the last must contain tags: those of BIO, or known `tags`.
+    """
+    columns = _Columns(existing(path), None, None, -1, any_tag=True)
+    columns.read(encoding)
+    if columns.width > 1 and not any(is_bio_tag(cell) or cell in tags for cell in columns.code_of):
+        raise DataError(
+            f"{path}: lines of {columns.width} columns, and the last has no tags; put one token in "
+            "every line, and a blank line between sentences"
+        )
+    return columns.sentences()
+
+
 def write_conll(labels: TokenLabels, path: str | Path, *, missing: str = "?") -> None:
-    """The tokens with a column of tags per annotator, parted by tabs, annotators in line 1."""
+    """Write tokens and one column of tags per annotator, with tabs; line 1 names annotators."""
     ann = labels.annotations
     if duplicated_pairs(ann.item, ann.annotator).any():
         raise DataError("an annotator labelled a token twice; a column has room for one tag")
@@ -100,7 +118,8 @@ def write_conll(labels: TokenLabels, path: str | Path, *, missing: str = "?") ->
             raise DataError("the annotators are called as tags are; rename them")
     if missing in said or _breaks_cells(missing):
         raise DataError(
-            f"{missing!r} is a tag too, or holds a tab or a line; choose another mark with missing="
+            f"{missing!r} is a tag too, or holds a tab or a line; choose another mark with ",
+            SettingName("missing", ...),
         )
     starts = ann.item_offsets
     rows = []
@@ -113,18 +132,19 @@ def write_conll(labels: TokenLabels, path: str | Path, *, missing: str = "?") ->
 
 
 def write_bio(tagged: TaggedSentences, path: str | Path) -> None:
-    """The tokens with their tags, parted by tabs."""
+    """Write tokens and their tags, separated by tabs."""
     _write(tagged.sentences, [[_cell(tag)] for tag in tagged.tags], path, None)
 
 
 @dataclass
 class _Columns:
-    """The lines of a file as they are gathered: tokens, and the tags that were given."""
+    """The content of the lines of a file: tokens and tags."""
 
     path: Path
     tags: Sequence[str] | None
     missing: str | None
     only: int | None = None  # the one column to take; None: all of them
+    any_tag: bool = False  # take any cell for a tag
     width: int = 0
     header: list[str] | None = None
     words: list[str] = field(default_factory=list)
@@ -135,7 +155,7 @@ class _Columns:
     code_of: dict[str, int] = field(default_factory=dict)
 
     def read(self, encoding: str) -> None:
-        """Every line of the file."""
+        """Read every line of the file."""
         for number, cells in token_rows(self.path, encoding):
             if not cells or cells[0] == _BREAK:
                 self.ends.append(len(self.words))
@@ -149,29 +169,32 @@ class _Columns:
             raise DataError(f"{self.path}: the file holds no token")
 
     def sentences(self) -> Sentences:
-        """The sentences; several blank lines part them as one does."""
+        """The sentences; several blank lines count as one."""
         return Sentences.from_tokens(self.words, np.unique([0, *self.ends]))
 
     def classes(self) -> tuple[AnyArray, tuple[str, ...]]:
-        """The code of every tag taken, and the names behind the codes."""
+        """The code of every tag, and the names of the codes."""
         names = tuple(self.tags) if self.tags else TagScheme.covering(self.code_of).names
         place = {name: code for code, name in enumerate(names)}
         recode = np.array([place[name] for name in self.code_of], dtype=np.int32)
         return recode[np.array(self.label, dtype=np.int64)], names
 
     def _is_header(self, cells: list[str]) -> bool:
+        if self.any_tag:
+            return cells[0].lower() in _HEADS
         given = all(self._is_known(cell) or cell == self.missing for cell in cells[1:])
         return self.only is None and cells[0].startswith("#") and not given
 
     def _is_known(self, tag: str) -> bool:
-        return tag in self.tags if self.tags else is_bio_tag(tag)
+        return self.any_tag or (tag in self.tags if self.tags else is_bio_tag(tag))
 
     def _take(self, number: int, cells: list[str]) -> None:
         if len(cells) != self.width:
             if self.width:
                 raise DataError(
                     f"{self.path}, line {number}: {len(cells)} columns where the lines before have "
-                    f"{self.width}; every token needs the same; the file may be cut short"
+                    f"{self.width}; every line has one token and equally many columns, and a blank "
+                    "line ends a sentence; the file may be cut short"
                 )
             self.width = len(cells)
         if _is_blank(cells[0]):
@@ -194,7 +217,7 @@ class _Columns:
             self.label.append(self._new(number, column, tag) if code is None else code)
 
     def _new(self, number: int, column: int, tag: str) -> int:
-        """The code of a tag that is met for the first time."""
+        """The code of a tag that is new."""
         if not self._is_known(tag):
             known = ", ".join(self.tags) if self.tags else "O, B-TYPE or I-TYPE"
             mark = f", or {self.missing} for no label" if self.missing else ""
@@ -206,7 +229,7 @@ class _Columns:
 
 
 def token_rows(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
-    """The cells of every line by its number; none in a blank line."""
+    """The number and the cells of every line; a blank line has no cells."""
     tabbed: bool | None = None
     for number, line in enumerate(text_lines(path, encoding), 1):
         if _is_blank(line):
@@ -261,4 +284,4 @@ def _at(path: str | Path, repaired: Any, orphan_tags: OrphanTags) -> Any:
     try:
         return repaired(orphan_tags)
     except DataError as error:
-        raise DataError(f"{path}: {error}") from None
+        raise error.at(path) from None

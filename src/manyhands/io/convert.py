@@ -1,4 +1,4 @@
-"""Between formats, with ids, names and every further column kept."""
+"""Write labels, and copy tables between formats with all their columns."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ import pyarrow as pa
 from manyhands.annotations import Annotations
 from manyhands.annotations.grouping import duplicated_pairs
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.atomic import atomic_write
 from manyhands.io.labels import DENSE_MISSING, LABEL_SUFFIXES
@@ -31,7 +31,7 @@ _NO_LABEL = {str(code) for code in DENSE_MISSING}
 def copy_table(
     source: str | Path, target: str | Path, *, format: str | None = None, encoding: str = "utf-8"
 ) -> int:
-    """Rewrite a table in another format with all its columns and rows; how many rows it has."""
+    """Copy a table to another format with all its columns; return the number of rows."""
     found = existing(source)
     require_target(target)
     table = Table(found, format_of(found, format, SUFFIXES), encoding)
@@ -50,10 +50,10 @@ def is_table(path: str | Path, format: str | None = None) -> bool:
 def write_annotations(
     annotations: Annotations, path: str | Path, *, layout: str = "long", missing: Any = -1
 ) -> None:
-    """Write labels; the suffix decides the format, and for a table the layout its shape.
+    """Write labels; the suffix decides the format, and `layout` the shape of a table.
 
-    Only a long table has room for several labels of one annotator for one item; elsewhere such
-    repeats are refused. A .txt or .npy matrix holds labels only, without names.
+    Only a long table can have several labels of one annotator for one item; other layouts raise a
+    `DataError`. A .txt or .npy matrix has the labels only, without names.
     """
     require_choice("layout", layout, ("long", "wide"))
     target = Path(path)
@@ -84,9 +84,10 @@ def _require_one_each(annotations: Annotations) -> None:
         item = annotations.items[annotations.item[again[0]]]
         annotator = annotations.annotators[annotations.annotator[again[0]]]
         raise DataError(
-            f"annotator {str(annotator)!r} labelled item {str(item)!r} more than once, and only a "
-            "long table has room for that; choose duplicates= first or last "
-            "(command line: --duplicates)"
+            f"annotator {str(annotator)!r} labelled item {str(item)!r} more than once, which only "
+            "a long table can express; set ",
+            SettingName("duplicates"),
+            " to first or last",
         )
 
 

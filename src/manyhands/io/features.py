@@ -1,4 +1,4 @@
-"""Features of items from a file: a table with a column of items, or an array."""
+"""Features of items from a file: numbers in a table or an array, or texts."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,19 +8,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from manyhands.annotations.columns import find_column
+from manyhands.annotations.columns import is_candidate
 from manyhands.annotations.rows import place
 from manyhands.annotations.vocabulary import normalize_names
-from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError
+from manyhands.core.arrays import AnyArray, object_array
+from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.io.tables import SUFFIXES, Table, existing, format_of
+from manyhands.io.texts import read_texts
 
-FEATURE_SUFFIXES = SUFFIXES | {".npy": "npy", ".npz": "npz"}
+FEATURE_SUFFIXES = SUFFIXES | {".npy": "npy", ".npz": "npz", ".txt": "txt"}
+_TEXT_NAMES = ("text", "texts")
 
 
 @dataclass(frozen=True)
 class Features:
-    """A row of numbers per item: `values` (i, ...), the items' names, the columns' names."""
+    """One row per item: `values` (i, ...) are numbers, or (i,) texts; `items` are the names.
+
+    `names` are the names of the columns of numbers, if they have names.
+    """
 
     items: AnyArray
     values: AnyArray
@@ -29,53 +34,97 @@ class Features:
     def __len__(self) -> int:
         return len(self.items)
 
+    @property
+    def are_texts(self) -> bool:
+        """Whether the features are texts, not numbers."""
+        return self.values.ndim == 1
+
 
 def read_features(
     path: str | Path,
     *,
     item: str | None = None,
+    text: str | None = None,
     format: str | None = None,
     encoding: str = "utf-8",
 ) -> Features:
-    """Features from a file; the suffix decides the format unless `format` does.
+    """Read features of items; the suffix decides the format unless `format` is given.
 
-    A table (.csv .tsv .parquet .jsonl) has a column of items, found by name or given, and numbers
-    in all others. An array (.npy) has a row per item, and the items are called 0, 1, 2 ...; an
-    archive (.npz) holds such an array, and may hold the names of its rows as `items`.
+    A table (.csv .tsv .parquet .jsonl) has a column of items, found by its name or given by `item`,
+    and numbers in all other columns. If it has a column called text, or `text` names one, the
+    features are these texts. An array (.npy) has a row per item, and the items are 0, 1, 2 ...; an
+    archive (.npz) holds such an array, and perhaps the names of its rows as `items`. The lines of a
+    .txt file are texts of the items 0, 1, 2 ...
     """
     found = existing(path)
     kind = format_of(found, format, FEATURE_SUFFIXES)
     if kind == "npy":
-        return _numbered(found, _load(found))
+        return _from_array(found, _load(found))
     if kind == "npz":
         return _from_archive(found)
-    return _from_table(found, Table(found, kind, encoding), item)
+    if kind == "txt":
+        if text is not None:
+            raise SettingError(SettingName("text"), f" is a column of a table; {found} is none")
+        texts = read_texts(found, encoding=encoding)
+        return Features(np.arange(len(texts)), texts)
+    table = Table(found, kind, encoding)
+    column = _text_column(table, text)
+    return _numbers(table, item) if column is None else _texts(table, column, item)
 
 
-def _from_table(path: Path, table: Table, item: str | None) -> Features:
-    try:
-        key = find_column(table.columns, "item", item)
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from None
+def _text_column(table: Table, given: str | None) -> str | None:
+    """The column of texts: the given one, or one called text if another can be the items'."""
+    if given is not None:
+        return table.find_column("text", given)
+    named = [name for name in table.columns if str(name).lower() in _TEXT_NAMES]
+    others = [name for name in table.columns if name not in named]
+    has_items = any(is_candidate(name, "item") for name in others)
+    return named[0] if len(named) == 1 and (has_items or not others) else None
+
+
+def _texts(table: Table, column: str, item: str | None) -> Features:
+    others = [name for name in table.columns if name != column]
+    key = table.find_column("item", item, among=others) if others else None
+    columns = table.select([column] if key is None else [column, key])
+    cells = columns[column].to_pylist()
+    for row, cell in enumerate(cells):
+        if cell is not None and not isinstance(cell, str):
+            where = place(str(table.path), table.first_line, row)
+            raise DataError(
+                f"{where}, column {column!r}: {cell!r} is no text; name another column with ",
+                SettingName("text", ...),
+            )
+    texts = object_array(["" if cell is None else cell for cell in cells])
+    items = np.arange(len(texts)) if key is None else _items(table, columns[key])
+    return Features(items, texts)
+
+
+def _numbers(table: Table, item: str | None) -> Features:
+    key = table.find_column("item", item)
     names = [name for name in table.columns if name != key]
     if not names:
-        raise DataError(f"{path}: has a column of items and no features")
+        raise DataError(f"{table.path}: has a column of items and no features")
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise DataError(f"{path}: the column {twice[0]!r} appears more than once")
+        raise DataError(f"{table.path}: the column {twice[0]!r} appears more than once")
     columns = table.select([key, *names])
-    items = columns[key].to_pylist()
-    for row, cell in enumerate(items):
-        if cell is None or not str(cell).strip():
-            where = place(str(path), table.first_line, row)
-            raise DataError(f"{where}: the item is blank; leave the row out")
+    items = _items(table, columns[key])
     values = np.empty((len(items), len(names)))
     for position, name in enumerate(names):
-        values[:, position] = _numbers(path, table, name, columns[name])
-    return Features(normalize_names(items), values, names)
+        values[:, position] = _number_column(table, name, columns[name])
+    return Features(items, values, names)
 
 
-def _numbers(path: Path, table: Table, name: str, column: Any) -> AnyArray:
+def _items(table: Table, column: Any) -> AnyArray:
+    cells = column.to_pylist()
+    for row, cell in enumerate(cells):
+        if cell is None or not str(cell).strip():
+            where = place(str(table.path), table.first_line, row)
+            raise DataError(f"{where}: the item is blank; leave the row out")
+    return normalize_names(cells)
+
+
+def _number_column(table: Table, name: str, column: Any) -> AnyArray:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_dictionary(column.type):
@@ -85,14 +134,14 @@ def _numbers(path: Path, table: Table, name: str, column: Any) -> AnyArray:
     except pa.ArrowInvalid:
         numbers = np.array([_number(cell) for cell in column.to_pylist()])
     except pa.ArrowNotImplementedError:
-        raise DataError(f"{path}: column {name!r} holds {column.type}, not numbers") from None
+        raise DataError(f"{table.path}: column {name!r} holds {column.type}, not numbers") from None
     bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):
         cell = column[int(bad[0])].as_py()
-        where = place(str(path), table.first_line, int(bad[0]))
+        where = place(str(table.path), table.first_line, int(bad[0]))
         raise DataError(
-            f"{where}, column {name!r}: {cell!r} is not a finite number; fill it or leave the "
-            "row or the column out"
+            f"{where}, column {name!r}: {cell!r} is not a finite number; fill it in, or leave out "
+            "the row or the column"
         )
     return np.asarray(numbers)
 
@@ -112,16 +161,16 @@ def _from_archive(path: Path) -> Features:
         raise DataError(
             f"{path}: expected one array of features, and perhaps `items`; it holds {listed}"
         )
-    numbered = _numbered(path, archive[arrays[0]])
+    features = _from_array(path, archive[arrays[0]])
     if "items" not in archive.files:
-        return numbered
+        return features
     items = normalize_names(archive["items"].tolist())
-    if len(items) != len(numbered.values):
-        raise DataError(f"{path}: {len(items)} items for {len(numbered.values)} rows")
-    return Features(items, numbered.values)
+    if len(items) != len(features.values):
+        raise DataError(f"{path}: {len(items)} items for {len(features.values)} rows")
+    return Features(items, features.values)
 
 
-def _numbered(path: Path, values: AnyArray) -> Features:
+def _from_array(path: Path, values: AnyArray) -> Features:
     if values.ndim < 2 or values.dtype.kind not in "biuf":
         raise DataError(
             f"{path}: expected an array of numbers with a row per item; got {values.dtype} of "
@@ -133,5 +182,5 @@ def _numbered(path: Path, values: AnyArray) -> Features:
 def _load(path: Path) -> Any:
     try:
         return np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError):  # what numpy says invites to open pickles
+    except (ValueError, OSError, EOFError):  # the message of numpy suggests to load pickles
         raise DataError(f"{path}: not a numpy file of numbers, or cut short") from None

@@ -1,7 +1,7 @@
-"""Whether a delimited file holds nothing but plainly written whole numbers.
+"""Whether a delimited file has only whole numbers in their plain spelling.
 
 Such files are common, and reading them as numbers takes half the time of reading names. But
-"007" and "7" are different names, so every byte is looked at first.
+"007" and "7" are different names, so every byte is checked first.
 """
 
 import mmap
@@ -19,7 +19,7 @@ _LONGEST = 18  # digits that surely fit 64 bits
 def holds_plain_integers(path: Path, delimiter: str) -> bool:
     """Whether all cells below the header are whole numbers without leading zeros or blanks."""
     with path.open("rb") as stream:
-        # Not closed by hand: a thread may hold the array a moment longer than the outcome.
+        # Not closed explicitly: a thread may use the array for a moment after the result is known.
         data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     body = data.find(b"\n") + 1
     if body == 0 or body == len(data) or not _plain_start(data[body : body + 4096], delimiter):
@@ -38,12 +38,12 @@ def _plain_start(text: bytes, delimiter: str) -> bool:
 
 @kernel
 def _plain_cells(data: AnyArray, start: int, stop: int, delimiter: int) -> bool:
-    """Look at the cells that begin in [start, stop); a cell may run past the end of the block."""
+    """Check the cells that begin in [start, stop); a cell may end behind the block."""
     newline, carriage, minus, zero, nine = 10, 13, 45, 48, 57
     position = start
     before = data[start - 1]
     if before != newline and before != delimiter:  # noqa: PLR1714 - a tuple compiles slowly
-        # the block before looks at the cell that is cut here
+        # the block before checks the cell that is cut here
         while position < stop and data[position] != newline and data[position] != delimiter:
             position += 1
         position += 1

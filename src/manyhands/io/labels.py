@@ -1,4 +1,4 @@
-"""Label files of every layout -> rows -> annotations."""
+"""Files of labels of items, in every layout -> rows -> annotations."""
 
 import json
 from collections import Counter
@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from manyhands.annotations import Annotations, Duplicates, Kind, Rows
-from manyhands.annotations.columns import find_column, find_columns
+from manyhands.annotations.columns import find_columns
 from manyhands.annotations.dense import dense_cells
 from manyhands.annotations.labels import as_list
 from manyhands.annotations.rows import encode_rows, place
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.matrix import read_matrix
-from manyhands.io.tables import SUFFIXES, Table, existing, format_of
+from manyhands.io.tables import DELIMITERS, SUFFIXES, Table, existing, format_of
 
 LABEL_SUFFIXES = SUFFIXES | {".txt": "txt", ".npy": "npy", ".json": "json"}
 LABEL_FORMATS = tuple(dict.fromkeys(LABEL_SUFFIXES.values()))
@@ -42,12 +42,12 @@ def read_annotations(
     """Read a file of labels.
 
     The suffix decides the format (.csv .tsv .parquet .jsonl: tables; .txt .npy: a dense matrix;
-    .json: {item: {annotator: label}}) unless `format` does. A table is long, a row per label,
-    with its three columns found by name or given; `layout="wide"` means a row per item and a
-    column per annotator, `layout="dense"` the same without a header.
+    .json: {item: {annotator: label}}) unless `format` is given. A table is long: one row per label,
+    and three columns that are found by their names or given. `layout="wide"` means one row per item
+    and one column per annotator, `layout="dense"` the same without a header.
 
-    In a long table a blank label is an error unless `missing` names what to drop ("" for blank).
-    In a matrix -1, "?" and blank mean "no label" unless `missing` says otherwise.
+    In a long table a blank label is an error unless `missing` lists what to drop ("" for blank).
+    In a matrix -1, "?" and blank mean "no label" unless `missing` is given.
     """
     rows = read_rows(
         path,
@@ -77,7 +77,7 @@ def read_rows(
     missing: Any = None,
     encoding: str = "utf-8",
 ) -> Rows:
-    """The rows of a label file as they stand, faulty ones included; see `read_annotations`."""
+    """The rows of a label file, including unusable ones; see `read_annotations`."""
     found = existing(path)
     file_format = format_of(found, format, LABEL_SUFFIXES)
     if layout is not None:
@@ -103,7 +103,7 @@ def _long_rows(
     try:
         names = find_columns(table.columns, *given)
     except DataError as error:
-        raise DataError(f"{table.path}: {error}{_layout_hint(table)}") from None
+        raise DataError(f"{table.path}: ", *error.args, *_layout_hint(table)) from None
     columns = table.select(names)
     return encode_rows(
         *(columns[name] for name in names),
@@ -113,23 +113,22 @@ def _long_rows(
     )
 
 
-def _layout_hint(table: Table) -> str:
+def _layout_hint(table: Table) -> tuple[str | SettingName, ...]:
     marks = [mark for mark in ",;\t|" if mark in str(table.columns[0])]
     if len(table.columns) == 1 and marks:
-        remedy = {",": "--format csv", "\t": "--format tsv"}.get(marks[0], "save it with commas")
-        return f" (its columns seem to be separated by {marks[0]!r}: {remedy})"
+        formats = {mark: SettingName("format", name) for name, mark in DELIMITERS.items()}
+        remedy = formats.get(marks[0], "save it with commas")
+        return f" (its columns seem to be separated by {marks[0]!r}: ", remedy, ")"
     if len(table.columns) > 3:
-        return " (a table with a column per annotator needs --layout wide)"
-    return ""
+        wide = SettingName("layout", "wide")
+        return " (a table with a column per annotator needs ", wide, ")"
+    return ()
 
 
 def _wide_rows(
     table: Table, item: str | None, missing: list[Any], settings: dict[str, Any]
 ) -> Rows:
-    try:
-        item = find_column(table.columns, "item", item) if item else table.columns[0]
-    except DataError as error:
-        raise DataError(f"{table.path}: {error}") from None
+    item = table.find_column("item", item) if item else table.columns[0]
     annotators = [name for name in table.columns if name != item]
     if len(set(table.columns)) < len(table.columns) or not annotators:
         raise DataError(
@@ -141,7 +140,7 @@ def _wide_rows(
     for row, name in enumerate(names):
         if name is None or not str(name).strip():
             where = place(str(table.path), table.first_line, row)
-            raise DataError(f"{where}: the item is blank; every row needs one")
+            raise DataError(f"{where}: the item is blank; every row needs an item")
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         raise DataError(
@@ -167,11 +166,11 @@ def _json_object(path: Path) -> dict[str, Any]:
     except RecursionError:
         raise DataError(f"{path}: not {{item: {{annotator: label}}}}: nested too deep") from None
     except DataError as error:
-        raise DataError(f"{path}: {error}") from None
-    if not isinstance(found, dict) or not all(isinstance(said, dict) for said in found.values()):
+        raise error.at(path) from None
+    if not isinstance(found, dict) or not all(isinstance(row, dict) for row in found.values()):
         raise DataError(f"{path}: expected {{item: {{annotator: label}}}}; for rows use .jsonl")
     if not any(found.values()):
-        raise DataError(f"{path}: holds no label")
+        raise DataError(f"{path}: has no label")
     return found
 
 
@@ -189,9 +188,9 @@ def _dict_rows(
     labels: dict[str, dict[str, Any]], missing: list[Any], settings: dict[str, Any]
 ) -> Rows:
     return encode_rows(
-        [item for item, said in labels.items() for _ in said],
-        [annotator for said in labels.values() for annotator in said],
-        [label for said in labels.values() for label in said.values()],
+        [item for item, by_annotator in labels.items() for _ in by_annotator],
+        [annotator for by_annotator in labels.values() for annotator in by_annotator],
+        [label for by_annotator in labels.values() for label in by_annotator.values()],
         items=list(labels),
         missing=missing,
         **settings,

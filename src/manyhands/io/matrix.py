@@ -1,4 +1,4 @@
-"""Matrices without a header: whitespace or comma separated text, or a .npy array."""
+"""Matrices without a header: text separated by white space or commas, or a .npy array."""
 
 import re
 import zipfile
@@ -9,7 +9,7 @@ import numpy as np
 
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
-from manyhands.io.csv_text import not_text, with_mark
+from manyhands.io.delimited import not_text, with_mark
 
 _SEPARATORS = {"csv": ",", "tsv": "\t", "txt": None}
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -18,14 +18,14 @@ _LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 
 @dataclass(frozen=True)
 class Matrix:
-    """Cells, and the line of the first row in a file that has a line per row."""
+    """Cells, and the line of the first row if the file has one line per row."""
 
     cells: AnyArray
     first_line: int | None
 
 
 def read_matrix(path: Path, format: str, encoding: str) -> Matrix:
-    """A matrix with a row per item and a column per annotator."""
+    """A matrix with one row per item and one column per annotator."""
     if format == "npy":
         return Matrix(_array(path), None)
     if format not in _SEPARATORS:
@@ -47,7 +47,7 @@ def read_matrix(path: Path, format: str, encoding: str) -> Matrix:
         if len(row) != width:
             raise DataError(
                 f"{path}, line {number}: {len(row)} cells where line {rows[0][0]} has {width}; "
-                "a matrix needs equally many in every line; the file may be cut short"
+                "every line of a matrix has equally many; the file may be cut short"
             )
     return Matrix(typed_cells([row for _, row in rows]), 1 if rows[-1][0] == len(rows) else None)
 
@@ -64,7 +64,7 @@ def _array(path: Path) -> AnyArray:
 
 
 def typed_cells(rows: list[list[str]]) -> AnyArray:
-    """Numbers where all cells are numbers; otherwise text, so that "007" stays what it is."""
+    """Numbers if all cells are numbers; otherwise text, so that "007" is kept."""
     distinct = {cell.strip() for row in rows for cell in row}
     if all(_WHOLE.fullmatch(cell) for cell in distinct):
         return np.array(rows, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The rows of a table of spans as they stand, columns found by name."""
+"""The rows of a table of spans; columns are found by their names."""
 
 import json
 import math
@@ -7,12 +7,12 @@ from typing import Any
 
 from manyhands.annotations import Span
 from manyhands.annotations.vocabulary import name_to_text
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.registry import nearest_names
 from manyhands.io.tables import Table
 
 _NAMES = {
-    "document": ("document", "doc", "sentence", "item", "id"),
+    "item": ("document", "doc", "sentence", "item", "id"),
     "text": ("text",),
     "tokens": ("tokens", "words"),
     "annotator": ("annotator", "worker", "user"),
@@ -24,7 +24,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class MarkedSpan:
-    """One row of the table; `span` is None where the annotator found nothing."""
+    """One row of the table; `span` is None if the annotator found no entity."""
 
     where: str
     document: str
@@ -32,11 +32,8 @@ class MarkedSpan:
     span: Span | None
 
 
-def span_cells(table: Table, given: dict[str, str]) -> tuple[dict[str, list[Any]], bool]:
+def span_cells(table: Table, given: dict[str, str | None]) -> tuple[dict[str, list[Any]], bool]:
     """The columns by role, and whether texts are given as tokens."""
-    unknown = [role for role in given if role not in _NAMES]
-    if unknown:
-        raise DataError(f"columns= names {unknown[0]!r}; known: {', '.join(_NAMES)}")
     found = {role: _column(table, role, given.get(role)) for role in _NAMES}
     if found["text"] is not None:
         found["tokens"] = None
@@ -45,8 +42,9 @@ def span_cells(table: Table, given: dict[str, str]) -> tuple[dict[str, list[Any]
     if lacking or (found["text"] is None and not in_tokens):
         role = lacking[0] if lacking else "text"
         raise DataError(
-            f"{table.path}: no column {role!r}; name it with columns={{{role!r}: ...}}; "
-            f"columns: {', '.join(table.columns)}"
+            f"{table.path}: no column looks like the {role}; name it with ",
+            SettingName(role, ...),
+            f"; columns: {', '.join(table.columns)}",
         )
     names = {role: name for role, name in found.items() if name is not None}
     taken = table.select(list(dict.fromkeys(names.values())))
@@ -66,15 +64,15 @@ def _column(table: Table, role: str, given: str | None) -> str | None:
 def document_texts(cells: dict[str, list[Any]], wheres: list[str]) -> dict[str, str]:
     """The text of every document by name, in the order of the documents."""
     contents: dict[str, str] = {}
-    for where, document, text in zip(wheres, cells["document"], cells["text"], strict=True):
+    for where, document, text in zip(wheres, cells["item"], cells["text"], strict=True):
         if is_blank(document):
             raise DataError(f"{where}: the document is blank; every row needs one")
-        name, said = name_to_text(document), "" if text is None else str(text)
-        before = contents.setdefault(name, said)
+        name, content = name_to_text(document), "" if text is None else str(text)
+        before = contents.setdefault(name, content)
         if not before:
-            contents[name] = said
-        elif said and said != before:
-            raise DataError(f"{where}: the document {name!r} had another text before")
+            contents[name] = content
+        elif content and content != before:
+            raise DataError(f"{where}: the document {name!r} has another text in an earlier row")
     for name, text in contents.items():
         if not text:
             raise DataError(f"document {name!r}: no row gives its text; give it once")
@@ -82,7 +80,7 @@ def document_texts(cells: dict[str, list[Any]], wheres: list[str]) -> dict[str, 
 
 
 def listed_words(text: str, where: str) -> list[str]:
-    """The words of a text that is given as a JSON list."""
+    """The words of a text that is a JSON list."""
     try:
         words = json.loads(text)
     except ValueError:
@@ -97,7 +95,7 @@ def marked_span(cells: dict[str, list[Any]], row: int, where: str) -> MarkedSpan
     start, end, label = (cells[role][row] for role in ("start", "end", "label"))
     annotator = cells["annotator"][row]
     who = None if is_blank(annotator) else name_to_text(annotator)
-    document = name_to_text(cells["document"][row])
+    document = name_to_text(cells["item"][row])
     blank = [is_blank(value) for value in (start, end, label)]
     if all(blank):
         return MarkedSpan(where, document, who, None)
@@ -114,7 +112,7 @@ def is_blank(value: Any) -> bool:
 
 
 def _whole(value: Any, where: str) -> int:
-    text = name_to_text(value).strip().removesuffix(".0")  # as frames write a column with blanks
+    text = name_to_text(value).strip().removesuffix(".0")  # pandas writes columns with blanks so
     if not text.isdecimal():
-        raise DataError(f"{where}: {text!r} is no whole number, 0 or more; offsets count from 0")
+        raise DataError(f"{where}: {text!r} is not a whole number >= 0; offsets count from 0")
     return int(text)

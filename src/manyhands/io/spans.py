@@ -1,8 +1,8 @@
-"""Tables of spans, a row per entity that an annotator marked in a text, <-> labels of tokens.
+"""Tables of spans, one row per entity that an annotator marked in a text, <-> labels of tokens.
 
-Columns: document, text (or tokens), annotator, start, end, label. A row whose start, end and
-label are blank says that the annotator looked at the document and found nothing; one whose
-annotator is blank too, that nobody looked. The text must stand in one row of its document.
+Columns: document, text (or tokens), annotator, start, end, label. A row with blank start, end and
+label means that the annotator found no entity in the document; if the annotator is blank too,
+nobody labelled the document. At least one row of a document has its text.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ from manyhands.annotations.grouping import duplicated_pairs
 from manyhands.annotations.rows import place
 from manyhands.annotations.vocabulary import encode, name_to_text
 from manyhands.core.arrays import object_array
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.span_table import (
     MarkedSpan,
@@ -45,38 +45,48 @@ ALIGNMENTS = ("refuse", "widen")
 
 @dataclass(frozen=True, eq=False)
 class TextLabels:
-    """Texts with the places of their tokens, and what annotators said of the tokens.
+    """Labels of tokens, and the texts with the places of the tokens.
 
-    `in_tokens` says that spans came counted in tokens, and the texts are made of these.
+    `texts` is None if the file has tokens and no texts. `n_orphan_tags` counts the I-X that
+    followed no B-X or I-X in the file.
     """
 
-    texts: TokenizedTexts
+    texts: TokenizedTexts | None
     labels: TokenLabels
-    in_tokens: bool = False
+    n_orphan_tags: int = 0
 
 
 def read_spans(
     path: str | Path,
     *,
-    columns: dict[str, str] | None = None,
+    item: str | None = None,
+    text: str | None = None,
+    tokens: str | None = None,
+    annotator: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    label: str | None = None,
     alignment: Alignment = "refuse",
     types: Iterable[str] | None = None,
     tokenizer: Tokenizer = token_offsets,
     format: str | None = None,
     encoding: str = "utf-8",
 ) -> TextLabels:
-    """Spans marked by annotators, from CSV, TSV, Parquet or JSON lines.
+    """Read spans that annotators marked, from CSV, TSV, Parquet or JSON lines.
 
-    `columns` tells what columns are called that have other names than those above. `start` and
-    `end` count characters of the text, `end` not included; with a column `tokens` (a JSON list)
-    in place of `text` they count tokens. A span that begins or ends within a token is refused, or
-    widened to whole tokens with `cut="widen"`. An annotator's spans must not overlap. `types`
-    lists the labels that are allowed, and fixes that they are classes even if nobody said them.
+    `item` (the document), `text`, `tokens`, `annotator`, `start`, `end` and `label` name columns
+    whose names differ from those above. `start` and `end` count characters of the text, `end` not
+    included; with a column of tokens (a JSON list) in place of the text they count tokens. A span
+    that begins or ends within a token is an error, or is widened to whole tokens with
+    `alignment="widen"`. Spans of one annotator must not overlap. `types` lists the labels that are
+    allowed; they are classes even if no span has them.
     """
     require_choice("alignment", alignment, ALIGNMENTS)
     table = Table(existing(path), format_of(Path(path), format, SUFFIXES), encoding)
-    cells, in_tokens = span_cells(table, columns or {})
-    wheres = [place(str(path), table.first_line, row) for row in range(len(cells["document"]))]
+    given = {"item": item, "text": text, "tokens": tokens, "annotator": annotator}
+    given |= {"start": start, "end": end, "label": label}
+    cells, in_tokens = span_cells(table, given)
+    wheres = [place(str(path), table.first_line, row) for row in range(len(cells["item"]))]
     contents = document_texts(cells, wheres)
     names = list(contents)
     if in_tokens:
@@ -88,16 +98,20 @@ def read_spans(
         texts = TokenizedTexts.of(list(contents.values()), names, tokenizer)
     rows = [marked_span(cells, row, where) for row, where in enumerate(wheres)]
     known = frozenset(types) if types is not None else None
-    return TextLabels(texts, _labels(texts, rows, alignment, known, in_tokens), in_tokens)
+    labels = _labels(texts, rows, alignment, known, in_tokens)
+    return TextLabels(None if in_tokens else texts, labels)
 
 
 def write_spans(marked: TextLabels, path: str | Path) -> None:
-    """The spans of every annotator with their characters, in the columns named above.
+    """Write the spans of every annotator with their characters, in the columns named above.
 
-    An I-X that follows nothing begins a span, as `find_spans` reads it.
+    Without texts the characters are those of the words joined by spaces. An I-X that follows no
+    B-X or I-X begins a span, as in `find_spans`.
     """
     texts, ann = marked.texts, marked.labels.annotations
     sentences = marked.labels.sentences
+    if texts is None:
+        texts = TokenizedTexts.of_words(sentences.to_lists(), sentences.names.tolist())
     _require_whole_documents(marked)
     rows: list[tuple[Any, ...]] = []
     scheme = TagScheme.of(ann.classes)
@@ -157,7 +171,7 @@ def _require_whole_documents(marked: TextLabels) -> None:
         s, a = divmod(int(pair[np.argmax(partly)]), ann.n_annotators)
         raise DataError(
             f"document {sentences.names[s]}, annotator {ann.annotators[a]}: only some tokens are "
-            "labelled, which spans cannot tell; write a CoNLL file"
+            "labelled, which spans cannot express; write a CoNLL file"
         )
 
 
@@ -168,7 +182,7 @@ def _labels(
     types: frozenset[str] | None,
     whole: bool,
 ) -> TokenLabels:
-    """The BIO tags that spans say, for every document that an annotator looked at."""
+    """The BIO tags of the spans, for every document that an annotator labelled."""
     sentences = texts.sentences
     index = {name: s for s, name in enumerate(sentences.names.tolist())}
     spans: dict[tuple[int, str], list[Span]] = {}
@@ -185,11 +199,11 @@ def _labels(
         if any(found.first < other.end and other.first < found.end for other in mine):
             raise DataError(
                 f"{row.where}: this span of annotator {row.annotator!r} in document "
-                f"{row.document!r} overlaps another of theirs; keep one of them"
+                f"{row.document!r} overlaps another span of the annotator; keep one of them"
             )
         mine.append(found)
-    said = {span.type for mine in spans.values() for span in mine}
-    scheme = TagScheme.of_types(said if types is None else types)
+    present = {span.type for mine in spans.values() for span in mine}
+    scheme = TagScheme.of_types(present if types is None else types)
     who, annotators = encode([annotator for _, annotator in spans], "annotator")
     tokens = [sentences.tokens_of(s) for s, _ in spans]
     codes = [
@@ -210,7 +224,7 @@ def _labels(
 def _in_tokens(
     texts: TokenizedTexts, s: int, row: MarkedSpan, alignment: Alignment, whole: bool
 ) -> Span:
-    """The span counted in the tokens of its document."""
+    """The span in tokens of its document."""
     assert row.span is not None
     start, end, label = row.span
     token = texts.sentences.tokens_of(s)
@@ -224,10 +238,12 @@ def _in_tokens(
     first = int(np.searchsorted(end_t, start, side="right"))
     behind = int(np.searchsorted(start_t, end, side="left"))
     if first >= behind:
-        raise DataError(f"{row.where}: the span {start}..{end} holds no token, only white space")
+        raise DataError(f"{row.where}: the span {start}..{end} has no token, only white space")
     if alignment == "refuse" and (start_t[first] < start or end_t[behind - 1] > end):
         raise DataError(
             f"{row.where}: the span {start}..{end} cuts through a token; the tokens it touches are "
-            f'{start_t[first]}..{end_t[behind - 1]}; choose cut="widen" to take them whole'
+            f"{start_t[first]}..{end_t[behind - 1]}; choose ",
+            SettingName("alignment", "widen"),
+            " to take them whole",
         )
     return Span(first, behind, label)

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from manyhands.annotations.columns import find_column
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError, first_line
+from manyhands.core.errors import DataError, SettingName, first_line
 from manyhands.io.atomic import atomic_write, require_place
-from manyhands.io.csv_text import not_text, read_columns, read_header, with_mark
+from manyhands.io.delimited import not_text, read_columns, read_header, with_mark
 
 SUFFIXES = {
     ".csv": "csv",
@@ -27,11 +28,11 @@ SUFFIXES = {
 }
 FORMATS = ("csv", "tsv", "parquet", "jsonl")
 _PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
+DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 def format_of(path: Path, given: str | None, known: Mapping[str, str]) -> str:
-    """The format of a file: the one given, or the one its suffix names."""
+    """The format of a file: the given one, or that of its suffix."""
     if given is not None:
         if given not in known.values():
             names = ", ".join(dict.fromkeys(known.values()))
@@ -44,13 +45,15 @@ def format_of(path: Path, given: str | None, known: Mapping[str, str]) -> str:
         names = " ".join(known)
         raise DataError(
             f"{path}: the suffix {path.suffix!r} names no known format ({names}); "
-            "use one of them, or --format for a file that is read"
+            "use one of them, or ",
+            SettingName("format", ...),
+            " for a file that is read",
         )
     return found
 
 
 def existing(path: str | Path) -> Path:
-    """The path of a file that is there and is a file."""
+    """The path of a file that exists; a `DataError` for anything else."""
     found = Path(path)
     if not found.exists():
         raise DataError(f"{found}: no such file")
@@ -62,18 +65,17 @@ def existing(path: str | Path) -> Path:
 
 
 class Table:
-    """A file of named columns: the names are read at once, a column when it is asked for.
+    """A file of named columns: the names are read at once, the cells by `select`.
 
-    `first_line`, known once columns were read, is the line of the first row in a file that has
-    a line per row.
+    After `select`, `first_line` is the line of the first row if the file has one line per row.
     """
 
     def __init__(self, path: Path, format: str, encoding: str = "utf-8") -> None:
         self.path, self.format, self.encoding = path, format, encoding
         self.first_line: int | None = None
         self._loaded: pa.Table | None = None
-        if format in _DELIMITERS:
-            self.columns = read_header(path, _DELIMITERS[format], encoding)
+        if format in DELIMITERS:
+            self.columns = read_header(path, DELIMITERS[format], encoding)
             return
         if format == "parquet":
             self._loaded = _read_parquet(path)
@@ -81,10 +83,24 @@ class Table:
             self._loaded, self.first_line = _read_json_lines(path, encoding)
         self.columns = self._loaded.column_names
 
+    def find_column(
+        self,
+        role: str,
+        given: str | None = None,
+        *,
+        among: Sequence[str] | None = None,
+        remedy: str = "",
+    ) -> str:
+        """The column of a role, the given one or one found by its name, among some or all."""
+        try:
+            return find_column(self.columns if among is None else among, role, given, remedy)
+        except DataError as error:
+            raise error.at(self.path) from None
+
     def select(self, names: Sequence[str]) -> dict[str, Any]:
         """Some columns by name."""
         if self._loaded is None:
-            read = read_columns(self.path, names, _DELIMITERS[self.format], self.encoding)
+            read = read_columns(self.path, names, DELIMITERS[self.format], self.encoding)
             self.first_line = read.first_line
             return dict(read.columns)
         if self._loaded.num_rows == 0:
@@ -95,14 +111,14 @@ class Table:
 def write_table(
     columns: Mapping[str, AnyArray], path: str | Path, format: str | None = None
 ) -> None:
-    """Write columns to a file, whole or not at all; the suffix decides the format."""
+    """Write columns to a file, completely or not at all; the suffix decides the format."""
     kind = format_of(Path(path), format, SUFFIXES)
     with atomic_write(path) as stream:
         write_stream(columns, stream, kind)
 
 
 def require_target(path: str | Path) -> None:
-    """Refuse early a file name that `write_table` would refuse."""
+    """Raise a `DataError` for a file name that `write_table` cannot write to."""
     format_of(Path(path), None, SUFFIXES)
     require_place(Path(path))
 
@@ -123,7 +139,7 @@ def write_stream(columns: Mapping[str, AnyArray], stream: BinaryIO, format: str)
             line = json.dumps(clean, ensure_ascii=False, default=str)
             stream.write((line + "\n").encode())
     else:
-        options = pacsv.WriteOptions(delimiter=_DELIMITERS[format], quoting_style="needed")
+        options = pacsv.WriteOptions(delimiter=DELIMITERS[format], quoting_style="needed")
         flat = [_flat(column) for column in table.columns]
         pacsv.write_csv(pa.table(flat, names=table.column_names), stream, options)
 
@@ -139,7 +155,7 @@ def _plain(values: Any) -> Any:
 
 
 def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
-    """A column that CSV can hold: lists and records as JSON text."""
+    """A column that CSV can represent: lists and records become JSON text."""
     if not pa.types.is_nested(column.type):
         return column
     return pa.array([None if cell is None else _json(cell) for cell in column.to_pylist()])
@@ -157,9 +173,9 @@ def _read_parquet(path: Path) -> pa.Table:
 
 
 def _read_json_lines(path: Path, encoding: str) -> tuple[pa.Table, int | None]:
-    """One object per line; a list per column, empty cells where an object lacks a key.
+    """The table of one object per line; a cell is None if its object lacks the key.
 
-    With it the line of the first row, or None when blank lines stand between rows.
+    The second value is the line of the first row, or None if blank lines separate rows.
     """
     columns: dict[str, list[Any]] = {}
     n_rows = last = 0

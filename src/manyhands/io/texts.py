@@ -1,4 +1,4 @@
-"""Texts, one per line, and the counts of their words in the LDA-C format."""
+"""Texts, one per line, and word counts in the LDA-C format."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,19 +9,19 @@ from scipy import sparse
 from manyhands.annotations.grouping import offsets_from_lengths
 from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError
-from manyhands.io.csv_text import not_text, with_mark
+from manyhands.io.delimited import not_text, with_mark
 from manyhands.io.tables import existing
 
 
 def read_texts(path: str | Path, *, encoding: str = "utf-8") -> AnyArray:
-    """One text per line; a blank line is an empty text, but for one at the very end."""
+    """One text per line; a blank line is an empty text."""
     return object_array(list(text_lines(existing(path), encoding)))
 
 
 def text_lines(path: Path, encoding: str) -> Iterator[str]:
-    """The lines of a file without their ends; a file that is empty or no text is refused.
+    """The lines of a file without their ends; a `DataError` if it is empty or no text.
 
-    Only line feeds and carriage returns end a line: a text may hold other separators.
+    Only line feeds and carriage returns end a line: a text may contain other separators.
     """
     if path.stat().st_size == 0:
         raise DataError(f"{path}: the file is empty")
@@ -36,10 +36,10 @@ def text_lines(path: Path, encoding: str) -> Iterator[str]:
 def read_word_counts(
     path: str | Path, *, n_words: int | None = None, encoding: str = "utf-8"
 ) -> sparse.csr_matrix:
-    """How often each word stands in each text, shape (i, w), from lines "n w:count w:count ...".
+    """How often each text contains each word, shape (i, w), from lines "n w:count w:count ...".
 
-    n is the number of distinct words of the text and w the code of a word, counted from 0.
-    `n_words` is the size of the vocabulary; without it, it ends with the largest code.
+    n is the number of distinct words of the text and w the code of a word, from 0. `n_words` is
+    the size of the vocabulary; by default the largest code is the last word.
     """
     found = existing(path)
     words: list[int] = []
@@ -52,24 +52,24 @@ def read_word_counts(
         lengths.append(len(pairs))
     largest = max(words, default=-1)
     if n_words is not None and largest >= n_words:
-        raise DataError(f"{found}: holds the word {largest}, but n_words is {n_words}")
+        raise DataError(f"{found}: contains the word {largest}, but n_words is {n_words}")
     shape = (len(lengths), largest + 1 if n_words is None else n_words)
     data, offsets = np.array(counts, dtype=np.int64), offsets_from_lengths(lengths)
-    made = sparse.csr_matrix((data, np.array(words, dtype=np.int64), offsets), shape=shape)
-    made.sort_indices()
-    return made
+    matrix = sparse.csr_matrix((data, np.array(words, dtype=np.int64), offsets), shape=shape)
+    matrix.sort_indices()
+    return matrix
 
 
 def _pairs(line: str, where: str) -> dict[int, int]:
     cells = line.split()
     try:
-        n_said = int(cells[0])
+        n_pairs = int(cells[0])
         pairs = [(int(word), int(count)) for word, count in (one.split(":") for one in cells[1:])]
     except (ValueError, IndexError):
         raise DataError(f'{where}: expected "n word:count word:count ...", whole numbers') from None
-    if n_said != len(pairs):
+    if n_pairs != len(pairs):
         raise DataError(
-            f"{where}: {len(pairs)} words where {n_said} are announced; the file may be cut short"
+            f"{where}: {len(pairs)} words where {n_pairs} are announced; the file may be cut short"
         )
     if any(word < 0 or count < 1 for word, count in pairs):
         raise DataError(f"{where}: words are counted from 0, and counts are 1 or more")

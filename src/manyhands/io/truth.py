@@ -1,10 +1,10 @@
-"""Truth tables: item and truth, for part of the items or all of them."""
+"""Truth tables: the columns item and truth, for some of the items or all."""
 
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from manyhands.annotations.columns import find_column, is_candidate
+from manyhands.annotations.columns import is_candidate
 from manyhands.annotations.rows import place
 from manyhands.annotations.vocabulary import normalize_classes, normalize_names
 from manyhands.core.errors import DataError
@@ -22,14 +22,11 @@ def read_truth(
     truth: str | None = None,
     encoding: str = "utf-8",
 ) -> dict[Any, Any]:
-    """{item: truth} from a table with columns item and truth; an item stands in it once."""
+    """{item: truth} from a table with columns item and truth, one row per item."""
     found = existing(path)
     table = Table(found, format_of(found, format, SUFFIXES), encoding)
-    try:
-        item = _column_by_name(table.columns, "item", item)
-        truth = _truth_column([name for name in table.columns if name != item], truth)
-    except DataError as error:
-        raise DataError(f"{found}: {error}") from None
+    item = _column_by_name(table, table.columns, "item", item)
+    truth = _truth_column(table, [name for name in table.columns if name != item], truth)
     columns = table.select([item, truth])
     cells = {noun: columns[name].to_pylist() for noun, name in (("item", item), ("truth", truth))}
     for noun, values in cells.items():
@@ -47,15 +44,15 @@ def read_truth(
     return dict(zip(items, truths, strict=True))
 
 
-def _truth_column(columns: list[str], given: str | None) -> str:
+def _truth_column(table: Table, columns: list[str], given: str | None) -> str:
     candidates = any(is_candidate(column, "truth") for column in columns)
     labels = any(is_candidate(column, "label") for column in columns)
     role = "label" if given is None and labels and not candidates else "truth"
-    return _column_by_name(columns, role, given)
+    return _column_by_name(table, columns, role, given)
 
 
-def _column_by_name(columns: list[str], role: str, given: str | None) -> str:
-    """The column given, or the one with the very name, or the one that looks like it."""
+def _column_by_name(table: Table, columns: list[str], role: str, given: str | None) -> str:
+    """The given column, or the one called as the role, or the one with a similar name."""
     if given is None and columns.count(role) == 1:
         return role
-    return find_column(columns, role, given, _REMEDY)
+    return table.find_column(role, given, among=columns, remedy=_REMEDY)

@@ -1,4 +1,4 @@
-"""Vectors of words: GloVe's text files, and .npz archives."""
+"""Word vectors: GloVe's text files, and .npz archives."""
 
 import zlib
 from collections import Counter
@@ -15,19 +15,19 @@ from manyhands.core.errors import DataError
 from manyhands.io.tables import existing
 from manyhands.io.texts import text_lines
 
-_LOOKED_AT = 100  # lines that tell how many numbers a vector has
+_FIRST = 100  # lines that decide how many numbers a vector has
 
 
 @dataclass(frozen=True, eq=False)
 class WordVectors:
-    """Row w of `vectors` (w, d) belongs to word w; no word stands twice."""
+    """Row w of `vectors` (w, d) belongs to word w; words are distinct."""
 
     words: AnyArray
     vectors: NDArray[np.float32]
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """Number of components of a vector."""
         return int(self.vectors.shape[1])
 
     def __len__(self) -> int:
@@ -43,25 +43,25 @@ def read_word_vectors(
 ) -> WordVectors:
     """Vectors from lines "word number number ...", or from an .npz with `words` and `vec`.
 
-    With `words` only those are kept, so that memory grows with the vocabulary in use. A word may
-    hold blanks: the numbers are the last of a line. A first line "n_words dimension" is passed
-    over. Of a word that stands twice the first vector counts. `dimension` is what a vector must
-    have; without it, what the file's first lines have.
+    `words` limits the vectors to these words, so that memory grows with the vocabulary in use. A
+    word may contain blanks: the numbers are at the end of a line. A first line "n_words dimension"
+    is skipped. The first vector of a word counts. `dimension` is the number of components; by
+    default that of the first lines of the file.
     """
     found = existing(path)
     wanted = None if words is None else frozenset(words)
     if found.suffix.lower() == ".npz":
-        made = _of_archive(found, wanted)
+        vectors = _of_archive(found, wanted)
     else:
-        made = _of_lines(found, wanted, dimension, encoding)
-    if dimension is not None and made.dimension != dimension:
+        vectors = _of_lines(found, wanted, dimension, encoding)
+    if dimension is not None and vectors.dimension != dimension:
         raise DataError(
-            f"{found}: vectors of {made.dimension} numbers where dimension= says {dimension}"
+            f"{found}: vectors have {vectors.dimension} numbers; expected dimension={dimension}"
         )
-    if not np.isfinite(made.vectors).all():
-        row = int(np.argmin(np.isfinite(made.vectors).all(axis=1)))
-        raise DataError(f"{found}: the vector of {made.words[row]!r} holds no finite numbers")
-    return made
+    if not np.isfinite(vectors.vectors).all():
+        row = int(np.argmin(np.isfinite(vectors.vectors).all(axis=1)))
+        raise DataError(f"{found}: the vector of {vectors.words[row]!r} is not finite")
+    return vectors
 
 
 def _of_archive(path: Path, wanted: frozenset[str] | None) -> WordVectors:
@@ -78,7 +78,7 @@ def _of_archive(path: Path, wanted: frozenset[str] | None) -> WordVectors:
             f"{word.shape} and {vector.dtype} of shape {vector.shape}"
         )
     if vector.dtype.kind not in "fiu":
-        raise DataError(f"{path}: 'vec' must hold numbers; got {vector.dtype}")
+        raise DataError(f"{path}: 'vec' must contain numbers; got {vector.dtype}")
     row_of: dict[str, int] = {}
     for row, name in enumerate(word.tolist()):
         if wanted is None or name in wanted:
@@ -91,10 +91,10 @@ def _of_lines(
     path: Path, wanted: frozenset[str] | None, dimension: int | None, encoding: str
 ) -> WordVectors:
     lines = _numbered(path, encoding)
-    head = [line for _, line in zip(range(_LOOKED_AT), lines, strict=False)]
+    head = [line for _, line in zip(range(_FIRST), lines, strict=False)]
     if not head:
-        raise DataError(f"{path}: holds no word")
-    counts = Counter(line.count(" ") for _, line in head)  # a few words hold blanks themselves
+        raise DataError(f"{path}: has no word")
+    counts = Counter(line.count(" ") for _, line in head)  # a few words contain blanks
     size = dimension or min(counts, key=lambda count: (-counts[count], count))
     if size < 1:
         raise DataError(f"{path}, line {head[0][0]}: expected a word, then its numbers")
@@ -115,7 +115,7 @@ def _of_lines(
 
 
 def _numbered(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """Lines that hold something, by number, without a first line that only tells sizes."""
+    """Lines that are not blank, with their numbers, without a first line of sizes."""
     for number, line in enumerate(text_lines(path, encoding), 1):
         cells = line.split()
         sizes = number == 1 and len(cells) == 2 and all(cell.isdecimal() for cell in cells)
@@ -134,4 +134,4 @@ def _vector(cells: list[str], path: Path, number: int) -> NDArray[np.float32]:
     try:
         return np.array(cells, dtype=np.float32)
     except ValueError:
-        raise DataError(f"{path}, line {number}: a vector must hold numbers only") from None
+        raise DataError(f"{path}, line {number}: a vector must have numbers only") from None

@@ -1,4 +1,4 @@
-"""CSV and TSV: fast when the file is sound, precise about the place when it is not."""
+"""CSV and TSV: fast for valid files, errors with the line for others."""
 
 import csv
 import mmap
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.io.integers import holds_plain_integers
 
 _NAMES = pa.dictionary(pa.int32(), pa.string())
@@ -20,14 +20,14 @@ _BLOCK, _LARGEST_BLOCK = 1 << 20, (1 << 31) - 1
 
 @dataclass(frozen=True)
 class TextColumns:
-    """Columns by name; `first_line` is the line of the first row where rows go with lines."""
+    """Columns by name; `first_line` is the line of the first row if every row is one line."""
 
     columns: dict[str, pa.ChunkedArray]
     first_line: int | None
 
 
 def read_header(path: Path, delimiter: str, encoding: str) -> list[str]:
-    """The column names, or an error for a file that cannot be a table."""
+    """The column names; a `DataError` for a file that cannot be a table."""
     if path.stat().st_size == 0:
         raise DataError(f"{path}: the file is empty")
     try:
@@ -39,12 +39,12 @@ def read_header(path: Path, delimiter: str, encoding: str) -> list[str]:
     if any("\udc80" <= mark <= "\udcff" for name in header for mark in name):
         raise not_text(path, encoding)
     if any("\x00" in name for name in header):
-        raise DataError(f"{path}: not a text table; give its format with --format")
+        raise _not_a_table(path)
     return header
 
 
 def read_columns(path: Path, columns: Sequence[str], delimiter: str, encoding: str) -> TextColumns:
-    """Some columns of a delimited file with a header line: whole numbers, or text."""
+    """Some columns of a delimited file with a header line, as whole numbers or text."""
     header = read_header(path, delimiter, encoding)
     kind = pa.int64() if holds_plain_integers(path, delimiter) else _NAMES
     quotes = _Quotes.of(path)
@@ -66,7 +66,7 @@ def read_columns(path: Path, columns: Sequence[str], delimiter: str, encoding: s
 
 
 def not_text(path: Path, encoding: str) -> DataError:
-    """An error that tells where a file stops being text in the encoding."""
+    """An error with the first line that is not text in the encoding."""
     try:
         path.read_bytes().decode(encoding)
     except LookupError:
@@ -77,14 +77,20 @@ def not_text(path: Path, encoding: str) -> DataError:
         byte = data[error.start]
         return DataError(
             f"{path}, line {line}: byte 0x{byte:02x} is not {encoding} text; save the file as "
-            "UTF-8 or name its encoding with --encoding (latin-1, utf-16 ...)"
+            "UTF-8 or name its encoding with ",
+            SettingName("encoding", ...),
+            " (latin-1, utf-16 ...)",
         )
-    return DataError(f"{path}: not a text table; give its format with --format")
+    return _not_a_table(path)
 
 
 def with_mark(encoding: str) -> str:
-    """The encoding, with the mark that some tools put before UTF-8 taken off."""
+    """The encoding; UTF-8 skips the byte order mark that some tools write."""
     return "utf-8-sig" if encoding.lower().replace("_", "-") in {"utf-8", "utf8"} else encoding
+
+
+def _not_a_table(path: Path) -> DataError:
+    return DataError(f"{path}: not a text table; give its format with ", SettingName("format", ...))
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,7 @@ class _Settings:
 
 @dataclass(frozen=True)
 class _Quotes:
-    """Whether quotes stand below the header (so a cell may hold a line break), and one is open."""
+    """Whether rows have quotes, so that a cell may have a line break, and their number is odd."""
 
     in_rows: bool
     odd: bool
@@ -123,7 +129,7 @@ def _read(settings: _Settings, *, skip_blank_lines: bool = False) -> pa.Table:
     except pa.ArrowInvalid as error:
         if "straddl" not in str(error) or size <= _BLOCK:
             raise
-    # a row that is longer than a block: take the file in one piece
+    # a row is longer than a block: read the file in one block
     return _read_blocks(settings, skip_blank_lines, min(size, _LARGEST_BLOCK))
 
 
@@ -147,15 +153,15 @@ def _read_blocks(settings: _Settings, skip_blank_lines: bool, block: int) -> pa.
 
 def _holds_blank(column: pa.ChunkedArray) -> bool:
     if not pa.types.is_dictionary(column.type):
-        return False  # whole numbers: every cell was looked at
+        return False  # whole numbers: `holds_plain_integers` checked every cell
     return any(
         chunk.null_count or pc.any(pc.equal(chunk.dictionary, "")).as_py()
         for chunk in column.chunks
     )
 
 
-def _diagnosis(settings: _Settings, n_columns: int, said: str) -> DataError:
-    """Read again slowly to tell which line is broken, and how."""
+def _diagnosis(settings: _Settings, n_columns: int, message: str) -> DataError:
+    """Read the file again, slowly, to find the line that is broken."""
     path = settings.path
     try:
         for line, cells in _rows(path, settings.delimiter, settings.encoding, strict=True):
@@ -168,12 +174,12 @@ def _diagnosis(settings: _Settings, n_columns: int, said: str) -> DataError:
     except UnicodeError:
         return not_text(path, settings.encoding)
     except csv.Error as error:
-        return DataError(f"{path}: not a sound table ({error}); a quote may be left open")
-    return DataError(f"{path}: cannot be read as a table ({said.splitlines()[0]})")
+        return DataError(f"{path}: not a valid table ({error}); a quote may be left open")
+    return DataError(f"{path}: cannot be read as a table ({message.splitlines()[0]})")
 
 
 def _require_closed_quotes(settings: _Settings) -> None:
-    """Refuse a file that ends inside a quoted cell."""
+    """Raise a `DataError` for a file that ends inside a quoted cell."""
     line = 1
     try:
         for last, _ in _rows(settings.path, settings.delimiter, settings.encoding, strict=True):
@@ -189,7 +195,7 @@ def _require_closed_quotes(settings: _Settings) -> None:
 def _rows(
     path: Path, delimiter: str, encoding: str, *, strict: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """Every row by Python's own reader with the line it ends on; bytes that are no text pass."""
+    """Every row by Python's own reader, with its last line; bytes that are no text are kept."""
     longest = csv.field_size_limit(sys.maxsize)
     try:
         with path.open(encoding=with_mark(encoding), newline="", errors="surrogateescape") as file:
@@ -201,7 +207,7 @@ def _rows(
 
 
 def _count_lines(path: Path) -> int:
-    """Lines up to the last that holds something."""
+    """Number of lines up to the last that is not blank."""
     with path.open("rb") as file:
         tail_start = max(file.seek(0, 2) - 4096, 0)
         file.seek(tail_start)

@@ -1,0 +1,319 @@
+"""One reader for every file of labels: items with classes or numbers, or tagged tokens."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from manyhands.annotations import (
+    ORPHAN_TAGS,
+    Annotations,
+    Duplicates,
+    Kind,
+    OrphanTags,
+    Rows,
+    Sentences,
+    TokenLabels,
+)
+from manyhands.annotations.labels import USED, MixedLabelsError, as_list
+from manyhands.core.errors import DataError, SettingError, SettingName
+from manyhands.core.settings import require, require_choice
+from manyhands.io.conll import read_conll, read_sentences
+from manyhands.io.labels import read_rows
+from manyhands.io.sniff import UNCLEAR, sniff_tokens
+from manyhands.io.spans import ALIGNMENTS, Alignment, TextLabels, read_spans
+from manyhands.io.tables import SUFFIXES
+
+Task = Literal["classification", "regression", "tagging"]
+TASKS = ("classification", "regression", "tagging")
+_NOT_FOR_TOKENS = {"conll": ("item", "annotator", "label"), "spans": ("missing",)}
+
+
+def read(
+    path: str | Path,
+    *,
+    task: Task | None = None,
+    format: str | None = None,
+    layout: str | None = None,
+    item: str | None = None,
+    annotator: str | None = None,
+    label: str | None = None,
+    kind: Kind | None = None,
+    classes: Iterable[Any] | None = None,
+    missing: Any = None,
+    bounds: tuple[float, float] | None = None,
+    duplicates: Duplicates = "keep",
+    orphan_tags: OrphanTags | None = None,
+    alignment: Alignment | None = None,
+    encoding: str = "utf-8",
+) -> Annotations | TokenLabels:
+    """Read a file of labels: `Annotations` of items, or `TokenLabels` of tagged tokens.
+
+    The suffix and the content decide what the file is, unless `task` or `format` do. Tagged tokens
+    are lines of a token and one tag per annotator (.conll .bio, or .txt with such lines; see
+    `read_conll`), or a table with columns start, end and text (see `read_spans`). All other files
+    are labels of items (see `read_annotations`).
+
+    Parameters
+    ----------
+    task : {"classification", "regression", "tagging"}
+        What the labels are: classes, numbers or tags of tokens. By default the labels decide.
+    format : str
+        File format, if the suffix does not tell: csv, tsv, parquet, jsonl, txt, npy, json, conll
+        or spans.
+    layout : {"long", "wide", "dense"}
+        Layout of labels of items: one row per label, one column per annotator, or a matrix.
+    item, annotator, label : str
+        Names of columns.
+    kind : {"classes", "numbers"}
+        Read the labels of items as classes or numbers.
+    classes : list
+        All classes (tags, types of spans), in their order.
+    missing : object
+        Labels that mean "no label".
+    bounds : (float, float)
+        Lowest and highest number allowed; the labels are then numbers.
+    duplicates : {"keep", "first", "last", "refuse"}
+        Which labels count if an annotator labelled an item several times.
+    orphan_tags : {"repair", "refuse", "keep"}
+        What to do with a tag I-X that follows no B-X or I-X: make it B-X (default), raise, keep it.
+    alignment : {"refuse", "widen"}
+        What to do with a span that cuts through a token: raise (default), widen it to whole tokens.
+    encoding : str
+        Text encoding.
+    """
+    file = LabelFile(
+        path, task=task, format=format, layout=layout, item=item, annotator=annotator, label=label,
+        kind=kind, classes=classes, missing=missing, bounds=bounds, duplicates=duplicates,
+        orphan_tags=orphan_tags, alignment=alignment, encoding=encoding,
+    )  # fmt: skip
+    return file.read_items() if file.tokens is None else file.read_tokens().labels
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    """A file of labels and how to read it; the settings are those of `read`."""
+
+    path: str | Path
+    task: Task | None = None
+    format: str | None = None
+    layout: str | None = None
+    item: str | None = None
+    annotator: str | None = None
+    label: str | None = None
+    kind: Kind | None = None
+    classes: Iterable[Any] | None = None
+    missing: Any = None
+    bounds: tuple[float, float] | None = None
+    duplicates: Duplicates = "keep"
+    orphan_tags: OrphanTags | None = None
+    alignment: Alignment | None = None
+    encoding: str = "utf-8"
+
+    @cached_property
+    def tokens(self) -> str | None:
+        """The layout of tagged tokens, "conll" or "spans"; None for labels of items.
+
+        The content of the file decides, and `task` if the content is not clear. An error if the two
+        contradict each other.
+        """
+        if self.task is not None:
+            require_choice("task", self.task, TASKS)
+        found = self._agreed(self._sniffed())
+        for name in ("orphan_tags", "alignment"):
+            if found is None and getattr(self, name) is not None:
+                raise SettingError(
+                    SettingName(name), f" is for tagged tokens; {self.path} has labels of items"
+                )
+        return found
+
+    def read_items(self) -> Annotations:
+        """The labels of items."""
+        kind = self._kind()
+        try:
+            rows = read_rows(
+                self.path, format=self.format, layout=self.layout, item=self.item,
+                annotator=self.annotator, label=self.label, kind=kind, classes=self.classes,
+                missing=self.missing, encoding=self.encoding,
+            )  # fmt: skip
+        except MixedLabelsError as error:
+            if self.task != "regression":
+                raise
+            raise DataError(
+                f"{error.where}: the label {error.label!r} is a word, and ",
+                SettingName("task", "regression"),
+                " takes numbers; drop it with ",
+                SettingName("missing", error.label),
+                ", or give ",
+                SettingName("task", "classification"),
+            ) from None
+        if self.bounds is not None:
+            _require_within(rows, *self.bounds)
+        ann = Annotations.from_rows(rows, duplicates=self.duplicates)
+        if self.task == "classification" and ann.kind == "numbers":
+            raise DataError(
+                f"{self.path}: the labels are numbers with decimals, which is ",
+                SettingName("task", "regression"),
+                "; ",
+                SettingName("kind", "classes"),
+                " reads every number as a class of its own",
+            )
+        return ann
+
+    def read_tokens(self) -> TextLabels:
+        """The labels of tokens, with their texts if the file has some."""
+        policy = self.orphan_tags or "repair"
+        require_choice("orphan_tags", policy, ORPHAN_TAGS)
+        require_choice("alignment", self.alignment or "refuse", ALIGNMENTS)
+        self._refuse_settings()
+        marked = self._spans() if self.tokens == "spans" else self._columns()
+        labels = marked.labels
+        if labels.annotations.n_annotations == 0:
+            raise DataError(f"{self.path}: there is not a single label")
+        n_orphan_tags = int(labels.find_orphan_tags().sum())
+        if policy != "keep":
+            try:
+                labels = labels.repaired(policy)
+            except DataError as error:
+                raise error.at(self.path) from None
+        return TextLabels(marked.texts, labels, n_orphan_tags)
+
+    def read_sentences(self, tags: Iterable[Any] = ()) -> Sentences:
+        """The sentences only; labels may be missing. `tags` are known tags beside those of BIO."""
+        if self._sniffed() == "spans":
+            return self.read_tokens().labels.sentences
+        if SUFFIXES.get(Path(self.path).suffix.lower(), "tsv") != "tsv":
+            raise DataError(f"{self.path}: is a table; tokens are in a file with one in every line")
+        return read_sentences(self.path, tags=[str(tag) for tag in tags], encoding=self.encoding)
+
+    def _sniffed(self) -> str | None:
+        return sniff_tokens(
+            self.path, format=self.format, layout=self.layout, missing=self._marks()[0],
+            encoding=self.encoding,
+        )  # fmt: skip
+
+    def _marks(self) -> list[str]:
+        """The marks for "no label" in a column of tags."""
+        return [str(code) for code in as_list("?" if self.missing is None else self.missing)]
+
+    def _agreed(self, found: str | None) -> str | None:
+        """The layout that the content and `task` give together."""
+        tagging, classification = (SettingName("task", name) for name in ("tagging", TASKS[0]))
+        if self.task == "tagging":
+            if found is None:
+                raise DataError(
+                    f"{self.path}: ",
+                    tagging,
+                    " takes tokens with a column of tags per annotator (.conll .bio .txt), or a "
+                    "table of spans with columns start, end and text",
+                )
+            return "conll" if found == UNCLEAR else found
+        if found == UNCLEAR and self.task is None:
+            raise DataError(
+                f"{self.path}: may be a matrix of labels, or tokens with their tags; give ",
+                classification,
+                " or ",
+                tagging,
+            )
+        if found == "conll" and self.task is not None:
+            raise DataError(
+                f"{self.path}: has tokens with their tags, which is ",
+                tagging,
+                "; ",
+                SettingName("task", self.task),
+                " is for labels of items",
+            )
+        return None if self.task is not None or found == UNCLEAR else found
+
+    def _kind(self) -> Kind | None:
+        """The kind of labels that `task`, `bounds` and `kind` give together."""
+        kinds: dict[str, Kind] = {"regression": "numbers", "classification": "classes"}
+        asked: Kind | None = kinds.get(str(self.task))
+        if self.bounds is not None:
+            low, high = self.bounds
+            require(low < high, "bounds", "a lower and a higher number", self.bounds)
+            if asked == "classes":
+                raise SettingError(
+                    SettingName("bounds"),
+                    " is for numbers and ",
+                    SettingName("task", "classification"),
+                    " for classes; leave one out",
+                )
+            asked = "numbers"
+        if self.kind is not None and asked is not None and self.kind != asked:
+            raise SettingError(
+                SettingName("kind", self.kind),
+                " contradicts ",
+                SettingName("task"),
+                " or ",
+                SettingName("bounds"),
+                "; leave one out",
+            )
+        return self.kind or ("numbers" if asked == "numbers" else None)
+
+    def _columns(self) -> TextLabels:
+        labels = read_conll(
+            self.path, tags=self._tags(), missing=self._marks()[0], encoding=self.encoding
+        )
+        return TextLabels(None, labels)
+
+    def _spans(self) -> TextLabels:
+        table = None if self.format == "spans" else self.format
+        return read_spans(
+            self.path, item=self.item, annotator=self.annotator, label=self.label,
+            alignment=self.alignment or "refuse", types=self._tags(), format=table,
+            encoding=self.encoding,
+        )  # fmt: skip
+
+    def _tags(self) -> list[str] | None:
+        return None if self.classes is None else [str(name) for name in self.classes]
+
+    def _refuse_settings(self) -> None:
+        """Raise a `SettingError` for settings that such a file has no use for."""
+        names = ("layout", "kind", *_NOT_FOR_TOKENS[str(self.tokens)], "bounds")
+        given = [name for name in names if getattr(self, name) is not None]
+        if given:
+            raise SettingError(
+                SettingName(given[0]), f" is not for {self.path}, which has tagged tokens"
+            )
+        if self.duplicates != "keep":
+            raise SettingError(
+                SettingName("duplicates"), " is for tables of labels; tagged tokens have none"
+            )
+        if len(self._marks()) > 1:
+            raise SettingError(
+                SettingName("missing"), " may be given once for tokens: one mark means no label"
+            )
+
+
+def require_same_tokens(
+    path: object, first: Sentences, other_path: object, other: Sentences
+) -> None:
+    """Raise a `DataError` at the first sentence in which the words of two files differ."""
+    for s in range(min(len(first), len(other))):
+        if first.words(s) != other.words(s):
+            raise DataError(
+                f"{other_path}: sentence {s} is {_excerpt(other.words(s))}, and in {path} "
+                f"{_excerpt(first.words(s))}; both must have the same tokens"
+            )
+    if len(first) != len(other):
+        raise DataError(f"{other_path}: {len(other)} sentences, and in {path} {len(first)}")
+
+
+def _require_within(rows: Rows, low: float, high: float) -> None:
+    outside = (rows.state == USED) & ~((rows.label >= low) & (rows.label <= high))
+    for row in np.flatnonzero(outside)[:1]:
+        annotator, label = rows.annotators.names[rows.annotator[row]], rows.label[row]
+        raise DataError(
+            f"{rows.place(int(row))}: label {label:g} of annotator {annotator!s} is outside of ",
+            SettingName("bounds", (low, high)),
+            "; correct it, or drop it with ",
+            SettingName("missing", f"{label:g}"),
+        )
+
+
+def _excerpt(words: list[str]) -> str:
+    return repr(" ".join(words[:6]) + (" ..." if len(words) > 6 else ""))

@@ -1,0 +1,183 @@
+"""Options follow from what the library declares; --help shows them in panels, at once."""
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, fields
+from typing import Literal, get_args
+
+import pytest
+import typer
+from command_line import HEADER, assert_refused, call, plain_json, start
+
+import manyhands as mh
+from manyhands.annotations import DUPLICATES, KINDS, ORPHAN_TAGS
+from manyhands.cli import app, options
+from manyhands.core.errors import DataError, SettingName
+from manyhands.core.settings import AT_LEAST_ONE, setting, settings_of
+from manyhands.engine.settings import FeatureOptions, TaggingOptions
+
+COMMANDS = [each.callback.__name__ for each in app.app.registered_commands]
+
+
+@dataclass(kw_only=True)
+class MoreOptions(FeatureOptions):
+    """The settings of an estimator, and two more."""
+
+    n_heads: int = setting(4, "Number of heads.", rule=AT_LEAST_ONE, group="Network")
+    pooling: Literal["mean", "max"] = setting("mean", "How words are pooled.", by_method=True)
+
+
+def test_a_declared_setting_is_an_option_without_further_code():
+    found = options.declared_options(MoreOptions)
+    new = {name: found[name] for name in found.keys() - options.declared_options(FeatureOptions)}
+    assert new.keys() == {"n_heads", "pooling"}
+    annotation, default = new["n_heads"]
+    kind, option = get_args(annotation)
+    assert (kind, default) == (int | None, None)
+    assert (option.help, option.rich_help_panel) == ("Number of heads.", "Network")
+    assert option.show_default == "4"
+    kind, option = get_args(new["pooling"][0])
+    assert get_args(get_args(kind)[0]) == ("mean", "max")
+    assert option.show_default == "the method's"
+
+
+def test_a_declared_setting_is_in_the_help_of_a_command(monkeypatch):
+    monkeypatch.setattr(options, "FeatureOptions", MoreOptions)
+    little = typer.Typer()
+
+    @little.command()
+    @options.takes(training=options.TrainOptions)
+    def train(training: options.TrainOptions) -> None:
+        received.update(training.given)
+
+    received: dict[str, object] = {}
+    little(["--n-heads", "2", "--noise", "omega=0"], standalone_mode=False)
+    assert received == {"n_heads": 2, "noise": {"omega": 0}}
+
+
+def test_every_setting_of_an_estimator_is_an_option():
+    declared = settings_of(FeatureOptions) | settings_of(TaggingOptions)
+    by_command = {"method", "seed", "checkpoint", "progress"}
+    assert options.TrainOptions.options().keys() == declared.keys() - by_command
+    for command in ("train", "compare"):
+        text = call(command, "--help").out
+        assert "--learning-rate" in text
+
+
+def test_options_of_labels_are_the_arguments_of_read():
+    arguments = inspect.signature(mh.read).parameters.keys() - {"path"}
+    assert {each.name for each in fields(options.LabelOptions)} == arguments
+    assert {each.name for each in fields(mh.io.LabelFile)} - {"path"} == arguments
+
+
+@pytest.mark.parametrize(
+    ("name", "choices"),
+    [
+        ("layout", mh.io.LAYOUTS),
+        ("kind", KINDS),
+        ("task", mh.io.TASKS),
+        ("duplicates", DUPLICATES),
+        ("orphan_tags", ORPHAN_TAGS),
+        ("alignment", mh.io.ALIGNMENTS),
+    ],
+)
+def test_choices_are_those_of_the_library(name, choices):
+    kind = get_args(options.LabelOptions.options()[name][0])[0]
+    literal = kind if name == "duplicates" else get_args(kind)[0]
+    assert set(get_args(literal)) == set(choices)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches_with_examples(command):
+    text = call(command, "--help").out
+    assert f"Example: manyhands {command}" in text
+    assert "Output" in text or command == "datasets"
+
+
+def test_a_summary_of_every_command_fits_its_line():
+    lines = call("--help").out.splitlines()
+    for command in COMMANDS:
+        line = next(each for each in lines if re.match(rf"│ {command} ", each))
+        summary = line.strip("│ ").removeprefix(command).strip()
+        assert summary.endswith(".")
+        assert len(summary) <= 60
+
+
+@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["compare", "--help"]])
+def test_help_loads_no_heavy_library(words):
+    program = (
+        "import sys; from manyhands.cli import app\n"
+        f"sys.argv = ['manyhands', *{words}]\n"
+        "try:\n    app.main()\nexcept SystemExit as stop:\n    assert stop.code == 0\n"
+        "print([name for name in ('torch', 'numba', 'pyarrow') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_train_and_compare_have_panels():
+    for command in ("train", "compare"):
+        text = call(command, "--help").out
+        for panel in ("Labels", "Training", "Network", "Output"):
+            assert f"─ {panel} ─" in text
+        assert "<constant|cosine>" in text or "[constant|cosine]" in text
+
+
+def test_the_shell_completes_names_of_methods():
+    complete = {"_MANYHANDS_COMPLETE": "complete_bash", "COMP_CWORD": "4"}
+    complete["COMP_WORDS"] = "manyhands aggregate x.csv --method dawid"
+    outcome = start(env=os.environ | complete)
+    assert outcome.code == 0
+    assert "dawid-skene" in outcome.out.split()
+
+
+def test_names_after_a_comma_are_completed():
+    assert options.any_method_names("majority,dawid") == ["majority,dawid-skene"]
+    assert "conal" in options.method_names("con")
+
+
+def test_errors_name_options_and_keep_names_that_are_none():
+    commands = typer.main.get_command(app.app).commands
+    spelled = commands["aggregate"].spelled
+    assert spelled(SettingName("orphan_tags")) == "--orphan-tags"
+    assert spelled(SettingName("missing", "")) == '--missing ""'
+    assert spelled(SettingName("bounds", (1.0, 5.0))) == "--range 1:5"
+    assert spelled(SettingName("item", ...)) == "--item ..."
+    assert spelled(SettingName("columns", ...)) == "columns=..."
+    assert commands["train"].spelled(SettingName("refit", False)) == "--no-refit"
+    error = DataError("name it with ", SettingName("label", ...))
+    assert error.at("x.csv").spelled(spelled) == "x.csv: name it with --label ..."
+
+
+@pytest.fixture
+def labels(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(HEADER + "a,u,x\na,v,y\nb,u,y\nb,v,y\nb,w,x\nc,w,x\nc,v,x\n")
+    return path
+
+
+def test_settings_of_an_aggregator_are_set_by_name(labels):
+    one = plain_json(call("aggregate", labels, "--set", "max_iter=1", "--json").out)
+    assert (one["summary"]["iterations"], one["summary"]["converged"]) == (1, False)
+    words = ("--set", "max_iter=3", "--set", "prior=flat", "--json")
+    assert plain_json(call("aggregate", labels, *words).out)["summary"]["iterations"] <= 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--set", "max_itr=5"), "did you mean max_iter"),
+        (("--set", "max_iter"), "a setting must be NAME=VALUE"),
+        (("--set", "max_iter=0"), "max_iter must be >= 1; got 0"),
+        (("--method", "majority", "--set", "max_iter=5"), "majority has no setting 'max_iter'"),
+    ],
+)
+def test_wrong_settings_of_an_aggregator_are_one_line(words, message, labels):
+    refused = call("aggregate", labels, *words)
+    assert_refused(refused)
+    assert message in refused.err
