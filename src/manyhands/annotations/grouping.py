@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, Offsets
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
 
 Duplicates = Literal["keep", "first", "last", "refuse"]
@@ -118,7 +118,9 @@ def mask_duplicates(
         n = int(np.flatnonzero(repeated)[0])
         raise DataError(
             f"annotator {annotators[annotator[n]]!r} labelled item {items[item[n]]!r} more than "
-            f"once ({int(repeated.sum())} such repeats); choose duplicates= keep, first or last"
+            f"once ({int(repeated.sum())} such repeats); set ",
+            SettingName("duplicates"),
+            " to keep, first or last",
         )
     if duplicates == "first":
         return ~repeated
