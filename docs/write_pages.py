@@ -31,8 +31,8 @@ written from the records in the folder `records` beside them, one line of JSON p
 
 No result on these pages was selected with clean labels, except where a page says so. End-to-end
 methods choose their epoch with held-out crowd labels and are then trained on all labels; two-stage
-methods and `truth` use their last epoch. The truth is used for scoring only. The verdict *reached* means that our result is
-within one point (0.01 of a share) of the published one.
+methods and `truth` use their last epoch. The truth is used for scoring only. The verdict *reached*
+means that our result is within one point (0.01 of a share) of the published one.
 """
 SELECTION = """\
 ## What the selection rule is worth

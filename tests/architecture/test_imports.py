@@ -26,9 +26,9 @@ SIMULATION_USERS = {
     "cli/demo.py",
     "cli/simulate.py",
     "datasets/demo.py",
-    "experiments/figures/common_confusions.py",
-    "experiments/figures/theorem_1.py",
-    "experiments/sources.py",
+    "experiments/data.py",
+    "experiments/figures/p3_confusions.py",
+    "experiments/figures/p3_theorem_1.py",
 }
 
 
@@ -76,7 +76,7 @@ def test_every_folder_is_a_room():
     [
         ("def f():\n    from manyhands.cli import app\n", ["cli"]),
         ("from manyhands import aggregate\n", ["aggregation"]),
-        ("import manyhands as mh\nmh.load('model')\n", ["estimators"]),
+        ("import manyhands as mh\nmh.CrowdClassifier()\n", ["estimators"]),
         ("import manyhands as mh\ndef f(c: 'mh.aggregation.Consensus'): ...\n", ["aggregation"]),
         ("import manyhands.selection\n", ["selection"]),
         ("import manyhands as mh\nmh.Annotations\n", []),

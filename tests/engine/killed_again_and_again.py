@@ -18,8 +18,8 @@ COMMON = {"epochs": 10, "batch_size": 32, "threads": 1}
 MOST_DEATHS = 3
 RUNS = {
     "held-out": {
-        "method": "conal", "validation_fraction": 0.2, "patience": 40, "schedule": "cosine", "sam_rho": 0.05,
-        "max_grad_norm": 1.0, "refit": False,
+        "method": "conal", "validation_fraction": 0.2, "patience": 40, "schedule": "cosine",
+        "sam_rho": 0.05, "max_grad_norm": 1.0, "refit": False,
     },
     "refitted": {"method": "speelfc", "validation_fraction": 0.2, "patience": 40, "refit": True},
     "sparse": {

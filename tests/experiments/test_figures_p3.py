@@ -161,10 +161,8 @@ def test_mean_omega_is_over_those_who_labelled_the_item(crowd_data):
     trial = crowd_data.trial
     model = fit_method(trial, "conal", 0, QUICK["run"])
     omega_i = p3.mean_omega(trial, model)
-    scaling = model.scaling_
     gate = model.noise_.gate
-    inputs = p3.as_inputs(trial.features)
-    seen = (inputs if scaling is None else scaling.apply(inputs)).rows(torch.arange(7))
+    seen = model.encoder_.transform(trial.features).rows(torch.arange(7))
     with torch.no_grad():
         for item, people in ((0, [0, 1]), (5, [0])):
             rows = torch.full((len(people),), item)

@@ -52,7 +52,7 @@ def test_where_the_consensus_has_collapsed_the_majority_is_the_start():
         nn.Linear(2, 3), Problem(annotations=ann, shape=(2,)), TrainingSettings()
     ).noise  # fmt: skip
     starts = {
-        start: MaxMIG(start=start).make_module(
+        start: MaxMIG(init=start).make_module(
             nn.Linear(2, 3), Problem(annotations=ann, shape=(2,)), TrainingSettings()
         ).noise.confusion()
         for start in ("own", "consensus")
@@ -111,12 +111,12 @@ def test_what_will_be_said_is_foretold_by_the_portraits(crowd):
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-5)
 
 
-@pytest.mark.parametrize("start", ["own", "consensus"])
-def test_simulated_confusions_are_recovered(start):
+@pytest.mark.parametrize("init", ["own", "consensus"])
+def test_simulated_confusions_are_recovered(init):
     crowd = featured("confusions", n_items=1000, labels_per_item=4, spread=0.4)
     model = fit(
-        MaxMIG({"prior_precision": 1.0}, start), crowd, network="logistic", epochs=20, batch_size=64,
-        learning_rate=0.01, warm_up=3,
+        MaxMIG({"prior_precision": 1.0}, init), crowd, network="logistic", epochs=20,
+        batch_size=64, learning_rate=0.01, warm_up=3,
     )  # fmt: skip
     off = np.abs(model.confusion_ - crowd.confusion)
     majority = estimate_confusions(
@@ -149,8 +149,8 @@ def test_killed_and_resumed_it_ends_with_the_same_bits(crowd, tmp_path):
 def test_settings_are_checked():
     with pytest.raises(SettingError, match="prior must be"):
         MaxMIG(prior="majority")
-    with pytest.raises(SettingError, match="start must be"):
-        MaxMIG(start="majority")
+    with pytest.raises(SettingError, match="init must be"):
+        MaxMIG(init="majority")
     with pytest.raises(SettingError, match="no setting 'accuracy'; known: pull"):
         CrowdClassifier(method="max-mig", noise={"accuracy": 0.9})._method()
     own = CrowdClassifier(method="max-mig", noise={"prior_precision": 2.0}, init="own")._method()

@@ -39,10 +39,10 @@ class Constant(nn.Module):
         ("crowd-layer-sb", {"scales": 0.5, "biases": 0.8}),
     ],
 )
-@pytest.mark.parametrize("start", ["own", "consensus"])
-def test_planted_annotators_are_recovered(method, planted, start):
+@pytest.mark.parametrize("init", ["own", "consensus"])
+def test_planted_annotators_are_recovered(method, planted, init):
     crowd = rated(600, 20, 5, **planted)
-    model = fit_numbers(method, crowd, start=start, **LONG)
+    model = fit_numbers(method, crowd, init=init, **LONG)
     found = model.annotators_frame()
     if "s" in method.removeprefix("crowd-layer-"):
         # Scales stand around the centre of the labels, and are known up to a common factor.
@@ -152,8 +152,8 @@ def test_heads_of_people_without_labels_do_not_count():
         ("crowd-layer-b", {"noise": {"omega": 1}}, "no setting 'omega'; known: precision"),
         ("crowd-layer-b", {"noise": {"kind": "S"}}, "no setting 'kind'"),
         ("crowd-layer-b", {"init": "majority"}, "init must be one of auto, own, consensus"),
-        ("two-stage-mean", {"noise": {"precision": "equal"}}, "noise and start are for noise"),
-        ("conal", {}, "method must be for numbers; got conal, which is for classes"),
+        ("two-stage-mean", {"noise": {"precision": "equal"}}, "noise and init are for noise"),
+        ("conal", {}, "method must be for regression; got conal, which is for classification"),
     ],
 )
 def test_wrong_settings_are_told_in_a_line(method, settings, said):

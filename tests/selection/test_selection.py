@@ -197,7 +197,7 @@ def test_a_repeated_label_is_not_taken_for_an_unseen_one(small):
 @pytest.mark.parametrize(
     ("changed", "error", "text"),
     [
-        ({"monitor": "majorty"}, UnknownNameError, "no monitor 'majorty'; did you mean majority"),
+        ({"monitor": "majorty"}, UnknownNameError, "no criterion 'majorty'; did you mean majority"),
         (
             {"validation_fraction": 0},
             SettingError,
@@ -274,7 +274,7 @@ def test_wrong_requests_among_aggregators_are_refused(labels):
         aggregation.select(labels, ["gaussian"])
     with pytest.raises(SettingError, match="methods must be at least one name"):
         aggregation.select(labels, [])
-    with pytest.raises(UnknownNameError, match="no monitor 'rank'"):
+    with pytest.raises(UnknownNameError, match="no criterion 'rank'"):
         aggregation.select(labels, monitor="rank")
     with pytest.raises(DataError, match="no item has three labels"):
         aggregation.select(labels.only(labels.item_offsets[:-1]))

@@ -131,7 +131,7 @@ def fit_scaling(inputs: Inputs, scale: str) -> Scaling | None:
     differ much: their root mean square is more than five times their median. Datasets and integers
     are not scaled.
     """
-    moments = None if scale == "none" else inputs.moments()
+    moments = None if scale == "none" or len(inputs) == 0 else inputs.moments()
     if moments is None:
         return None
     deviation = moments.deviation

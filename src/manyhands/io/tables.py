@@ -129,7 +129,7 @@ def write_stream(columns: Mapping[str, AnyArray], stream: BinaryIO, format: str)
         table = pa.table({name: _plain(values) for name, values in columns.items()})
     except UnicodeEncodeError:
         raise DataError("a cell is not text: it holds half of a UTF-16 pair") from None
-    if format in _DELIMITERS and any("\x00" in name for name in columns):
+    if format in DELIMITERS and any("\x00" in name for name in columns):
         raise DataError(f"the name of a column holds NUL, which {format} cannot; rename it")
     if format == "parquet":
         pq.write_table(table, stream)
