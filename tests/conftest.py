@@ -1,5 +1,6 @@
 """How tests are run, and crowds that many of them use."""
 
+import os
 import random
 
 import numpy as np
@@ -11,6 +12,12 @@ from hypothesis.internal.conjecture import providers
 
 from manyhands.simulation import SCENARIOS, CrowdSettings
 from rooms import Rooms
+
+# Whoever runs the tests, and wherever: what is said has no colours and 80 columns, and the CPU
+# computes it.
+for _name in ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TERMINAL_WIDTH", "MANYHANDS_THREADS"):
+    os.environ.pop(_name, None)
+os.environ |= {"COLUMNS": "80", "TERM": "dumb", "TZ": "UTC", "CUDA_VISIBLE_DEVICES": ""}
 
 # make test draws the same examples every time, however fast the machine is; make fuzz draws new
 # ones, and keeps those that fail.
