@@ -11,6 +11,7 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.internal.conjecture import providers
 
 from manyhands.simulation import SCENARIOS, CrowdSettings
+from manyhands.training import checkpoint
 from rooms import Rooms
 
 # Whoever runs the tests, and wherever: what is said has no colours and 80 columns, and the CPU
@@ -18,6 +19,8 @@ from rooms import Rooms
 for _name in ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TERMINAL_WIDTH", "MANYHANDS_THREADS"):
     os.environ.pop(_name, None)
 os.environ |= {"COLUMNS": "80", "TERM": "dumb", "TZ": "UTC", "CUDA_VISIBLE_DEVICES": ""}
+
+checkpoint._REST = 0.0  # after every epoch one is saved, however long that takes
 
 # make test draws the same examples every time, however fast the machine is; make fuzz draws new
 # ones, and keeps those that fail.
@@ -64,13 +67,6 @@ def pytest_sessionstart():
     if settings.default.derandomize:
         # otherwise constants of those of our modules that happen to be loaded are drawn, too
         providers._get_local_constants = lambda: providers._local_constants
-
-
-@pytest.fixture(autouse=True)
-def _every_epoch_is_saved(request, monkeypatch):
-    """Checkpoints are saved after every epoch, however long that takes."""
-    if {"training", "estimators", "cli"} & set(request.path.parts):
-        monkeypatch.setattr("manyhands.training.checkpoint._REST", 0.0)
 
 
 @pytest.fixture(scope="session")
