@@ -6,8 +6,8 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test lint types tests docs test-slow fuzz bench bench-training bench-costs clean
 
-# What a test does must not hang on the number of cores or on the order of names in a set.
-PYTEST := OMP_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/pytest -n auto --dist worksteal --rooms
+# What a test does must not hang on the locale or on the order of names in a set.
+PYTEST := OMP_NUM_THREADS=1 PYTHONHASHSEED=0 PYTHONUTF8=1 $(BIN)/pytest -n auto --dist worksteal --rooms
 MINUTES ?= 10
 
 demo: $(READY)

@@ -1,5 +1,6 @@
 """How tests are run, and crowds that many of them use."""
 
+import os
 import random
 
 import numpy as np
@@ -9,8 +10,17 @@ from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.internal.conjecture import providers
 
+from manyhands.engine import checkpoint
 from manyhands.simulation import SCENARIOS, CrowdSettings
 from rooms import Rooms
+
+# Whoever runs the tests, and wherever: what is said has no colours and 80 columns, and the CPU
+# computes it.
+for _name in ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TERMINAL_WIDTH", "MANYHANDS_THREADS"):
+    os.environ.pop(_name, None)
+os.environ |= {"COLUMNS": "80", "TERM": "dumb", "TZ": "UTC", "CUDA_VISIBLE_DEVICES": ""}
+
+checkpoint._REST = 0.0  # after every epoch one is saved, however long that takes
 
 # make test draws the same examples every time, however fast the machine is; make fuzz draws new
 # ones, and keeps those that fail.
@@ -24,6 +34,10 @@ settings.register_profile(
     "fuzz", database=DirectoryBasedExampleDatabase(".hypothesis/examples"), **_ANY
 )
 settings.load_profile("fixed")
+
+
+# Doctests are looked for in every module; two that are called conftest would be taken for one.
+collect_ignore = ["conftest.py", "checks/conftest.py", "experiments/conftest.py"]
 
 
 def pytest_addoption(parser):
@@ -57,13 +71,6 @@ def pytest_sessionstart():
     if settings.default.derandomize:
         # otherwise constants of those of our modules that happen to be loaded are drawn, too
         providers._get_local_constants = lambda: providers._local_constants
-
-
-@pytest.fixture(autouse=True)
-def _every_epoch_is_saved(request, monkeypatch):
-    """Checkpoints are saved after every epoch, however long that takes."""
-    if {"engine", "methods", "estimators", "cli"} & set(request.path.parts):
-        monkeypatch.setattr("manyhands.engine.checkpoint._REST", 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -104,7 +104,7 @@ def test_held_out_labels_rank_models_without_truth(crowd):
     assert good > bad
 
 
-@pytest.mark.parametrize("jobs", [None, 2])
+@pytest.mark.parametrize("jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_methods_and_rates_are_searched_over(jobs, crowd):
     grid = {"method": ["speelfc", "two-stage-majority"], "learning_rate": np.array([1e-5, 0.05])}
     search = GridSearchCV(classifier(), grid, cv=2, n_jobs=jobs, scoring=log_likelihood)

@@ -151,9 +151,11 @@ def test_settings_are_checked():
         MaxMIG(prior="majority")
     with pytest.raises(SettingError, match="init must be"):
         MaxMIG(init="majority")
-    with pytest.raises(SettingError, match="no setting 'accuracy'; known: pull"):
-        CrowdClassifier(method="max-mig", noise={"accuracy": 0.9})._method()
-    own = CrowdClassifier(method="max-mig", noise={"prior_precision": 2.0}, init="own")._method()
+    with pytest.raises(SettingError, match="no setting 'accuracy'; known: prior_precision"):
+        CrowdClassifier(method="max-mig", noise={"accuracy": 0.9})._resolve_method()
+    own = CrowdClassifier(
+        method="max-mig", noise={"prior_precision": 2.0}, init="own"
+    )._resolve_method()
     assert isinstance(own, MaxMIG)
     assert own.settings == {"prior_precision": 2.0}
     assert own.prior == METHODS["max-mig"].prior
