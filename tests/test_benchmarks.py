@@ -19,9 +19,12 @@ TINY_BUDGET_S = 0.05
 LIMIT_S = 600  # against a hang alone
 
 # crowd-kit still uses calls that pandas is about to drop
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::PendingDeprecationWarning"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::PendingDeprecationWarning"
+    ),
+]
 
 
 def measured(job, **request):

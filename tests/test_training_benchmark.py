@@ -16,7 +16,7 @@ WORKLOAD = training_steps.Workload(**SIZE, batch_size=32)
 METHODS = training.METHODS
 
 # crowd-kit's CoNAL learns the size of its inputs when it first sees them, of which torch warns
-pytestmark = pytest.mark.filterwarnings("ignore:Lazy modules:UserWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Lazy modules:UserWarning")]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -45,6 +45,7 @@ def writer():
     return write_pages
 
 
+@pytest.mark.slow
 def test_committed_pages_are_those_of_the_records(writer, tmp_path):
     writer.write_pages(tmp_path)
     written = {path.relative_to(tmp_path): path for path in tmp_path.rglob("*.md")}

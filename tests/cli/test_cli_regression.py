@@ -286,6 +286,7 @@ def test_text_files_that_cannot_be_read_are_told(folder, tmp_path):
         assert message in refused.err
 
 
+@pytest.mark.slow
 def test_the_demo_of_ratings_beats_the_mean(tmp_path):
     content = plain_json(call("demo", "--task", "regression", "--json", "--out", tmp_path).out)
     alone = {row["method"]: row["mae"] for row in content["methods"]}

@@ -326,6 +326,7 @@ def test_entities_of_a_type_nobody_said_count_as_lost(small, tmp_path):
     assert (scores["n_true"], scores["recall"]) == (2, 0.5)
 
 
+@pytest.mark.slow
 def test_the_demo_of_sentences_beats_majority_voting(tmp_path):
     outcome = call("demo", "--task", "tagging", "--json", "--out", tmp_path)
     content = plain_json(outcome.out)

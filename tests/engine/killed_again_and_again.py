@@ -23,7 +23,7 @@ RUNS = {
     },
     "refitted": {"method": "speelfc", "validation_fraction": 0.2, "patience": 40, "refit": True},
     "sparse": {
-        "method": "speelfc", "sparse": True, "sam_rho": 0.05, "warm_up": 8, "schedule": "cosine",
+        "method": "speelfc", "sparse": True, "sam_rho": 0.05, "warm_up": 4, "schedule": "cosine",
         "noise_weight_decay": 0.1, "validation_fraction": 0.0,
     },
     "two-stage": {"method": "two-stage-dawid-skene", "weight_decay": 0.01, "sam_rho": 0.05},

@@ -229,6 +229,7 @@ def test_for_given_sides_the_mean_of_the_network_is_the_best_prior(world):
         assert best < in_the_limit(*sides, torch.tensor(other).double().log())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learnt", [False, True])
 def test_training_reaches_the_information_there_is(world, learnt):
     logits = torch.zeros(4, 2, dtype=torch.float64, requires_grad=True)
