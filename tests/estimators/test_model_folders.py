@@ -170,9 +170,10 @@ def test_torn_files_are_named(folder):
     refused(folder, "is not JSON; the model is truncated or corrupted")
 
 
-def test_a_newer_format_is_named(folder):
-    changed_header(folder, format=2)
-    refused(folder, "is of format 2, and this version of manyhands reads format 1")
+@pytest.mark.parametrize("other", [1, 3])
+def test_another_format_is_named(folder, other):
+    changed_header(folder, format=other)
+    refused(folder, f"is of format {other}, and this version of manyhands reads format 2")
 
 
 @pytest.mark.parametrize(

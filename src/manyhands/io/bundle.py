@@ -19,7 +19,7 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.io.atomic import atomic_write
 
-FORMAT = 1
+FORMAT = 2  # 1 was that of version 0.1
 
 
 def write_bundle(
@@ -79,7 +79,7 @@ def read_header(folder: str | Path, name: str) -> dict[str, Any]:
     if header["format"] != FORMAT:
         raise DataError(
             f"{path}: is of format {header['format']}, and this version of manyhands reads format "
-            f"{FORMAT}"
+            f"{FORMAT}; make it again with this version, or read it with the one that made it"
         )
     return header
 
