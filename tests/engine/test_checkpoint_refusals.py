@@ -102,10 +102,10 @@ def changed_header(folder, **entries):
 
 def test_a_newer_format_is_named(crowd, folder):
     changed_header(folder, format=99)
-    refused(crowd, folder, r"checkpoint.json: is of format 99, and this version .* reads format 1")
+    refused(crowd, folder, r"checkpoint.json: is of format 99, and this version .* reads format 2")
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"format": 1}', b"[1, 2]", b"\xff\xfe", b"null"])
+@pytest.mark.parametrize("content", [b"", b"{", b'{"format": 2}', b"[1, 2]", b"\xff\xfe", b"null"])
 def test_a_header_that_is_none_is_named(content, crowd, folder):
     (folder / "checkpoint.json").write_bytes(content)
     refused(crowd, folder, "checkpoint.json: is not")
