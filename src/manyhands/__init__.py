@@ -1,4 +1,4 @@
-"""manyhands learns from labels that many imperfect people gave.
+"""manyhands learns from labels that many imperfect annotators gave.
 
 >>> import manyhands as mh
 >>> ann = mh.Annotations.from_arrays([1, 1, 1], ["u", "v", "w"], ["cat", "dog", "cat"])

@@ -143,16 +143,16 @@ def _write_rows(texts: TokenizedTexts, rows: list[tuple[Any, ...]], path: str | 
             f"document {texts.sentences.names[document[text.index('')]]!s}: it is empty"
         )
     called = [name_to_text(texts.sentences.names[s]) for s in document]
-    people = [None if one is None else name_to_text(one) for one in annotator]
+    annotators = [None if one is None else name_to_text(one) for one in annotator]
     said = [one for one in label if one is not None]
-    blank = [one for one in (*called, *people, *said) if one is not None and is_blank(one)]
+    blank = [one for one in (*called, *annotators, *said) if one is not None and is_blank(one)]
     blank += [one for one in said if one != one.strip()]
     if blank:
         raise DataError(f"{blank[0]!r} cannot stand in a table of spans: it is blank, or ends so")
     columns = {
         "document": object_array(called),
         "text": object_array(text),
-        "annotator": object_array(people),
+        "annotator": object_array(annotators),
         "start": pa.array(start, type=pa.int64()),
         "end": pa.array(end, type=pa.int64()),
         "label": object_array(label),

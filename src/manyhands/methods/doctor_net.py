@@ -344,7 +344,7 @@ ROWS: dict[str, Method] = {
             source="Guan et al. 2018, DL-WDN in Rodrigues and Pereira 2018",
             equation="doctor-net with f = sum_a w_a P(. | a, x), heads fixed, then w by EM",
             cost="doctor-net + up to 30 passes of all heads at the end",
-            when="as doctor-net, where some people are not to be listened to",
+            when="as doctor-net, where some annotators should not count",
         ),
     ),
 }

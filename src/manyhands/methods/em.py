@@ -214,7 +214,7 @@ ROWS: dict[str, Method] = {
             source="Chu, Ma and Wang 2021, appendix B",
             equation="q_ik ~ f_k prod_n (omega_n G[k, y_n] + (1 - omega_n) C_a[k, y_n])",
             cost="a plain epoch + a pass of the network + K per label",
-            when="as em, where people make the same mistakes",
+            when="as em, where annotators make the same mistakes",
         ),
     ),
 }

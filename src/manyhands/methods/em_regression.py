@@ -114,7 +114,7 @@ ROWS: dict[str, Method] = {
             source="DL-EM in Rodrigues and Pereira 2018, Raykar et al. 2010",
             equation="y ~ N(z, 1 / precision_a), z ~ N(f(x), v); f learns E[z], in turns",
             cost="a plain epoch + a pass of the network + a few numbers per label",
-            when="numbers; several labels per item, people of different precision, none biased",
+            when="numbers; several labels per item, annotators of different precision, none biased",
         ),
     ),
 }

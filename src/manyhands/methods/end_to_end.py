@@ -233,7 +233,7 @@ ROWS: dict[str, Method] = {
             source="Chen et al. 2020 (SpeeLFC)",
             equation="P(y | a) = sum_k f_k C_a[k, y], C_a = row softmax",
             cost=_GATHERED,
-            when="portraits that are probabilities by construction",
+            when="confusions that are probabilities by construction",
         ),
     ),
     "speelfc-d": EndToEnd(
@@ -280,7 +280,7 @@ ROWS: dict[str, Method] = {
             source="Chu, Ma and Wang 2021 (CoNAL)",
             equation="P(y | a, x) = omega softmax(W f) + (1 - omega) softmax(W_a f)",
             cost="a plain epoch + K x K and an embedding per label",
-            when="people make the same mistakes: what is common is learnt once",
+            when="annotators make the same mistakes: what is common is learnt once",
         ),
     ),
     "conal-groups": EndToEnd(
@@ -292,7 +292,7 @@ ROWS: dict[str, Method] = {
             source="named as future work by Chu, Ma and Wang 2021",
             equation="CoNAL with W = sum_m s_am W_m, s_a a softmax",
             cost="a plain epoch + (1 + M) K x K per label",
-            when="several kinds of people who share mistakes",
+            when="several kinds of annotators who share mistakes",
         ),
     ),
     "mixture-e2e": EndToEnd(
@@ -313,7 +313,7 @@ ROWS: dict[str, Method] = {
             source="Rodrigues and Pereira 2018",
             equation="y ~ N(s_a z, 1 / precision_a), z ~ N(f(x), v)",
             cost=_REGRESSION_COST,
-            when="numbers; people who use more or less of the scale",
+            when="numbers; annotators who use more or less of the scale",
         ),
     ),
     "crowd-layer-b": RegressionEndToEnd(
@@ -323,7 +323,7 @@ ROWS: dict[str, Method] = {
             source="Rodrigues and Pereira 2018",
             equation="y ~ N(z + b_a, 1 / precision_a), z ~ N(f(x), v)",
             cost=_REGRESSION_COST,
-            when="numbers; people who rate high or low",
+            when="numbers; annotators who rate high or low",
         ),
     ),
     "crowd-layer-sb": RegressionEndToEnd(

@@ -41,11 +41,12 @@ class MaxMIG(EndToEnd):
     say.
 
     The loss looks at g only, not at how often a label is said. Free weights could therefore have
-    columns of any height, and no portrait could be read off. Rows that sum to 1 leave open what
-    people who label the same items can trade among them, C_a[k, l] u_a[l] / r_a[k] with
-    prod_a r_a[k] equal for all k: nothing where the sets of people differ enough, but where the
-    same people label every item, K - 1 numbers for all but one of them. There the start and the
-    `pull` towards it decide. f and g are not touched by it, portraits are: `speelfc` draws better.
+    columns of any height, and no confusion could be read off. Rows that sum to 1 leave open what
+    annotators who label the same items can trade among them, C_a[k, l] u_a[l] / r_a[k] with
+    prod_a r_a[k] equal for all k: nothing where the sets of annotators differ enough, but K - 1
+    numbers for all but one of them where the same annotators label every item. There the
+    initialisation and the prior around it decide. f and g do not depend on it, profiles do:
+    `speelfc` estimates them better.
 
     `prior` is p. "shares" are those of the classes among the labels, every item counting once.
     "learnt" is the mean of the network's probabilities over the items, which for given f and W is
@@ -53,7 +54,7 @@ class MaxMIG(EndToEnd):
     item may not tell f from a mixture of its classes. "uniform" is 1 / K.
 
     `init="own"` starts from the confusions against the majority, "consensus" and "auto" as in
-    `EndToEnd`. Every item counts once, whatever the number of its labels, and the `pull` is that
+    `EndToEnd`. Every item counts once, whatever the number of its labels, and the prior is that
     of `SpeeLFC`, per item. A batch of one item has no pairs, hence no second term: give it more.
     With several processes the pairs are those within each process's share of a batch.
 
@@ -165,7 +166,7 @@ ROWS: dict[str, Method] = {
             source="Cao et al. 2019 (Max-MIG)",
             equation="-log R_ii + R_ij, R_ij = sum_k f_k(x_i) prod_n C_a[k, y_jn] / P(y_j)",
             cost="a plain epoch + K x K per label + K per pair of items in a batch",
-            when="the classes matter more than portraits of the annotators",
+            when="the classes matter more than the profiles of annotators",
         ),
     ),
 }

@@ -26,7 +26,7 @@ from manyhands.noise import SpeeLFC
 class SemiLFC(EndToEnd):
     """A deep generative model of items and labels, in which items without labels count too.
 
-    A class t makes the features with a code z, and what people say: p(t) p(z) p(x | t, z)
+    A class t makes the features with a code z, and what annotators say: p(t) p(z) p(x | t, z)
     prod_n C_a[t, y_n]. The network is q(t | x), which predicts; with q(z | x, t) it bounds the
     evidence of an item,
 

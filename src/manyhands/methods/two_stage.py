@@ -89,7 +89,7 @@ ROWS: dict[str, Method] = {
             source="DL-MV in Rodrigues and Pereira 2018",
             equation="cross-entropy of f(x) against the majority label",
             cost=_COST,
-            when="the baseline: many labels per item and people of equal skill",
+            when="the baseline: many labels per item and annotators of equal skill",
         ),
     ),
     "two-stage-soft-majority": TwoStage(
@@ -107,7 +107,7 @@ ROWS: dict[str, Method] = {
             source="DL-DS in Rodrigues and Pereira 2018",
             equation="cross-entropy of f(x) against the Dawid-Skene posterior",
             cost=_COST,
-            when="three labels per item or more, people of different skill",
+            when="three labels per item or more, annotators of different skill",
         ),
     ),
     "two-stage-glad": TwoStage(
@@ -116,7 +116,7 @@ ROWS: dict[str, Method] = {
             source="DL-GLAD in Chu, Ma and Wang 2021; GLAD in Whitehill et al. 2009",
             equation="cross-entropy of f(x) against the GLAD posterior",
             cost=_COST,
-            when="items differ in difficulty, people in skill, not in which mistakes they make",
+            when="items differ in difficulty, annotators in skill, not in which mistakes they make",
         ),
     ),
     "two-stage-worker-clustering": TwoStage(
@@ -143,7 +143,7 @@ ROWS: dict[str, Method] = {
             source="DL-MEAN in Rodrigues and Pereira 2018",
             equation="squared error of f(x) against the mean label",
             cost=_COST,
-            when="numbers; the baseline: many labels per item and people of equal skill",
+            when="numbers; the baseline: many labels per item and annotators of equal skill",
         ),
     ),
     "two-stage-gaussian": TwoStage(
@@ -153,7 +153,7 @@ ROWS: dict[str, Method] = {
             source="Raykar et al. 2010, annotators without features",
             equation="squared error of f(x) against the mean of labels less bias, by precision",
             cost=_COST,
-            when="numbers; several labels per item, people who rate high or low",
+            when="numbers; several labels per item, annotators who rate high or low",
         ),
     ),
 }
