@@ -179,7 +179,7 @@ def test_settings_are_keyword_only_and_checked(name):
     parameters = inspect.signature(method).parameters.values()
     assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in parameters)
     if name in ITERATIVE:
-        with pytest.raises(SettingError, match="max_iter must be >= 1; got 0"):
+        with pytest.raises(SettingError, match="max_iter must be a whole number >= 1; got 0"):
             method(max_iter=0)
 
 

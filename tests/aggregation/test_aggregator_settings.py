@@ -67,7 +67,7 @@ def test_an_unknown_setting_names_the_nearest(labels, tokens):
 
 
 def test_values_are_checked(labels):
-    with pytest.raises(SettingError, match="max_iter must be >= 1; got 0"):
+    with pytest.raises(SettingError, match="max_iter must be a whole number >= 1; got 0"):
         mh.aggregate(labels, "dawid-skene", max_iter=0)
     with pytest.raises(UnknownNameError, match="did you mean dawid-skene"):
         mh.aggregate(labels, "dawid-sken", max_iter=5)

@@ -173,7 +173,7 @@ def test_settings_of_an_aggregator_are_set_by_name(labels):
     [
         (("--set", "max_itr=5"), "did you mean max_iter"),
         (("--set", "max_iter"), "a setting must be NAME=VALUE"),
-        (("--set", "max_iter=0"), "max_iter must be >= 1; got 0"),
+        (("--set", "max_iter=0"), "max_iter must be a whole number >= 1; got 0"),
         (("--method", "majority", "--set", "max_iter=5"), "majority has no setting 'max_iter'"),
     ],
 )

@@ -16,14 +16,19 @@ from manyhands.aggregation.common_noise_steps import (
     AnnotatorShareSteps,
     Sources,
 )
-from manyhands.aggregation.compare import Comparison, compare, require_comparable
+from manyhands.aggregation.compare import (
+    Comparison,
+    compare,
+    leave_one_label_out,
+    require_comparable,
+    validation_score,
+)
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.dawid_skene import ConfusionSteps, DawidSkene, estimate_confusions
+from manyhands.aggregation.files import load_consensus
 from manyhands.aggregation.gaussian import Gaussian
 from manyhands.aggregation.gaussian_steps import GaussianSteps, NetworkedParameters
 from manyhands.aggregation.glad import Glad
-from manyhands.aggregation.leave_one_out import leave_one_label_out, validation_score
-from manyhands.aggregation.loading import load_consensus
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.mixture import Mixture
 from manyhands.aggregation.one_coin import OneCoin

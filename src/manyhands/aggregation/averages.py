@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from manyhands.aggregation.base import Parameters
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.parameters import Parameters
 from manyhands.aggregation.regression import (
     LabelSummary,
     RegressionAggregator,

@@ -1,21 +1,50 @@
 """What every aggregator is: frozen settings with `fit`, and how a consensus continues."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.em import EMRun, run_em
 from manyhands.aggregation.evidence import Evidence, gather_evidence
-from manyhands.aggregation.parameters import Parameters
 from manyhands.aggregation.quality import Quality, estimate_quality
 from manyhands.annotations import Annotations, Kind, recode_like
-from manyhands.core.arrays import AnyArray
+from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
-from manyhands.core.settings import require
+from manyhands.core.settings import AT_LEAST_ONE, NOT_NEGATIVE, Rule, setting, settings_of
 from manyhands.evaluation import apply_temperature
+
+MAY_BE_INFINITE = Rule(lambda value: value >= 0, ">= 0")
+CLASS_PSEUDO_COUNT = "Pseudo-items per class in the class prior; inf: all classes are equal."
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Base of every model's parameters: a dataclass whose fields are arrays and floats.
+
+    Rows of arrays whose names end in `_a` follow the annotators of the consensus, those in `_i` its
+    items. A consensus is saved with its parameters field by field.
+    """
+
+    def confusion(self) -> Floats | None:
+        """Every annotator's confusion, shape (a, k, l); None if the model has none."""
+        return None
+
+    def annotator_traits(self) -> Mapping[str, AnyArray]:
+        """Columns of the annotators table that only this model has."""
+        return {}
+
+    def with_unseen_annotators(self, n_new: int) -> Self:
+        """The same parameters with `n_new` average annotators appended."""
+        return self
+
+    def for_new_items(self, n_items: int) -> Self:
+        """The same parameters for `n_items` other items, about which nothing is known."""
+        return self
+
 
 P = TypeVar("P", bound=Parameters)
 
@@ -27,6 +56,10 @@ class Aggregator(ABC, Generic[P]):
     name: ClassVar[str]
     kind: ClassVar[Kind]
     parameters_type: ClassVar[type[Parameters]]
+
+    def __post_init__(self) -> None:
+        for name, declared in settings_of(type(self)).items():
+            object.__setattr__(self, name, declared.checked(getattr(self, name)))
 
     def fit(self, annotations: Annotations, known: Mapping[Any, Any] | None = None) -> Consensus:
         """The consensus of these labels; `known` maps some items to their certain truths."""
@@ -127,15 +160,48 @@ class ClassAggregator(Aggregator[P]):
         return quality, parameters.annotator_traits()
 
 
+class Expected(Protocol):
+    """The result of an E-step."""
+
+    @property
+    def log_likelihood(self) -> float:
+        """The log-likelihood of the labels under the parameters of the step."""
+
+
+E = TypeVar("E", bound=Expected)
+S = TypeVar("S")
+
+
 @dataclass(frozen=True, kw_only=True)
-class IterativeSettings:
-    """When EM ends: after `max_iter` steps, or once a step gains less than `tol` per label."""
+class IterativeAggregator(Aggregator[P]):
+    """An aggregator that is fitted by EM."""
 
-    max_iter: int = 100
-    tol: float = 1e-6
+    max_iter: int = setting(100, "Largest number of EM steps.", rule=AT_LEAST_ONE)
+    tol: float = setting(1e-6, "EM ends once a step gains less per label.", rule=NOT_NEGATIVE)
 
-    def __post_init__(self) -> None:
-        require(
-            isinstance(self.max_iter, int) and self.max_iter >= 1, "max_iter", ">= 1", self.max_iter
-        )
-        require(self.tol >= 0, "tol", ">= 0", self.tol)
+    def _run(self, evidence: Evidence, start: S, step: Callable[[S], tuple[S, float]]) -> EMRun[S]:
+        tol = self.tol * evidence.annotations.n_annotations
+        return run_em(start, step, max_iter=self.max_iter, tol=tol)
+
+    def _alternate(
+        self,
+        evidence: Evidence,
+        start: tuple[P, float],
+        expect: Callable[[P], E],
+        maximise: Callable[[E, P], tuple[P, float]],
+    ) -> Consensus:
+        """EM from `start`, parameters with their log-prior, to the consensus.
+
+        `maximise` returns better parameters and their log-prior, given the expectation under the
+        parameters before. The objective is log-likelihood + log-prior.
+        """
+
+        def step(state: tuple[P, float]) -> tuple[tuple[P, float], float]:
+            parameters, log_prior = state
+            expected = expect(parameters)
+            return maximise(expected, parameters), expected.log_likelihood + log_prior
+
+        run = self._run(evidence, start, step)
+        parameters, _ = run.state
+        estimates = self._estimate_items(evidence, parameters)
+        return self._consensus(evidence, parameters, estimates, run.objective, run.converged)

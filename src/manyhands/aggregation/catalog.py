@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, get_origin, get_type_hints
+from typing import Any
 
 from manyhands.aggregation.averages import Mean, Median
 from manyhands.aggregation.base import Aggregator
@@ -18,6 +18,7 @@ from manyhands.aggregation.worker_clustering import WorkerClustering
 from manyhands.annotations import Annotations, Kind
 from manyhands.core.errors import SettingError
 from manyhands.core.registry import Registry, nearest_names
+from manyhands.core.settings import Setting, settings_of
 
 AGGREGATORS: Registry[type[Aggregator[Any]]] = Registry(
     "aggregator",
@@ -93,7 +94,7 @@ def parse_settings(method: str, pairs: Iterable[str]) -> dict[str, Any]:
     {'max_iter': 5, 'prior': 'flat', 'tol': 0.0001}
     """
     known = default_settings(method)
-    hints = get_type_hints(AGGREGATORS[method])
+    declared = settings_of(AGGREGATORS[method])
     settings: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
@@ -103,7 +104,7 @@ def parse_settings(method: str, pairs: Iterable[str]) -> dict[str, Any]:
         _require_setting(method, name, known)
         if name in settings:
             raise SettingError(f"the setting {name} of {method} is given twice; give it once")
-        settings[name] = _parsed(name, text.strip(), hints[name])
+        settings[name] = _parsed(declared.get(name), name, text.strip())
     return settings
 
 
@@ -117,16 +118,14 @@ def _require_setting(method: str, name: str, known: Mapping[str, Any]) -> None:
     raise SettingError(f"{method} has no setting {name!r};{hint} known: {', '.join(known)}")
 
 
-_WORDS = {int: "a whole number", float: "a number"}
-
-
-def _parsed(name: str, text: str, hint: Any) -> Any:
-    """A text as a value of a declared type; choices are checked by the method itself."""
-    if get_origin(hint) is Literal:
-        return text
-    if hint not in _WORDS:
+def _parsed(declared: Setting | None, name: str, text: str) -> Any:
+    """A text as a value of the declared type; rules are checked by the method itself."""
+    if declared is None:
         raise SettingError(f"{name} cannot be given as text; set it in Python")
+    if declared.type is str:
+        return text
     try:
-        return hint(text)
+        return declared.type(text)
     except ValueError:
-        raise SettingError(f"{name} must be {_WORDS[hint]}; got {text!r}") from None
+        what = "a whole number" if declared.type is int else "a number"
+        raise SettingError(f"{name} must be {what}; got {text!r}") from None

@@ -7,11 +7,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from manyhands.aggregation.base import ClassAggregator, IterativeSettings
-from manyhands.aggregation.confusions import first_expectation, fit_class_prior
+from manyhands.aggregation.base import (
+    CLASS_PSEUDO_COUNT,
+    MAY_BE_INFINITE,
+    ClassAggregator,
+    IterativeAggregator,
+    Parameters,
+)
 from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.em import run_em
-from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.dawid_skene import first_expectation, fit_class_prior
+from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.confusion_pass import (
     TINY,
     ConfusionPass,
@@ -19,10 +24,8 @@ from manyhands.aggregation.kernels.confusion_pass import (
     fit_confusions,
 )
 from manyhands.aggregation.kernels.label_sources import even_mistakes, mix_sources, split_sources
-from manyhands.aggregation.majority import majority_posterior
-from manyhands.aggregation.parameters import Parameters
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.settings import require
+from manyhands.core.settings import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, setting
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,10 @@ class CommonNoiseParameters(Parameters):
         """The share of labels that come from the shared confusion."""
         return {"common_share": self.share_a}
 
+    def expected(self, expect: ConfusionPass) -> Expectation:
+        """The E-step under these parameters."""
+        return expect(self.log_prior_k, self.log_confusion_alk)
+
     def with_unseen_annotators(self, n_new: int) -> Self:
         """The same with average annotators appended."""
         if n_new == 0:
@@ -71,11 +78,10 @@ class CommonNoiseParameters(Parameters):
         )
 
 
-_State = tuple[CommonNoiseParameters, float]  # parameters and their log-prior
-
-
 @dataclass(frozen=True, kw_only=True)
-class CommonNoise(IterativeSettings, ClassAggregator[CommonNoiseParameters]):
+class CommonNoise(
+    IterativeAggregator[CommonNoiseParameters], ClassAggregator[CommonNoiseParameters]
+):
     """With probability w_a a label of annotator a comes from the shared confusion G, else from C_a.
 
     An annotator labels by P_a = w_a G + (1 - w_a) C_a. EM over truths and sources s_n::
@@ -124,43 +130,30 @@ class CommonNoise(IterativeSettings, ClassAggregator[CommonNoiseParameters]):
     name: ClassVar[str] = "common-noise"
     parameters_type: ClassVar[type[Parameters]] = CommonNoiseParameters
 
-    max_iter: int = 500
-    prior_strength: float = 10.0
-    own_strength: float = 3.0
-    share_pseudo_count: float = 1.0
-    class_pseudo_count: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("prior_strength", "own_strength"):
-            value = getattr(self, name)
-            require(0 <= value < np.inf, name, "0 or more", value)
-        require(
-            0 < self.share_pseudo_count < np.inf,
-            "share_pseudo_count",
-            "> 0",
-            self.share_pseudo_count,
-        )
-        require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
+    max_iter: int = setting(500, "Largest number of EM steps.", rule=AT_LEAST_ONE)
+    prior_strength: float = setting(
+        10.0, "Weight of the crowd for an annotator, in labels per class.", rule=NOT_NEGATIVE
+    )
+    own_strength: float = setting(
+        3.0, "Weight of even mistakes in own confusions, in labels per class.", rule=NOT_NEGATIVE
+    )
+    share_pseudo_count: float = setting(
+        1.0, "Pseudo-labels of an annotator from each source.", rule=POSITIVE
+    )
+    class_pseudo_count: float = setting(1.0, CLASS_PSEUDO_COUNT, rule=MAY_BE_INFINITE)
 
     def _fit(self, evidence: Evidence, start: CommonNoiseParameters | None) -> Consensus:
         expect = ConfusionPass(evidence)
         first, crowd_lk = self.first_parameters(expect)
+
+        def maximise(
+            expected: Expectation, before: CommonNoiseParameters
+        ) -> tuple[CommonNoiseParameters, float]:
+            return self.maximise(expected, before, crowd_lk)
+
         start = first if start is None else start
-        expected = expect(start.log_prior_k, start.log_confusion_alk)
-
-        def step(state: _State) -> tuple[_State, float]:
-            parameters, log_p_parameters = state
-            expected = expect(parameters.log_prior_k, parameters.log_confusion_alk)
-            better = self.maximise(expected, parameters, crowd_lk)
-            return better, expected.log_likelihood + log_p_parameters
-
-        initial = self.maximise(expected, start, crowd_lk)
-        tol = self.tol * evidence.annotations.n_annotations
-        run = run_em(initial, step, max_iter=self.max_iter, tol=tol)
-        parameters, _ = run.state
-        estimates = self._estimate_items(evidence, parameters)
-        return self._consensus(evidence, parameters, estimates, run.objective, run.converged)
+        initial = maximise(start.expected(expect), start)
+        return self._alternate(evidence, initial, lambda each: each.expected(expect), maximise)
 
     def first_parameters(self, expect: ConfusionPass) -> tuple[CommonNoiseParameters, Floats]:
         """Initial parameters, and the crowd's confusion (l, k).
@@ -187,7 +180,7 @@ class CommonNoise(IterativeSettings, ClassAggregator[CommonNoiseParameters]):
 
     def maximise(
         self, expected: Expectation, before: CommonNoiseParameters, crowd_lk: Floats
-    ) -> _State:
+    ) -> tuple[CommonNoiseParameters, float]:
         """The M-step: better parameters, and their log-prior."""
         pseudo_lk, even_lk = self.prior_strength * crowd_lk, even_mistakes(crowd_lk)
         split = split_sources(
@@ -216,5 +209,4 @@ class CommonNoise(IterativeSettings, ClassAggregator[CommonNoiseParameters]):
     def _estimate_items(
         self, evidence: Evidence, parameters: CommonNoiseParameters
     ) -> dict[str, Any]:
-        expected = ConfusionPass(evidence)(parameters.log_prior_k, parameters.log_confusion_alk)
-        return {"probabilities": expected.posterior_ik}
+        return {"probabilities": parameters.expected(ConfusionPass(evidence)).posterior_ik}

@@ -1,4 +1,4 @@
-"""Compare several methods on the same labels."""
+"""Compare several methods on the same labels, by truth or by labels held out of the fit."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.catalog import AGGREGATORS
-from manyhands.aggregation.leave_one_out import validation_score
+from manyhands.aggregation.consensus import Consensus
 from manyhands.annotations import Annotations
-from manyhands.core.arrays import AnyArray
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.confusions import symmetric_confusions
 from manyhands.core.errors import DataError, SettingError
-from manyhands.evaluation import ClassificationScorecard
+from manyhands.core.seeds import generator
+from manyhands.evaluation import ClassificationScorecard, LabelPredictions
+
+_MIN_LABELS = 3  # of an item before one of them is held out
 
 
 @dataclass(frozen=True)
@@ -108,3 +113,82 @@ def _ranking(row: Mapping[str, Any]) -> tuple[str, int, str]:
 
 def _dtype(value: Any) -> Any:
     return object if isinstance(value, str) else np.float64
+
+
+def validation_score(method: Aggregator[Any], annotations: Annotations, *, seed: int = 0) -> float:
+    """The mean log-probability of one held-out label per item; higher is better.
+
+    p(y_n) = sum_k q_ik C[a_n, k, y_n] with q and C from the other labels. A method without
+    confusions gets those of a coin with each annotator's quality. For numbers, labels are normal
+    around the consensus, with each annotator's bias and noise. No label is held out of an item
+    with fewer than three.
+    """
+    train, validation = leave_one_label_out(annotations.as_kind(method.kind), seed)
+    consensus = method.fit(train)
+    item, annotator, label = validation.item, validation.annotator, validation.label
+    if consensus.probabilities is None:
+        return float(_log_p_numbers(consensus, item, annotator, label).mean())
+    p_n = (consensus.probabilities[item] * _confusion(consensus)[annotator, :, label]).sum(axis=1)
+    return float(_log(p_n).mean())
+
+
+def predict_validation_labels(
+    method: Aggregator[Any], train: Annotations, validation: Annotations
+) -> LabelPredictions:
+    """Held-out class labels, and their probabilities by a method fitted to the others."""
+    consensus = method.fit(train)
+    assert consensus.probabilities is not None, "labels are classes here"
+    item, row = np.unique(validation.item, return_inverse=True)
+    class_nk, confusion_akl = consensus.probabilities[validation.item], _confusion(consensus)
+    # Label by label: a matrix for every annotation would take K times the memory.
+    p_nl = np.stack(
+        [
+            (class_nk * confusion_akl[validation.annotator, :, label]).sum(axis=1)
+            for label in range(train.n_classes)
+        ],
+        axis=1,
+    )
+    log_class_ik = _log(consensus.probabilities[item])
+    return LabelPredictions(item, row.astype(np.int32), validation.label, log_class_ik, _log(p_nl))
+
+
+def _confusion(consensus: Consensus) -> Floats:
+    """The confusions of a consensus; those of a coin where the method has none."""
+    if consensus.confusion is not None:
+        return consensus.confusion
+    return symmetric_confusions(consensus.annotator_quality, consensus.annotations.n_classes)
+
+
+def _log(probability: Floats) -> Floats:
+    return np.asarray(np.log(np.maximum(probability, np.finfo(np.float64).tiny)))
+
+
+def leave_one_label_out(annotations: Annotations, seed: int) -> tuple[Annotations, Annotations]:
+    """The training labels, and one held-out label of every item with three labels or more.
+
+    All labels of a held-out (item, annotator) pair leave the training labels: a repeat of the
+    held-out label would reveal it.
+    """
+    validation = _one_label_each(annotations, seed)
+    if len(validation) == 0:
+        raise DataError("no item has three labels or more, so none can be held out")
+    pair = annotations.item.astype(np.int64) * annotations.n_annotators + annotations.annotator
+    return annotations.only(~np.isin(pair, pair[validation])), annotations.only(validation)
+
+
+def _one_label_each(annotations: Annotations, seed: int) -> AnyArray:
+    """The position of one random label of every item with enough labels."""
+    n_i = annotations.labels_per_item
+    eligible = np.flatnonzero(n_i >= _MIN_LABELS)
+    draw = generator(seed, "held-out labels").random(len(eligible))
+    return annotations.item_offsets[eligible] + (draw * n_i[eligible]).astype(np.int64)
+
+
+def _log_p_numbers(
+    consensus: Consensus, item: AnyArray, annotator: AnyArray, label: AnyArray
+) -> Floats:
+    assert consensus.spread is not None, "a consensus of numbers holds its spread"
+    bias_a, noise_a = (consensus.annotator_traits[trait] for trait in ("bias", "noise"))
+    variance = consensus.spread[item] ** 2 + noise_a[annotator] ** 2
+    off = label - consensus.labels[item] - bias_a[annotator]
+    return np.asarray(-0.5 * (np.log(2 * np.pi * variance) + off**2 / variance))

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyhands.aggregation.evidence import Evidence, nothing_known
-from manyhands.aggregation.most_probable import most_probable
 from manyhands.aggregation.quality import Quality, estimate_quality
-from manyhands.aggregation.saving import NAME, pack_consensus
 from manyhands.annotations import Annotations
 from manyhands.annotations.frames import make_frame
-from manyhands.core.arrays import AnyArray, Bools, Floats
+from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 from manyhands.core.errors import DataError
 from manyhands.evaluation import (
     ClassificationScorecard,
@@ -25,11 +23,11 @@ from manyhands.evaluation import (
     regression_scorecard,
 )
 from manyhands.evaluation.scorecard import match_truth
-from manyhands.io.bundle import write_bundle
 
 if TYPE_CHECKING:
     from manyhands.aggregation.base import Aggregator
 
+_EQUAL = 1e-9  # probabilities that differ by less are equal
 _NO_METHOD = "this consensus has no aggregator to continue with; fit one to all labels"
 
 
@@ -72,15 +70,12 @@ class Consensus:
         probabilities: Floats,
         *,
         confusion: Floats | None = None,
-        quality: Quality | None = None,
-        item_traits: Mapping[str, AnyArray] | None = None,
         annotator_traits: Mapping[str, AnyArray] | None = None,
         cannot_continue: str = _NO_METHOD,
     ) -> "Consensus":
         """A consensus from class probabilities (i, k) that come from elsewhere.
 
-        Without `quality` it is estimated: how often each annotator is right by these
-        probabilities.
+        The quality of an annotator is how often they are right by these probabilities.
 
         >>> ann = Annotations.from_arrays([1, 1], ["u", "v"], ["cat", "dog"])
         >>> Consensus.from_probabilities(ann, np.array([[0.9, 0.1]])).labels.tolist()
@@ -91,14 +86,11 @@ class Consensus:
                 f"probabilities must have shape {(annotations.n_items, annotations.n_classes)}; "
                 f"got {probabilities.shape}"
             )
-        if quality is None:
-            quality = estimate_quality(Evidence(annotations, nothing_known()), probabilities)
         return cls(
             annotations=annotations,
-            quality=quality,
+            quality=estimate_quality(Evidence(annotations, nothing_known()), probabilities),
             probabilities=probabilities,
             confusion=confusion,
-            item_traits=item_traits or {},
             annotator_traits=annotator_traits or {},
             cannot_continue=cannot_continue,
         )
@@ -112,7 +104,6 @@ class Consensus:
         *,
         between: float,
         quality: Quality,
-        item_traits: Mapping[str, AnyArray] | None = None,
         annotator_traits: Mapping[str, AnyArray] | None = None,
         cannot_continue: str = _NO_METHOD,
     ) -> "Consensus":
@@ -131,7 +122,6 @@ class Consensus:
             values=values,
             spread=np.sqrt(variance),
             signal_share=between / (between + variance),
-            item_traits=item_traits or {},
             annotator_traits=annotator_traits or {},
             cannot_continue=cannot_continue,
         )
@@ -277,7 +267,9 @@ class Consensus:
 
     def save(self, folder: str | Path) -> None:
         """Write the consensus to a folder as safetensors and json; `mh.load` reads it."""
-        write_bundle(folder, NAME, *pack_consensus(self))
+        from manyhands.aggregation.files import save_consensus  # it knows every model
+
+        save_consensus(folder, self)
 
     def score(self, truth: Mapping[Any, Any]) -> ClassificationScorecard | RegressionScorecard:
         """How well this consensus does on the items whose truth is given as {item: truth}.
@@ -331,3 +323,23 @@ class Consensus:
     def __repr__(self) -> str:
         method = "" if self.method is None else f"{type(self.method).__name__} of "
         return f"Consensus({method}{self.annotations!r})"
+
+
+def most_probable(probabilities_ik: Floats) -> tuple[Codes, Bools]:
+    """The most probable class of every item, and whether another class is as probable.
+
+    A tie goes to the class that is more probable over all items together, and if these are equal
+    too, to the first class.
+
+    >>> codes, tied = most_probable(np.array([[0.5, 0.5], [0.1, 0.9]]))
+    >>> codes.tolist(), tied.tolist()
+    ([1, 1], [True, False])
+    """
+    top_i = probabilities_ik.max(axis=1, keepdims=True)
+    among_ik = probabilities_ik >= top_i - _EQUAL
+    tied = among_ik.sum(axis=1) > 1
+    codes = probabilities_ik.argmax(axis=1).astype(np.int32)
+    if tied.any():
+        mass_k = np.round(probabilities_ik.mean(axis=0), 9)
+        codes[tied] = np.where(among_ik[tied], mass_k, -1.0).argmax(axis=1)
+    return codes, tied

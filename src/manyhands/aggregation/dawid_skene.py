@@ -1,42 +1,59 @@
 """Dawid-Skene: every annotator has their own confusion matrix."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from manyhands.aggregation.base import ClassAggregator, IterativeSettings
-from manyhands.aggregation.confusions import (
-    ConfusionParameters,
-    crowd_confusion,
-    first_expectation,
-    fit_class_prior,
+from manyhands.aggregation.base import (
+    CLASS_PSEUDO_COUNT,
+    MAY_BE_INFINITE,
+    ClassAggregator,
+    IterativeAggregator,
+    Parameters,
 )
 from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.em import run_em
-from manyhands.aggregation.evidence import Evidence, gather_evidence
+from manyhands.aggregation.evidence import Evidence, gather_evidence, majority_posterior
 from manyhands.aggregation.kernels.confusion_pass import (
+    TINY,
     ConfusionPass,
     Expectation,
     fit_confusions,
 )
-from manyhands.aggregation.majority import majority_posterior
-from manyhands.aggregation.parameters import Parameters
 from manyhands.aggregation.spectral import spectral_posterior
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import SettingError
-from manyhands.core.settings import require, require_choice
+from manyhands.core.settings import COUNT, NOT_NEGATIVE, require, setting
 
-STARTS = ("majority", "spectral")
-PRIORS = ("pooled", "flat")
 
-_State = tuple[ConfusionParameters, float]  # parameters and their log-prior
+@dataclass(frozen=True)
+class ConfusionParameters(Parameters):
+    """Class prior and confusions in log space; `log_crowd_lk` is for unseen annotators."""
+
+    log_prior_k: Floats
+    log_confusion_alk: Floats
+    log_crowd_lk: Floats
+
+    def confusion(self) -> Floats:
+        """Every annotator's confusion, shape (a, k, l)."""
+        return np.exp(self.log_confusion_alk).transpose(0, 2, 1)
+
+    def expected(self, expect: ConfusionPass) -> Expectation:
+        """The E-step under these parameters."""
+        return expect(self.log_prior_k, self.log_confusion_alk)
+
+    def with_unseen_annotators(self, n_new: int) -> Self:
+        """The same with average annotators appended."""
+        if n_new == 0:
+            return self
+        new_alk = np.repeat(self.log_crowd_lk[None], n_new, axis=0)
+        return replace(self, log_confusion_alk=np.concatenate([self.log_confusion_alk, new_alk]))
 
 
 @dataclass(frozen=True, kw_only=True)
-class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
+class DawidSkene(IterativeAggregator[ConfusionParameters], ClassAggregator[ConfusionParameters]):
     """EM for class prior pi and confusions C, with Dirichlet pseudo-counts A (MAP).
 
     ::
@@ -77,52 +94,41 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
     name: ClassVar[str] = "dawid-skene"
     parameters_type: ClassVar[type[Parameters]] = ConfusionParameters
 
-    prior: Literal["pooled", "flat"] = "pooled"
-    prior_strength: float = 10.0
-    class_pseudo_count: float = 1.0
+    prior: Literal["pooled", "flat"] = setting("pooled", "What annotators are shrunk towards.")
+    prior_strength: float = setting(
+        10.0, "Weight of that prior, in labels per class.", rule=NOT_NEGATIVE
+    )
+    class_pseudo_count: float = setting(1.0, CLASS_PSEUDO_COUNT, rule=MAY_BE_INFINITE)
     prior_confusions: Mapping[Any, Any] | None = None
-    start: Literal["majority", "spectral"] = "majority"
-    seed: int = 0
+    start: Literal["majority", "spectral"] = setting("majority", "The first posterior.")
+    seed: int = setting(0, "Random numbers of the spectral start are drawn from it.", rule=COUNT)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_choice("prior", self.prior, PRIORS)
-        require_choice("start", self.start, STARTS)
-        require(
-            0 <= self.prior_strength < np.inf, "prior_strength", "0 or more", self.prior_strength
-        )
         require(
             not self.prior_confusions or self.prior_strength > 0,
             "prior_strength",
             "above 0 for prior_confusions to count",
             self.prior_strength,
         )
-        require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
 
     def _fit(self, evidence: Evidence, start: ConfusionParameters | None) -> Consensus:
         expect = ConfusionPass(evidence)
         expected, crowd_lk = self.first_expectation(expect)
         pseudo_alk = self.pseudo_counts(crowd_lk, evidence.annotations)
 
-        def maximise(expected: Expectation) -> _State:
+        def maximise(
+            expected: Expectation, before: ConfusionParameters | None
+        ) -> tuple[ConfusionParameters, float]:
             log_prior_k, log_p_prior = fit_class_prior(expected.mass_k, self.class_pseudo_count)
             step = fit_confusions(expected.counts_alk, pseudo_alk)
             parameters = ConfusionParameters(log_prior_k, step.log_confusion_alk, np.log(crowd_lk))
             return parameters, log_p_prior + step.log_prior
 
-        def step(state: _State) -> tuple[_State, float]:
-            parameters, log_p_parameters = state
-            expected = expect(parameters.log_prior_k, parameters.log_confusion_alk)
-            return maximise(expected), expected.log_likelihood + log_p_parameters
-
         if start is not None:
-            expected = expect(start.log_prior_k, start.log_confusion_alk)
-        tol = self.tol * evidence.annotations.n_annotations
-        run = run_em(maximise(expected), step, max_iter=self.max_iter, tol=tol)
-        parameters, _ = run.state
-        expected = expect(parameters.log_prior_k, parameters.log_confusion_alk)
-        estimates = {"probabilities": expected.posterior_ik}
-        return self._consensus(evidence, parameters, estimates, run.objective, run.converged)
+            expected = start.expected(expect)
+        first = maximise(expected, start)
+        return self._alternate(evidence, first, lambda each: each.expected(expect), maximise)
 
     def first_expectation(self, expect: ConfusionPass) -> tuple[Expectation, Floats]:
         """The first expectation, and the crowd's confusion (l, k) in it."""
@@ -141,8 +147,7 @@ class DawidSkene(IterativeSettings, ClassAggregator[ConfusionParameters]):
     def _estimate_items(
         self, evidence: Evidence, parameters: ConfusionParameters
     ) -> dict[str, Any]:
-        expected = ConfusionPass(evidence)(parameters.log_prior_k, parameters.log_confusion_alk)
-        return {"probabilities": expected.posterior_ik}
+        return {"probabilities": parameters.expected(ConfusionPass(evidence)).posterior_ik}
 
     def pseudo_counts(self, crowd_lk: Floats, annotations: Annotations) -> Floats:
         """Pseudo-counts (1, l, k), or (a, l, k) with `prior_confusions` of some annotators."""
@@ -221,3 +226,52 @@ def _prior_confusion(matrix: Any, n_classes: int, name: object) -> Floats:
             f"prior_confusions[{name!r}] must hold probabilities, each row summing to 1"
         )
     return confusion_kl
+
+
+def crowd_confusion(counts_alk: Floats, strength: float) -> Floats:
+    """The confusion of an average annotator, (l, k), with one pseudo-label so that none is empty.
+
+    P[k,l] ~ sum_a w_ak counts[a,k,l] / n_ak  with  w_ak = n_ak / (n_ak + strength)
+
+    This is a mean over annotators, not over labels, so that a few busy annotators do not determine
+    it. An annotator with few labels has less weight; beyond that the number of labels does not
+    matter.
+    """
+    n_labels = counts_alk.shape[1]
+    n_ak = counts_alk.sum(axis=1)
+    weight_ak = 1.0 / (n_ak + strength)
+    total_lk = np.einsum("alk,ak->lk", counts_alk, weight_ak) + 1.0 / (n_labels * (1.0 + strength))
+    return np.asarray(total_lk / total_lk.sum(axis=0))
+
+
+def first_expectation(
+    expect: ConfusionPass,
+    posterior_ik: Floats,
+    pseudo_counts: Callable[[Floats], Floats],
+    strength: float,
+    class_pseudo_count: float,
+) -> tuple[Expectation, Floats]:
+    """The expectation one EM step after `posterior_ik`, and the crowd's confusion (l, k) there.
+
+    Label distributions blur every confusion, so the crowd's confusion is estimated after one step.
+    `pseudo_counts` returns the pseudo-counts of that step for the crowd's blurred confusion.
+    """
+    weight = max(strength, 1.0)
+    expected = expect.count(posterior_ik)
+    pseudo_alk = pseudo_counts(crowd_confusion(expected.counts_alk, weight))
+    log_prior_k, _ = fit_class_prior(expected.mass_k, class_pseudo_count)
+    first = fit_confusions(expected.counts_alk, pseudo_alk)
+    expected = expect(log_prior_k, first.log_confusion_alk)
+    return expected, crowd_confusion(expected.counts_alk, weight)
+
+
+def fit_class_prior(mass_k: Floats, pseudo: float) -> tuple[Floats, float]:
+    """Log pi_k with pi_k ~ mass_k + pseudo, and the log-prior pseudo * sum_k log pi_k.
+
+    mass_k is sum_i q_ik. An infinite pseudo-count keeps all classes equally probable.
+    """
+    if np.isinf(pseudo):
+        return np.full(len(mass_k), -np.log(len(mass_k))), 0.0
+    raised_k = mass_k + pseudo
+    log_prior_k = np.log(np.maximum(raised_k / raised_k.sum(), TINY))
+    return log_prior_k, pseudo * float(log_prior_k.sum())

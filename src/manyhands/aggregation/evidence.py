@@ -47,6 +47,26 @@ class Evidence:
         return dict(zip(ann.items[rows], truths, strict=True))
 
 
+def majority_posterior(evidence: Evidence, overall_k: Floats | None = None) -> Floats:
+    """Label distributions of items, 1 for known truths: where iterative models start.
+
+    An item without labels gets `overall_k`, by default the label distribution of the whole crowd.
+    """
+    counts_ik = evidence.annotations.label_counts()
+    n_i = counts_ik.sum(axis=1, keepdims=True)
+    np.divide(counts_ik, n_i, out=counts_ik, where=n_i > 0)
+    without = n_i[:, 0] == 0
+    if without.any():
+        counts_ik[without] = label_distribution(evidence) if overall_k is None else overall_k
+    return evidence.clamp(counts_ik)
+
+
+def label_distribution(evidence: Evidence) -> Floats:
+    """How often each class was said of all items together."""
+    ann = evidence.annotations
+    return np.bincount(ann.label, minlength=ann.n_classes) / max(ann.n_annotations, 1)
+
+
 def nothing_known() -> AnyArray:
     """The `known` of an `Evidence` without known truths."""
     return np.zeros(0, dtype=np.int32)

@@ -7,11 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
-from manyhands.aggregation.base import IterativeSettings
+from manyhands.aggregation.base import IterativeAggregator, Parameters
 from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.em import run_em
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.parameters import Parameters
 from manyhands.aggregation.regression import (
     RegressionAggregator,
     RegressionParameters,
@@ -21,7 +19,7 @@ from manyhands.aggregation.regression import (
 from manyhands.aggregation.sums import annotator_sums, item_sums
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.settings import require
+from manyhands.core.settings import POSITIVE, setting
 
 _CG_STEPS = 50
 
@@ -68,7 +66,7 @@ class Values:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaussian(IterativeSettings, RegressionAggregator[GaussianParameters]):
+class Gaussian(IterativeAggregator[GaussianParameters], RegressionAggregator[GaussianParameters]):
     """Numbers with a bias and a noise level per annotator; the values z_i have a flat prior.
 
     With s = prior_strength, w the variance within items at the start::
@@ -103,13 +101,10 @@ class Gaussian(IterativeSettings, RegressionAggregator[GaussianParameters]):
     name: ClassVar[str] = "gaussian"
     parameters_type: ClassVar[type[Parameters]] = GaussianParameters
 
-    prior_strength: float = 50.0
-    bias_strength: float = 5.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("prior_strength", "bias_strength"):
-            require(0 < getattr(self, name) < np.inf, name, "> 0", getattr(self, name))
+    prior_strength: float = setting(
+        50.0, "Weight of the crowd's noise for an annotator, in labels.", rule=POSITIVE
+    )
+    bias_strength: float = setting(5.0, "Weight of no bias, in labels.", rule=POSITIVE)
 
     def _fit(self, evidence: Evidence, start: GaussianParameters | None) -> Consensus:
         ann = evidence.annotations
@@ -121,7 +116,7 @@ class Gaussian(IterativeSettings, RegressionAggregator[GaussianParameters]):
             objective = values.log_likelihood + self.log_prior(parameters)
             return self._maximise(evidence, values, parameters), objective
 
-        run = run_em(start, step, max_iter=self.max_iter, tol=self.tol * ann.n_annotations)
+        run = self._run(evidence, start, step)
         parameters = _with_moments(run.state, expect_values(evidence, run.state), ann)
         estimates = self._estimate_items(evidence, parameters)
         return self._consensus(evidence, parameters, estimates, run.objective, run.converged)

@@ -7,18 +7,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from manyhands.aggregation.base import ClassAggregator, IterativeSettings
-from manyhands.aggregation.confusions import fit_class_prior
+from manyhands.aggregation.base import (
+    CLASS_PSEUDO_COUNT,
+    MAY_BE_INFINITE,
+    ClassAggregator,
+    IterativeAggregator,
+    Parameters,
+)
 from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.em import run_em
-from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.dawid_skene import fit_class_prior
+from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.coin_pass import CoinExpectation, expect_coins
 from manyhands.aggregation.kernels.glad_steps import ability_slopes, improve_easiness
-from manyhands.aggregation.majority import majority_posterior
-from manyhands.aggregation.parameters import Parameters
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.confusions import symmetric_confusions
-from manyhands.core.settings import require
+from manyhands.core.settings import POSITIVE, setting
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class GladParameters(Parameters):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Glad(IterativeSettings, ClassAggregator[GladParameters]):
+class Glad(IterativeAggregator[GladParameters], ClassAggregator[GladParameters]):
     """Annotators differ in ability, items in how easy they are; errors are uniform.
 
     ::
@@ -75,38 +78,33 @@ class Glad(IterativeSettings, ClassAggregator[GladParameters]):
     name: ClassVar[str] = "glad"
     parameters_type: ClassVar[type[Parameters]] = GladParameters
 
-    ability_mean: float = 1.0
-    ability_deviation: float = 1.0
-    ease_deviation: float = 1.0
-    class_pseudo_count: float = math.inf
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.ability_deviation > 0, "ability_deviation", "> 0", self.ability_deviation)
-        require(self.ease_deviation > 0, "ease_deviation", "> 0", self.ease_deviation)
-        require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
+    ability_mean: float = setting(1.0, "Prior mean of abilities.")
+    ability_deviation: float = setting(1.0, "Prior deviation of abilities.", rule=POSITIVE)
+    ease_deviation: float = setting(1.0, "Prior deviation of log-easiness.", rule=POSITIVE)
+    class_pseudo_count: float = setting(math.inf, CLASS_PSEUDO_COUNT, rule=MAY_BE_INFINITE)
 
     def _fit(self, evidence: Evidence, start: GladParameters | None) -> Consensus:
-        n_annotations = evidence.annotations.n_annotations
         start = self._first(evidence) if start is None else _with_new_items(start, evidence)
 
-        def step(parameters: GladParameters) -> tuple[GladParameters, float]:
-            expected = _expect(evidence, parameters)
+        def expect(parameters: GladParameters) -> CoinExpectation:
+            return _expect(evidence, parameters)
+
+        def maximise(
+            expected: CoinExpectation, before: GladParameters
+        ) -> tuple[GladParameters, float]:
             log_prior_k, _ = fit_class_prior(expected.mass_k, self.class_pseudo_count)
-            ability_a = self._abilities(evidence, expected.posterior_ik, parameters)
+            ability_a = self._abilities(evidence, expected.posterior_ik, before)
             log_ease_i = improve_easiness(
                 evidence.annotations,
                 expected.posterior_ik,
                 ability_a,
-                parameters.log_ease_i,
+                before.log_ease_i,
                 self.ease_deviation**-2,
             )
             better = GladParameters(log_prior_k, ability_a, log_ease_i)
-            return better, expected.log_likelihood + self._log_p(parameters)
+            return better, self._log_p(better)
 
-        run = run_em(start, step, max_iter=self.max_iter, tol=self.tol * n_annotations)
-        estimates = self._estimate_items(evidence, run.state)
-        return self._consensus(evidence, run.state, estimates, run.objective, run.converged)
+        return self._alternate(evidence, (start, self._log_p(start)), expect, maximise)
 
     def _first(self, evidence: Evidence) -> GladParameters:
         """Average annotators and items, and the class prior of the majority."""

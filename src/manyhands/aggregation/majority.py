@@ -3,13 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from manyhands.aggregation.base import ClassAggregator
+from manyhands.aggregation.base import ClassAggregator, Parameters
 from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.parameters import Parameters
-from manyhands.annotations import Annotations
+from manyhands.aggregation.evidence import Evidence, label_distribution, majority_posterior
 from manyhands.core.arrays import Floats
 
 
@@ -41,26 +37,8 @@ class Majority(ClassAggregator[MajorityParameters]):
     parameters_type: ClassVar[type[Parameters]] = MajorityParameters
 
     def _fit(self, evidence: Evidence, start: MajorityParameters | None) -> Consensus:
-        parameters = MajorityParameters(_overall_distribution(evidence.annotations))
+        parameters = MajorityParameters(label_distribution(evidence))
         return self._consensus(evidence, parameters, self._estimate_items(evidence, parameters))
 
     def _estimate_items(self, evidence: Evidence, parameters: MajorityParameters) -> dict[str, Any]:
-        return {"probabilities": _item_distributions(evidence, parameters.label_distribution_k)}
-
-
-def majority_posterior(evidence: Evidence) -> Floats:
-    """Label distributions of items, 1 for known truths: where iterative models start."""
-    return _item_distributions(evidence, _overall_distribution(evidence.annotations))
-
-
-def _item_distributions(evidence: Evidence, overall_k: Floats) -> Floats:
-    counts_ik = evidence.annotations.label_counts()
-    n_i = counts_ik.sum(axis=1, keepdims=True)
-    np.divide(counts_ik, n_i, out=counts_ik, where=n_i > 0)
-    counts_ik[n_i[:, 0] == 0] = overall_k
-    return evidence.clamp(counts_ik)
-
-
-def _overall_distribution(annotations: Annotations) -> Floats:
-    total_k = np.bincount(annotations.label, minlength=annotations.n_classes)
-    return np.asarray(total_k / max(annotations.n_annotations, 1))
+        return {"probabilities": majority_posterior(evidence, parameters.label_distribution_k)}

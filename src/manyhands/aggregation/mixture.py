@@ -7,17 +7,22 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
-from manyhands.aggregation.base import ClassAggregator, IterativeSettings
-from manyhands.aggregation.confusions import GroupParameters, fit_class_prior
+from manyhands.aggregation.base import (
+    CLASS_PSEUDO_COUNT,
+    MAY_BE_INFINITE,
+    ClassAggregator,
+    IterativeAggregator,
+    Parameters,
+)
 from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.em import EMRun, run_em
-from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.dawid_skene import fit_class_prior
+from manyhands.aggregation.em import EMRun
+from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.mixture_pass import LabelPatterns, group_log_likelihoods
-from manyhands.aggregation.majority import majority_posterior
-from manyhands.aggregation.parameters import Parameters
+from manyhands.aggregation.worker_clustering import GroupParameters
 from manyhands.core.arrays import AnyArray, Codes, Floats
 from manyhands.core.seeds import generator
-from manyhands.core.settings import require
+from manyhands.core.settings import AT_LEAST_ONE, COUNT, POSITIVE, setting
 
 _MIN_GAIN = 1e-9  # per label; two starts whose objectives differ by less are equally good
 _DECIMALS = 3  # so that there are at most a thousand different shares
@@ -40,7 +45,7 @@ _State = tuple[MixtureParameters, float]  # parameters and their log-prior
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mixture(IterativeSettings, ClassAggregator[MixtureParameters]):
+class Mixture(IterativeAggregator[MixtureParameters], ClassAggregator[MixtureParameters]):
     """Every label is drawn from one of `n_groups` groups m with shares alpha, and its confusion.
 
     The likelihood needs only the counts of labels, so the model works without annotators::
@@ -79,26 +84,20 @@ class Mixture(IterativeSettings, ClassAggregator[MixtureParameters]):
     name: ClassVar[str] = "mixture"
     parameters_type: ClassVar[type[Parameters]] = MixtureParameters
 
-    n_groups: int = 3
-    n_restarts: int = 20
-    pseudo_count: float = 1.0
-    class_pseudo_count: float = 1.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("n_groups", "n_restarts"):
-            value = getattr(self, name)
-            require(isinstance(value, int) and value >= 1, name, ">= 1", value)
-        require(0 < self.pseudo_count < np.inf, "pseudo_count", "> 0", self.pseudo_count)
-        require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
+    n_groups: int = setting(3, "Number of groups.", rule=AT_LEAST_ONE)
+    n_restarts: int = setting(20, "Number of starts.", rule=AT_LEAST_ONE)
+    pseudo_count: float = setting(
+        1.0, "Pseudo-labels in every cell of the crowd's confusion.", rule=POSITIVE
+    )
+    class_pseudo_count: float = setting(1.0, CLASS_PSEUDO_COUNT, rule=MAY_BE_INFINITE)
+    seed: int = setting(0, "Random starts are drawn from it.", rule=COUNT)
 
     def _fit(self, evidence: Evidence, start: MixtureParameters | None) -> Consensus:
         patterns = LabelPatterns(evidence)
         if start is None:
             run = self._best_run(evidence, patterns)
         else:
-            run = self._run(patterns, start, evidence.annotations.n_annotations)
+            run = self._run_from(start, evidence, patterns)
         parameters, _ = run.state
         estimates = self._estimate_items(evidence, parameters)
         parameters = _with_members(parameters, evidence, estimates["probabilities"])
@@ -106,21 +105,20 @@ class Mixture(IterativeSettings, ClassAggregator[MixtureParameters]):
 
     def _best_run(self, evidence: Evidence, patterns: LabelPatterns) -> EMRun[_State]:
         """The run with the highest objective; a later run must gain more than the tolerance."""
-        n_annotations = evidence.annotations.n_annotations
-        margin = max(self.tol, _MIN_GAIN) * n_annotations
+        margin = max(self.tol, _MIN_GAIN) * evidence.annotations.n_annotations
         mass_k = majority_posterior(evidence).sum(axis=0)
         log_prior_k, _ = fit_class_prior(mass_k, self.class_pseudo_count)
         best: EMRun[_State] | None = None
         for counts_mlk in group_counts(evidence, self.n_groups, self.n_restarts, self.seed):
             log_counts_mlk = np.log(counts_mlk + self.pseudo_count / self.n_groups)
-            run = self._run(patterns, _from_counts(log_prior_k, log_counts_mlk), n_annotations)
+            run = self._run_from(_from_counts(log_prior_k, log_counts_mlk), evidence, patterns)
             if best is None or run.objective[-1] > best.objective[-1] + margin:
                 best = run
         assert best is not None, "there is at least one start"
         return best
 
-    def _run(
-        self, patterns: LabelPatterns, start: MixtureParameters, n_annotations: int
+    def _run_from(
+        self, start: MixtureParameters, evidence: Evidence, patterns: LabelPatterns
     ) -> EMRun[_State]:
         def step(state: _State) -> tuple[_State, float]:
             parameters, log_p_parameters = state
@@ -136,8 +134,7 @@ class Mixture(IterativeSettings, ClassAggregator[MixtureParameters]):
 
         pseudo = self.class_pseudo_count
         log_p_prior = 0.0 if np.isinf(pseudo) else pseudo * float(start.log_prior_k.sum())
-        tol = self.tol * n_annotations
-        return run_em((start, log_p_prior), step, max_iter=self.max_iter, tol=tol)
+        return self._run(evidence, (start, log_p_prior), step)
 
     def _estimate_items(self, evidence: Evidence, parameters: MixtureParameters) -> dict[str, Any]:
         patterns = LabelPatterns(evidence)

@@ -7,18 +7,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from manyhands.aggregation.base import ClassAggregator, IterativeSettings
-from manyhands.aggregation.confusions import fit_class_prior
+from manyhands.aggregation.base import (
+    CLASS_PSEUDO_COUNT,
+    MAY_BE_INFINITE,
+    ClassAggregator,
+    IterativeAggregator,
+    Parameters,
+)
 from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.em import run_em
-from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.dawid_skene import fit_class_prior
+from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.coin_pass import CoinExpectation, expect_coins
-from manyhands.aggregation.majority import majority_posterior
-from manyhands.aggregation.parameters import Parameters
 from manyhands.aggregation.sums import annotator_sums
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.confusions import symmetric_confusions
-from manyhands.core.settings import require
+from manyhands.core.settings import NOT_NEGATIVE, setting
 
 _MARGIN = 1e-12  # keeps an accuracy off 0 and 1, where its logit is infinite
 
@@ -50,7 +53,7 @@ class CoinParameters(Parameters):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneCoin(IterativeSettings, ClassAggregator[CoinParameters]):
+class OneCoin(IterativeAggregator[CoinParameters], ClassAggregator[CoinParameters]):
     """EM for one accuracy p_a per annotator; all wrong labels are equally probable.
 
     ::
@@ -75,15 +78,10 @@ class OneCoin(IterativeSettings, ClassAggregator[CoinParameters]):
     name: ClassVar[str] = "one-coin"
     parameters_type: ClassVar[type[Parameters]] = CoinParameters
 
-    prior_strength: float = 5.0
-    class_pseudo_count: float = math.inf
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(
-            0 <= self.prior_strength < math.inf, "prior_strength", "0 or more", self.prior_strength
-        )
-        require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
+    prior_strength: float = setting(
+        5.0, "Weight of the crowd's accuracy for an annotator, in labels.", rule=NOT_NEGATIVE
+    )
+    class_pseudo_count: float = setting(math.inf, CLASS_PSEUDO_COUNT, rule=MAY_BE_INFINITE)
 
     def _fit(self, evidence: Evidence, start: CoinParameters | None) -> Consensus:
         n_a = evidence.annotations.labels_per_annotator.astype(np.float64)
@@ -91,26 +89,20 @@ class OneCoin(IterativeSettings, ClassAggregator[CoinParameters]):
         weight_a = 1.0 / (n_a + max(self.prior_strength, 1.0))
         crowd = float((first.right_a @ weight_a + 1e-3) / (n_a @ weight_a + 2e-3))
 
-        def maximise(expected: CoinExpectation) -> tuple[CoinParameters, float]:
+        def expect(parameters: CoinParameters) -> CoinExpectation:
+            return _expect(evidence, parameters)
+
+        def maximise(
+            expected: CoinExpectation, before: CoinParameters | None
+        ) -> tuple[CoinParameters, float]:
             log_prior_k, log_p_prior = fit_class_prior(expected.mass_k, self.class_pseudo_count)
             right_a = accuracies(expected.right_a, n_a, crowd, self.prior_strength)
             log_p_right = crowd * np.log(right_a) + (1.0 - crowd) * np.log1p(-right_a)
             parameters = CoinParameters(log_prior_k, right_a, crowd)
             return parameters, log_p_prior + self.prior_strength * float(log_p_right.sum())
 
-        def step(
-            state: tuple[CoinParameters, float],
-        ) -> tuple[tuple[CoinParameters, float], float]:
-            parameters, log_p_parameters = state
-            expected = _expect(evidence, parameters)
-            return maximise(expected), expected.log_likelihood + log_p_parameters
-
-        begin = maximise(first if start is None else _expect(evidence, start))
-        tol = self.tol * evidence.annotations.n_annotations
-        run = run_em(begin, step, max_iter=self.max_iter, tol=tol)
-        parameters, _ = run.state
-        estimates = self._estimate_items(evidence, parameters)
-        return self._consensus(evidence, parameters, estimates, run.objective, run.converged)
+        initial = maximise(first if start is None else expect(start), start)
+        return self._alternate(evidence, initial, expect, maximise)
 
     def _estimate_items(self, evidence: Evidence, parameters: CoinParameters) -> dict[str, Any]:
         return {"probabilities": _expect(evidence, parameters).posterior_ik}

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import special
 
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.kernels.confirmed_labels import count_confirmed
-from manyhands.core.arrays import Floats
+from manyhands.core.arrays import Bools, Codes, Floats, Offsets
+from manyhands.core.kernels import kernel
 from manyhands.evaluation.scores import LEVEL
 
 CROWD_LABELS = 2.0  # the weight of the crowd's average, in labels
@@ -64,7 +64,7 @@ def estimate_quality(evidence: Evidence, posterior_ik: Floats) -> Quality:
     two labels. The interval treats the consensus as given and ignores its own uncertainty.
     """
     ann = evidence.annotations
-    right_a, seen_a = count_confirmed(
+    right_a, seen_a = _count_confirmed(
         ann.item_offsets,
         ann.annotator,
         ann.label,
@@ -93,3 +93,25 @@ def _crowd_range(known: Quality, n_new: int) -> tuple[Floats, Floats]:
 
 def _pair(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     return low, high
+
+
+@kernel
+def _count_confirmed(
+    offsets: Offsets,
+    annotator: Codes,
+    label: Codes,
+    is_known: Bools,
+    posterior: Floats,
+    n_annotators: int,
+) -> tuple[Floats, Floats]:
+    """Expected right labels and all labels of each annotator that something can confirm."""
+    right, seen = np.zeros(n_annotators), np.zeros(n_annotators)
+    for i in range(len(offsets) - 1):
+        begin, end = offsets[i], offsets[i + 1]
+        # Labels of an item are sorted by annotator: compare the first annotator with the last.
+        if begin == end or (annotator[begin] == annotator[end - 1] and not is_known[i]):
+            continue
+        for n in range(begin, end):
+            right[annotator[n]] += posterior[i, label[n]]
+            seen[annotator[n]] += 1.0
+    return right, seen

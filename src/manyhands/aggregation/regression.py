@@ -8,9 +8,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from scipy import special
 
-from manyhands.aggregation.base import Aggregator
+from manyhands.aggregation.base import Aggregator, Parameters
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.parameters import Parameters
 from manyhands.aggregation.quality import CROWD_LABELS, Quality
 from manyhands.aggregation.sums import annotator_sums, item_sums
 from manyhands.annotations import Annotations, Kind

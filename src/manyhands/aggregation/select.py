@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 
 from manyhands.aggregation.catalog import AGGREGATORS
-from manyhands.aggregation.compare import Comparison, require_comparable
-from manyhands.aggregation.leave_one_out import leave_one_label_out, predict_validation_labels
+from manyhands.aggregation.compare import (
+    Comparison,
+    leave_one_label_out,
+    predict_validation_labels,
+    require_comparable,
+)
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require

@@ -9,9 +9,7 @@ import numpy as np
 
 from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.catalog import DEFAULTS, make_aggregator
-from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.most_probable import most_probable
-from manyhands.aggregation.saving import NAME, pack_consensus, pack_sentences
+from manyhands.aggregation.consensus import Consensus, most_probable
 from manyhands.annotations import (
     Annotations,
     Sentences,
@@ -24,7 +22,6 @@ from manyhands.annotations import (
 )
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, SettingError
-from manyhands.io.bundle import write_bundle
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +72,9 @@ class TokenConsensus:
 
     def save(self, folder: str | Path) -> None:
         """Write the consensus to a folder as safetensors and json; `mh.load` reads it."""
-        arrays, header = pack_consensus(self.tokens)
-        sentence_arrays, sentence_header = pack_sentences(self.sentences)
-        write_bundle(folder, NAME, arrays | sentence_arrays, header | sentence_header)
+        from manyhands.aggregation.files import save_consensus  # it knows every model
+
+        save_consensus(folder, self.tokens, self.sentences)
 
 
 def aggregate_tokens(

@@ -1,26 +1,53 @@
 """Worker clustering: annotators belong to a few hidden clusters that share a confusion."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import log_softmax
 
-from manyhands.aggregation.base import ClassAggregator, IterativeSettings
-from manyhands.aggregation.confusions import GroupParameters, crowd_confusion, fit_class_prior
+from manyhands.aggregation.base import (
+    CLASS_PSEUDO_COUNT,
+    MAY_BE_INFINITE,
+    ClassAggregator,
+    IterativeAggregator,
+    Parameters,
+)
 from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.em import run_em
-from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.dawid_skene import crowd_confusion, fit_class_prior
+from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.confusion_pass import (
     ConfusionPass,
     Expectation,
     fit_confusions,
 )
-from manyhands.aggregation.majority import majority_posterior
-from manyhands.aggregation.parameters import Parameters
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.settings import require
+from manyhands.core.settings import AT_LEAST_ONE, POSITIVE, setting
+
+
+@dataclass(frozen=True)
+class GroupParameters(Parameters):
+    """Class prior, sizes and confusions of groups, and each annotator's membership (a, m)."""
+
+    log_prior_k: Floats
+    log_share_m: Floats
+    log_confusion_mlk: Floats
+    member_am: Floats
+
+    def confusion(self) -> Floats:
+        """Group confusions weighted by membership, shape (a, k, l)."""
+        confusion_mlk = np.exp(self.log_confusion_mlk)
+        return np.asarray(np.einsum("am,mlk->akl", self.member_am, confusion_mlk))
+
+    def with_unseen_annotators(self, n_new: int) -> Self:
+        """The same with annotators appended whose membership is the average one."""
+        new_am = np.repeat(np.exp(self.log_share_m)[None], n_new, axis=0)
+        return replace(self, member_am=np.concatenate([self.member_am, new_am]))
+
+    def member_columns(self, noun: str) -> Mapping[str, AnyArray]:
+        """Membership as columns `<noun>_1`, `<noun>_2` and so on."""
+        return {f"{noun}_{m + 1}": column for m, column in enumerate(self.member_am.T)}
 
 
 class ClusterParameters(GroupParameters):
@@ -30,13 +57,14 @@ class ClusterParameters(GroupParameters):
         """The probability of every cluster."""
         return self.member_columns("cluster")
 
-    def log_confusion_alk(self) -> Floats:
-        """Log-confusions averaged over the clusters that an annotator may belong to."""
-        return np.asarray(np.einsum("am,mlk->alk", self.member_am, self.log_confusion_mlk))
+    def expected(self, expect: ConfusionPass) -> Expectation:
+        """The E-step: log-confusions are averaged over the clusters of an annotator."""
+        log_confusion_alk = np.einsum("am,mlk->alk", self.member_am, self.log_confusion_mlk)
+        return expect(self.log_prior_k, log_confusion_alk)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkerClustering(IterativeSettings, ClassAggregator[ClusterParameters]):
+class WorkerClustering(IterativeAggregator[ClusterParameters], ClassAggregator[ClusterParameters]):
     """Annotator a belongs to cluster m with probability r_am; a cluster shares one confusion C_m.
 
     Truth z_i has the distribution pi, cluster c_a the distribution share, and the label is drawn
@@ -60,20 +88,11 @@ class WorkerClustering(IterativeSettings, ClassAggregator[ClusterParameters]):
     name: ClassVar[str] = "worker-clustering"
     parameters_type: ClassVar[type[Parameters]] = ClusterParameters
 
-    n_clusters: int = 3
-    pseudo_count: float = 1.0
-    class_pseudo_count: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(
-            isinstance(self.n_clusters, int) and self.n_clusters >= 1,
-            "n_clusters",
-            ">= 1",
-            self.n_clusters,
-        )
-        require(self.pseudo_count > 0, "pseudo_count", "> 0", self.pseudo_count)
-        require(self.class_pseudo_count >= 0, "class_pseudo_count", ">= 0", self.class_pseudo_count)
+    n_clusters: int = setting(3, "Number of clusters.", rule=AT_LEAST_ONE)
+    pseudo_count: float = setting(
+        1.0, "Pseudo-labels in every cell of a cluster's confusion.", rule=POSITIVE
+    )
+    class_pseudo_count: float = setting(1.0, CLASS_PSEUDO_COUNT, rule=MAY_BE_INFINITE)
 
     def _fit(self, evidence: Evidence, start: ClusterParameters | None) -> Consensus:
         expect = ConfusionPass(evidence)
@@ -81,38 +100,34 @@ class WorkerClustering(IterativeSettings, ClassAggregator[ClusterParameters]):
             expected = expect.count(majority_posterior(evidence))
             member_am = accuracy_levels(expected.counts_alk, self.n_clusters)
         else:
-            expected = expect(start.log_prior_k, start.log_confusion_alk())
-            member_am = start.member_am
+            expected, member_am = start.expected(expect), start.member_am
 
-        def maximise(expected: Expectation, member_am: Floats) -> tuple[ClusterParameters, float]:
-            log_prior_k, log_p_prior = fit_class_prior(expected.mass_k, self.class_pseudo_count)
-            n_classes = len(log_prior_k)
-            counts_mlk = np.einsum("am,alk->mlk", member_am, expected.counts_alk)
-            pseudo_1lk = np.full((1, n_classes, n_classes), self.pseudo_count)
-            confusions = fit_confusions(counts_mlk, pseudo_1lk)
-            share_m = (member_am.sum(axis=0) + 1.0) / (member_am.sum() + self.n_clusters)
-            parameters = ClusterParameters(
-                log_prior_k, np.log(share_m), confusions.log_confusion_alk, member_am
-            )
-            return parameters, log_p_prior + confusions.log_prior + float(np.log(share_m).sum())
+        def maximise(
+            expected: Expectation, before: ClusterParameters
+        ) -> tuple[ClusterParameters, float]:
+            return self._maximise(expected, memberships(expected.counts_alk, before))
 
-        def step(
-            state: tuple[ClusterParameters, float],
-        ) -> tuple[tuple[ClusterParameters, float], float]:
-            parameters, log_p_parameters = state
-            expected = expect(parameters.log_prior_k, parameters.log_confusion_alk())
-            bound = expected.log_likelihood + log_p_parameters + _membership_bound(parameters)
-            return maximise(expected, memberships(expected.counts_alk, parameters)), bound
+        initial = self._maximise(expected, member_am)
+        return self._alternate(evidence, initial, lambda each: each.expected(expect), maximise)
 
-        tol = self.tol * evidence.annotations.n_annotations
-        run = run_em(maximise(expected, member_am), step, max_iter=self.max_iter, tol=tol)
-        parameters, _ = run.state
-        estimates = self._estimate_items(evidence, parameters)
-        return self._consensus(evidence, parameters, estimates, run.objective, run.converged)
+    def _maximise(
+        self, expected: Expectation, member_am: Floats
+    ) -> tuple[ClusterParameters, float]:
+        """The M-step, with its part of the bound: log-priors and the entropy of memberships."""
+        log_prior_k, log_p_prior = fit_class_prior(expected.mass_k, self.class_pseudo_count)
+        n_classes = len(log_prior_k)
+        counts_mlk = np.einsum("am,alk->mlk", member_am, expected.counts_alk)
+        pseudo_1lk = np.full((1, n_classes, n_classes), self.pseudo_count)
+        confusions = fit_confusions(counts_mlk, pseudo_1lk)
+        share_m = (member_am.sum(axis=0) + 1.0) / (member_am.sum() + self.n_clusters)
+        parameters = ClusterParameters(
+            log_prior_k, np.log(share_m), confusions.log_confusion_alk, member_am
+        )
+        log_p = log_p_prior + confusions.log_prior + float(np.log(share_m).sum())
+        return parameters, log_p + _membership_bound(parameters)
 
     def _estimate_items(self, evidence: Evidence, parameters: ClusterParameters) -> dict[str, Any]:
-        expected = ConfusionPass(evidence)(parameters.log_prior_k, parameters.log_confusion_alk())
-        return {"probabilities": expected.posterior_ik}
+        return {"probabilities": parameters.expected(ConfusionPass(evidence)).posterior_ik}
 
 
 def memberships(counts_alk: Floats, parameters: ClusterParameters) -> Floats:

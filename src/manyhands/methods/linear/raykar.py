@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from manyhands.aggregation.em import run_em
-from manyhands.aggregation.evidence import gather_evidence
+from manyhands.aggregation.evidence import gather_evidence, majority_posterior
 from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, Expectation, fit_confusions
-from manyhands.aggregation.majority import majority_posterior
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require

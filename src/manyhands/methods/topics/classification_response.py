@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize
 
-from manyhands.aggregation.evidence import gather_evidence
+from manyhands.aggregation.evidence import gather_evidence, majority_posterior
 from manyhands.aggregation.kernels.confusion_pass import ConfusionPass
-from manyhands.aggregation.majority import majority_posterior
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Bools, Floats
 from manyhands.core.kernels import even_blocks, run_blocks

@@ -1,0 +1,207 @@
+"""A consensus in a folder: arrays as safetensors, everything else as json."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import manyhands
+from manyhands.aggregation.base import Aggregator
+from manyhands.aggregation.catalog import AGGREGATORS
+from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.quality import Quality
+from manyhands.aggregation.tokens import TokenConsensus, with_spans
+from manyhands.annotations import Annotations, Sentences, Vocabulary
+from manyhands.core.arrays import AnyArray, read_only
+from manyhands.core.errors import DataError, ManyhandsError, first_line
+from manyhands.core.settings import settings_of
+from manyhands.io.bundle import read_bundle, under, write_bundle
+
+NAME = "consensus"  # of the bundle
+OPTIONAL = ("probabilities", "values", "spread", "signal_share", "confusion", "codes")
+TRAITS = ("item_traits", "annotator_traits")
+Packed = tuple[dict[str, AnyArray], dict[str, Any]]
+
+
+def save_consensus(
+    folder: str | Path, consensus: Consensus, sentences: Sentences | None = None
+) -> None:
+    """Write a consensus, and the sentences of a consensus of tokens."""
+    arrays, header = _pack_consensus(consensus)
+    if sentences is not None:
+        words = {"words": sentences.word, "sentences": sentences.names}
+        name_arrays, header["sentence_names"] = _pack_names(words)
+        arrays |= name_arrays | {"sentence_offsets": sentences.offsets}
+    write_bundle(folder, NAME, arrays, header)
+
+
+def _pack_consensus(consensus: Consensus) -> Packed:
+    ann, quality = consensus.annotations, consensus.quality
+    arrays: dict[str, AnyArray] = {
+        "item": ann.item,
+        "annotator": ann.annotator,
+        "label": ann.label,
+        "known": consensus.known,
+        "objective": np.array(consensus.objective, dtype=np.float64),
+        "quality": quality.value,
+        "quality_low": quality.low,
+        "quality_high": quality.high,
+    }
+    arrays |= {
+        name: getattr(consensus, name) for name in OPTIONAL if getattr(consensus, name) is not None
+    }
+    for field in TRAITS:
+        for name, trait in getattr(consensus, field).items():
+            arrays[f"{field}.{name}"] = _as_numbers(name, trait)
+    names = {"items": ann.items, "annotators": ann.annotators}
+    if ann.class_vocabulary is not None:
+        names["classes"] = ann.classes
+    header: dict[str, Any] = {
+        "manyhands": manyhands.__version__,
+        "backend": ann.backend,
+        "converged": consensus.converged,
+        "temperature": float(consensus.temperature),
+        "cannot_continue": consensus.cannot_continue,
+        **{field: list(getattr(consensus, field)) for field in TRAITS},
+        "method": None,
+    }
+    if consensus.method is not None:
+        header |= _pack_method(consensus.method)
+        arrays |= {
+            f"parameters.{each.name}": np.asarray(getattr(consensus.parameters, each.name))
+            for each in dataclasses.fields(consensus.parameters)
+        }
+    name_arrays, header["names"] = _pack_names(names)
+    return arrays | name_arrays, header
+
+
+def _pack_names(names: Mapping[str, AnyArray]) -> Packed:
+    """Whole numbers as arrays, other names as lists of text."""
+    arrays, lists = {}, {}
+    for key, each in names.items():
+        if each.dtype.kind == "i":
+            arrays[f"names.{key}"] = each
+        else:
+            lists[key] = [_as_json(name) for name in each.tolist()]
+    return arrays, lists
+
+
+def _pack_method(method: Aggregator[Any]) -> dict[str, Any]:
+    """The name and the settings of an aggregator."""
+    if "name" not in vars(type(method)):
+        raise DataError(
+            f"{type(method).__name__} is not in AGGREGATORS, so its consensus cannot be saved; "
+            "pickle it"
+        )
+    settings = {each.name: getattr(method, each.name) for each in dataclasses.fields(method)}
+    return {
+        "method": method.name,
+        "settings": {name: _pack_setting(value) for name, value in settings.items()},
+    }
+
+
+def _pack_setting(value: Any) -> Any:
+    if isinstance(value, Mapping):  # of matrices by name
+        return [[_as_json(name), np.asarray(each).tolist()] for name, each in value.items()]
+    plain = _as_json(value)
+    return str(plain) if isinstance(plain, float) and math.isinf(plain) else plain
+
+
+def _as_numbers(name: str, trait: AnyArray) -> AnyArray:
+    array = np.asarray(trait)
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"the trait {name!r} cannot be saved: its values are not numbers")
+    return array
+
+
+def _as_json(value: Any) -> Any:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if plain is None or isinstance(plain, str | int | float):
+        return plain
+    raise DataError(f"{plain!r} cannot be saved; names must be text or numbers")
+
+
+Arrays = Mapping[str, AnyArray]
+
+
+def load_consensus(folder: str | Path) -> Consensus | TokenConsensus:
+    """The consensus in a folder; `update` and `predict` continue as before it was saved."""
+    stored, header = read_bundle(folder, NAME)
+    arrays = {name: each.copy() for name, each in stored.items()}  # stored ones are read-only
+    try:
+        consensus = _consensus(arrays, header)
+        if "sentence_names" not in header:
+            return consensus
+        return with_spans(_sentences(arrays, header["sentence_names"]), consensus)
+    except ManyhandsError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise DataError(
+            f"{folder}: the consensus does not fit its description: {first_line(error)}"
+        ) from error
+
+
+def _consensus(arrays: Arrays, header: Mapping[str, Any]) -> Consensus:
+    method = None if header["method"] is None else AGGREGATORS[header["method"]]
+    fields: dict[str, Any] = {name: arrays[name] for name in OPTIONAL if name in arrays}
+    for field in TRAITS:
+        fields[field] = {name: arrays[f"{field}.{name}"] for name in header[field]}
+    if method is not None:
+        fields["method"] = method(
+            **{name: _setting(method, name, value) for name, value in header["settings"].items()}
+        )
+        fields["parameters"] = method.parameters_type(
+            **{
+                name: each if each.ndim else each.item()
+                for name, each in under("parameters.", arrays).items()
+            }
+        )
+    return Consensus(
+        annotations=_annotations(arrays, header),
+        quality=Quality.from_interval(
+            arrays["quality"], arrays["quality_low"], arrays["quality_high"]
+        ),
+        known=arrays["known"],
+        cannot_continue=header["cannot_continue"],
+        objective=tuple(arrays["objective"].tolist()),
+        converged=header["converged"],
+        temperature=header["temperature"],
+        **fields,
+    )
+
+
+def _annotations(arrays: Arrays, header: Mapping[str, Any]) -> Annotations:
+    names = _names(arrays, header["names"])
+    classes = Vocabulary(names["classes"], "class") if "classes" in names else None
+    return Annotations(
+        read_only(arrays["item"]),
+        read_only(arrays["annotator"]),
+        read_only(arrays["label"]),
+        Vocabulary(names["items"], "item"),
+        Vocabulary(names["annotators"], "annotator"),
+        classes,
+        header["backend"],
+    )
+
+
+def _sentences(arrays: Arrays, lists: Mapping[str, list[Any]]) -> Sentences:
+    names = _names(arrays, lists)
+    return Sentences(names["words"], read_only(arrays["sentence_offsets"]), names["sentences"])
+
+
+def _names(arrays: Arrays, lists: Mapping[str, list[Any]]) -> dict[str, AnyArray]:
+    names = under("names.", arrays)
+    for key, each in lists.items():
+        names[key] = np.empty(len(each), dtype=object)
+        names[key][:] = each
+    return {key: read_only(each) for key, each in names.items()}
+
+
+def _setting(method: type[Aggregator[Any]], name: str, value: Any) -> Any:
+    if isinstance(value, list):  # matrices by name
+        return {each: np.array(matrix) for each, matrix in value}
+    declared = settings_of(method).get(name)
+    return float(value) if declared is not None and declared.type is float else value
