@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from manyhands.core.errors import DataError, SettingError
-from manyhands.methods.linear import LinearWeights, fit_logistic, logistic
-from manyhands.methods.linear.logistic import SoftmaxRegression
+from manyhands.methods.linear import logistic
+from manyhands.methods.linear.logistic import SoftmaxRegression, fit_logistic
+from manyhands.methods.linear.weights import LinearWeights
 
 
 def problem(seed=0, n_items=300, n_features=6, n_classes=4):

@@ -7,8 +7,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from featured_crowds import featured
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
-from manyhands.methods.linear import LinearWeights, fit_kernel_map, fit_logistic, fit_personal
-from manyhands.methods.linear.personal import PersonalLoss
+from manyhands.methods.linear.kernel_machine import fit_kernel_map
+from manyhands.methods.linear.logistic import fit_logistic
+from manyhands.methods.linear.personal import PersonalLoss, fit_personal
+from manyhands.methods.linear.weights import LinearWeights
 
 
 @pytest.fixture(scope="module")

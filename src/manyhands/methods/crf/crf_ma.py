@@ -22,10 +22,9 @@ from manyhands.methods.crf.crowd_sequences import (
     gather_sequences,
     sum_by,
 )
-from manyhands.methods.crf.encoder import CrfEncoder
 from manyhands.methods.crf.fitting import CrfObjective, CrfTargets
 from manyhands.methods.crf.inference import UNKNOWN, expect, log_partition
-from manyhands.methods.crf.network import CrfInputs, CrfNetwork
+from manyhands.methods.crf.network import CrfEncoder, CrfInputs, CrfNetwork
 from manyhands.methods.crf.weights import CrfWeights, as_offsets, as_token_features
 from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod
 
@@ -66,16 +65,10 @@ class CrfMa(FullBatchMethod):
             inputs.matrix, inputs.offsets, annotations, max_iter=max_iter, **self.settings
         )
         confusion_akl = estimate_confusions(annotations, fit.tag_tk)
-        weights, transitions = fit.weights, fit.weights.transitions
-        n_features, n_classes = weights.feature_jk.shape
+        feature, (transition, start, end) = fit.weights.feature_jk, fit.weights.transitions
         network = self.build_network(
-            {"n_features": n_features, "n_classes": n_classes},
-            {
-                "feature": weights.feature_jk,
-                "transition": transitions.transition_kk,
-                "start": transitions.start_k,
-                "end": transitions.end_k,
-            },
+            {"n_features": feature.shape[0], "n_classes": feature.shape[1]},
+            {"feature": feature, "transition": transition, "start": start, "end": end},
         )
         return FullBatchFit(network, confusion_akl, fit.objective)
 
@@ -149,7 +142,13 @@ def fit_crf_ma(
     require(tol >= 0, "tol", ">= 0", tol)
     features_tj, ann = as_token_features(features), annotations.as_kind("classes")
     offsets = as_offsets(offsets, features_tj.shape[0])
-    _require_matching(offsets, ann)
+    if ann.n_items != offsets[-1]:
+        raise DataError(
+            f"{ann.n_items} items for {offsets[-1]} tokens; give one item per token, in "
+            "the order of the sentences"
+        )
+    if ann.n_annotations == 0:
+        raise DataError("there is not a single label; nothing can be learnt")
     crf = CrfObjective(features_tj, offsets, ann.n_classes, l2=l2)
     rows = gather_sequences(ann, offsets)
 
@@ -267,16 +266,6 @@ def _tag_probabilities(crf: CrfObjective, weights: CrfWeights, targets: CrfTarge
     by_words_tk = expect(score_tk, crf.offsets, weights.transitions).marginal_tk
     is_labelled_t = np.repeat(targets.weight_s > 0, np.diff(crf.offsets))
     return np.where(is_labelled_t[:, None], targets.tag_tk, by_words_tk)
-
-
-def _require_matching(offsets: Offsets, annotations: Annotations) -> None:
-    if annotations.n_items != offsets[-1]:
-        raise DataError(
-            f"{annotations.n_items} items for {offsets[-1]} tokens; give one item per token, in "
-            "the order of the sentences"
-        )
-    if annotations.n_annotations == 0:
-        raise DataError("there is not a single label; nothing can be learnt")
 
 
 ROWS: dict[str, Method] = {

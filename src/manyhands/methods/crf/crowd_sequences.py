@@ -9,7 +9,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets
 from manyhands.methods.crf.fitting import CrfTargets
 from manyhands.methods.crf.inference import UNKNOWN, expect, log_partition, restrict_scores
-from manyhands.methods.crf.weights import Transitions
+from manyhands.methods.crf.kernels import Transitions
 
 
 @dataclass(frozen=True)

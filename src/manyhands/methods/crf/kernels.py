@@ -1,4 +1,4 @@
-"""The compiled recursions over sentences: sums over all tag sequences, and the best sequence.
+"""The compiled recursions over sentences: sums over all tag sequences.
 
 Every function takes sentences `first` up to `last` and writes into its last arguments. A row of
 `score` belongs to a token; `link[j, k]` is the score of a tag k that follows a tag j.
@@ -24,62 +24,87 @@ endings after a tag k, and ::
                                       - log_z)
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from manyhands.core.arrays import Codes, Floats, Offsets
+from manyhands.core.arrays import Floats, Offsets
 from manyhands.core.kernels import kernel
 
 MAX_LINK_RANGE = 200.0  # the greatest less the smallest link of a kind; exp(200) is 1e87
 
 
+class Transitions(NamedTuple):
+    """Scores of neighbouring tags (row: the earlier one), of first tags and of last tags."""
+
+    transition_kk: Floats
+    start_k: Floats
+    end_k: Floats
+
+    @classmethod
+    def zeros(cls, n_tags: int) -> "Transitions":
+        """All scores are 0.
+
+        >>> Transitions.zeros(2).n_tags
+        2
+        """
+        return cls(np.zeros((n_tags, n_tags)), np.zeros(n_tags), np.zeros(n_tags))
+
+    @property
+    def n_tags(self) -> int:
+        """Number of tags."""
+        return len(self.start_k)
+
+
+class Chains(NamedTuple):
+    """Where sentences begin, the scores (t, k) of their tokens, and the links of all."""
+
+    offsets: Offsets
+    score: Floats
+    links: Transitions
+
+
+class CrfExpectation(NamedTuple):
+    """Log-partitions of sentences, tag probabilities of tokens, sums over pairs of tags.
+
+    Row j of `pair_kk` has the expected number of tags k that follow a tag j.
+    """
+
+    log_partition_s: Floats
+    marginal_tk: Floats
+    pair_kk: Floats
+
+
 @kernel
-def scaled_partition_block(
-    first: int,
-    last: int,
-    offsets: Offsets,
-    score: Floats,
-    start: Floats,
-    end: Floats,
-    link: Floats,
-    log_z: Floats,
-) -> None:
+def scaled_partition_block(first: int, last: int, chains: Chains, log_z: Floats) -> None:
     """The log-partitions, by scaled sums."""
-    longest = _longest(first, last, offsets)
-    alpha, emission = np.empty((longest, len(start))), np.empty((longest, len(start)))
-    scale, factor = np.empty(longest), np.exp(link - link.max())
-    first_factor, last_factor = np.exp(start - start.max()), np.exp(end - end.max())
+    offsets, score, links = chains
+    longest, factors = _longest(first, last, offsets), _factors(links)
+    alpha, emission = np.empty((longest, score.shape[1])), np.empty((longest, score.shape[1]))
+    scale = np.empty(longest)
     for s in range(first, last):
         rows = score[offsets[s] : offsets[s + 1]]
-        log_z[s] = _scaled_forward(rows, first_factor, last_factor, factor, alpha, emission, scale)
-        log_z[s] += _log_scale(len(rows), start, end, link)
+        log_z[s] = _scaled_forward(rows, factors, alpha, emission, scale)
+        log_z[s] += _log_scale(len(rows), links)
 
 
 @kernel
 def scaled_expect_block(
-    first: int,
-    last: int,
-    offsets: Offsets,
-    score: Floats,
-    start: Floats,
-    end: Floats,
-    link: Floats,
-    weight: Floats,
-    log_z: Floats,
-    marginal: Floats,
-    pair: Floats,
+    first: int, last: int, chains: Chains, weight: Floats, expected: CrfExpectation
 ) -> None:
-    """Log-partitions and marginals, by scaled sums; adds the weighted pairs to `pair`."""
-    n_tags, longest = len(start), _longest(first, last, offsets)
+    """Log-partitions and marginals, by scaled sums; weighted pairs are added to those there."""
+    offsets, score, links = chains
+    log_z, marginal, pair = expected
+    n_tags, longest, factors = score.shape[1], _longest(first, last, offsets), _factors(links)
     alpha, emission = np.empty((longest, n_tags)), np.empty((longest, n_tags))
     scale, beta, later = np.empty(longest), np.empty(n_tags), np.empty(n_tags)
-    factor = np.exp(link - link.max())
+    factor, _, last_factor = factors
     reverse = np.ascontiguousarray(factor.T)
-    first_factor, last_factor = np.exp(start - start.max()), np.exp(end - end.max())
     outer = np.zeros((n_tags, n_tags))  # pairs, before they are multiplied by the factor
     for s in range(first, last):
         rows, share = score[offsets[s] : offsets[s + 1]], marginal[offsets[s] : offsets[s + 1]]
-        log_sum = _scaled_forward(rows, first_factor, last_factor, factor, alpha, emission, scale)
-        log_z[s] = log_sum + _log_scale(len(rows), start, end, link)
+        log_sum = _scaled_forward(rows, factors, alpha, emission, scale)
+        log_z[s] = log_sum + _log_scale(len(rows), links)
         if len(rows) == 0 or log_sum == -np.inf:
             continue
         total = 0.0
@@ -107,24 +132,31 @@ def _longest(first: int, last: int, offsets: Offsets) -> int:
 
 
 @kernel
-def _log_scale(n_tokens: int, start: Floats, end: Floats, link: Floats) -> float:
+def _factors(links: Transitions) -> tuple[Floats, Floats, Floats]:
+    """The exponentials of the links, divided by the greatest of their kind."""
+    link, start, end = links
+    return np.exp(link - link.max()), np.exp(start - start.max()), np.exp(end - end.max())
+
+
+@kernel
+def _log_scale(n_tokens: int, links: Transitions) -> float:
     """The log of the factors by which the links of a sentence were divided."""
     if n_tokens == 0:
         return 0.0
+    link, start, end = links
     return float(start.max() + end.max() + (n_tokens - 1) * link.max())
 
 
 @kernel
 def _scaled_forward(
     score: Floats,
-    first_factor: Floats,
-    last_factor: Floats,
-    factor: Floats,
+    factors: tuple[Floats, Floats, Floats],
     alpha: Floats,
     emission: Floats,
     scale: Floats,
 ) -> float:
     """Fill alpha, emission and scale of one sentence; returns its log-partition by factors."""
+    factor, first_factor, last_factor = factors
     n_tokens, n_tags = score.shape
     log_sum = 0.0
     for t in range(n_tokens):
@@ -134,9 +166,7 @@ def _scaled_forward(
         else:
             here[:] = 0.0
             for j in range(n_tags):
-                before = alpha[
-                    t - 1, j
-                ]  # hoisted: the compiler cannot know that `here` is no alias
+                before = alpha[t - 1, j]  # hoisted: `here` might be an alias to the compiler
                 for k in range(n_tags):
                     here[k] += before * factor[j, k]
         top = score[t, 0]
@@ -180,43 +210,28 @@ def _step_back(
 
 
 @kernel
-def log_partition_block(
-    first: int,
-    last: int,
-    offsets: Offsets,
-    score: Floats,
-    start: Floats,
-    end: Floats,
-    link: Floats,
-    log_z: Floats,
-) -> None:
+def log_partition_block(first: int, last: int, chains: Chains, log_z: Floats) -> None:
     """The log-partitions, by sums in logarithms."""
+    offsets, score, links = chains
     for s in range(first, last):
         rows = score[offsets[s] : offsets[s + 1]]
-        log_z[s] = _log_forward(rows, start, end, link, np.empty(rows.shape))
+        log_z[s] = _log_forward(rows, links, np.empty(rows.shape))
 
 
 @kernel
 def log_expect_block(
-    first: int,
-    last: int,
-    offsets: Offsets,
-    score: Floats,
-    start: Floats,
-    end: Floats,
-    link: Floats,
-    weight: Floats,
-    log_z: Floats,
-    marginal: Floats,
-    pair: Floats,
+    first: int, last: int, chains: Chains, weight: Floats, expected: CrfExpectation
 ) -> None:
-    """Log-partitions and marginals, by sums in logarithms; adds the weighted pairs to `pair`."""
-    n_tags = len(start)
+    """Log-partitions and marginals, by sums in logarithms; weighted pairs are added as above."""
+    offsets, score, links = chains
+    log_z, marginal, pair = expected
+    link, _, end = links
+    n_tags = len(end)
     later, log_beta = np.empty(n_tags), np.empty(n_tags)
     for s in range(first, last):
         rows, share = score[offsets[s] : offsets[s + 1]], marginal[offsets[s] : offsets[s + 1]]
         log_alpha = np.empty(rows.shape)
-        log_z[s] = _log_forward(rows, start, end, link, log_alpha)
+        log_z[s] = _log_forward(rows, links, log_alpha)
         if len(rows) == 0 or log_z[s] == -np.inf:
             continue
         log_beta[:] = end
@@ -234,10 +249,9 @@ def log_expect_block(
 
 
 @kernel
-def _log_forward(
-    score: Floats, start: Floats, end: Floats, link: Floats, log_alpha: Floats
-) -> float:
+def _log_forward(score: Floats, links: Transitions, log_alpha: Floats) -> float:
     """Fill log_alpha of one sentence; returns its log-partition."""
+    link, start, end = links
     n_tokens, n_tags = score.shape
     if n_tokens == 0:
         return 0.0
@@ -260,43 +274,3 @@ def _log_sum(log_one: Floats, log_other: Floats) -> float:
     for j in range(len(log_one)):
         total += np.exp(log_one[j] + log_other[j] - top)
     return float(top + np.log(total))
-
-
-@kernel
-def viterbi_block(
-    first: int,
-    last: int,
-    offsets: Offsets,
-    score: Floats,
-    start: Floats,
-    end: Floats,
-    link: Floats,
-    tag: Codes,
-    best: Floats,
-) -> None:
-    """The best sequence of tags of every sentence, and its score."""
-    n_tags = len(start)
-    longest = _longest(first, last, offsets)
-    origin = np.empty((longest, n_tags), dtype=np.int32)
-    here, there = np.empty(n_tags), np.empty(n_tags)
-    for s in range(first, last):
-        begin, n_tokens = offsets[s], offsets[s + 1] - offsets[s]
-        best[s] = 0.0
-        if n_tokens == 0:
-            continue
-        here[:] = start + score[begin]
-        for t in range(1, n_tokens):
-            for k in range(n_tags):
-                chosen = 0
-                for j in range(1, n_tags):
-                    if here[j] + link[j, k] > here[chosen] + link[chosen, k]:
-                        chosen = j
-                origin[t, k] = chosen
-                there[k] = here[chosen] + link[chosen, k] + score[begin + t, k]
-            here[:] = there
-        here += end
-        code = np.argmax(here)
-        best[s] = here[code]
-        for t in range(n_tokens - 1, -1, -1):
-            tag[begin + t] = code
-            code = origin[t, code]

@@ -6,39 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from manyhands.core.arrays import AnyArray, Bools, Floats, Offsets
+from manyhands.core.arrays import AnyArray, Floats, Offsets
 from manyhands.core.errors import DataError
-
-
-@dataclass(frozen=True)
-class Transitions:
-    """Scores of neighbouring tags (row: the earlier one), of first tags and of last tags."""
-
-    transition_kk: Floats
-    start_k: Floats
-    end_k: Floats
-
-    @classmethod
-    def zeros(cls, n_tags: int) -> "Transitions":
-        """All scores are 0.
-
-        >>> Transitions.zeros(2).n_tags
-        2
-        """
-        return cls(np.zeros((n_tags, n_tags)), np.zeros(n_tags), np.zeros(n_tags))
-
-    @property
-    def n_tags(self) -> int:
-        """Number of tags."""
-        return len(self.start_k)
-
-    def restricted(self, transition_kk: Bools, start_k: Bools) -> "Transitions":
-        """The same scores, with minus infinity for what is not allowed."""
-        return Transitions(
-            np.where(transition_kk, self.transition_kk, -np.inf),
-            np.where(start_k, self.start_k, -np.inf),
-            self.end_k,
-        )
+from manyhands.methods.crf.kernels import Transitions
 
 
 @dataclass(frozen=True)
@@ -72,14 +42,7 @@ class CrfWeights:
 
     def flat(self) -> Floats:
         """All weights in one vector."""
-        transitions = self.transitions
-        parts = [
-            self.feature_jk.ravel(),
-            transitions.transition_kk.ravel(),
-            transitions.start_k,
-            transitions.end_k,
-        ]
-        return np.concatenate(parts)
+        return np.concatenate([each.ravel() for each in (self.feature_jk, *self.transitions)])
 
     def like(self, vector: Floats) -> "CrfWeights":
         """Weights of this shape from one vector."""
@@ -110,12 +73,9 @@ def as_offsets(offsets: Any, n_tokens: int) -> Offsets:
     got: AnyArray = np.asarray(offsets)
     is_vector = got.ndim == 1 and len(got) > 0 and np.issubdtype(got.dtype, np.integer)
     if not is_vector or got[0] != 0 or got[-1] != n_tokens or (np.diff(got) < 0).any():
+        shown = f"{got.ravel()[:3].tolist()} ... {got.ravel()[-1:].tolist()}, shape {got.shape}"
         raise DataError(
             f"offsets must be whole numbers that rise from 0 to the {n_tokens} tokens, one more "
-            f"than there are sentences; got {_shown(got)}"
+            f"than there are sentences; got {shown}"
         )
     return np.ascontiguousarray(got, dtype=np.int64)
-
-
-def _shown(got: AnyArray) -> str:
-    return f"{got.ravel()[:3].tolist()} ... {got.ravel()[-1:].tolist()}, shape {got.shape}"
