@@ -17,12 +17,11 @@ from manyhands.methods.linear.kernels import log_softmax
 from manyhands.methods.topics.base import TopicMethod, TopicNetwork, word_counts
 from manyhands.methods.topics.classification_response import ClassResponse
 from manyhands.methods.topics.corpus import check_documents
-from manyhands.methods.topics.initial_topics import check_topics, draw_topics
 from manyhands.methods.topics.variational import (
     TopicFit,
-    check_settings,
+    VariationalEM,
     infer_topics,
-    run_variational_em,
+    require_positive,
 )
 
 
@@ -120,26 +119,12 @@ def fit_topic_classifier(
 
     Sources: Rodrigues, Lourenco, Ribeiro and Pereira 2017; Wang, Blei and Fei-Fei 2009.
     """
-    priors = {"alpha": alpha, "word_prior": word_prior, "confusion_prior": confusion_prior}
-    check_settings(priors, n_topics=n_topics, sweeps=sweeps, max_iter=max_iter, tol=tol)
+    em = VariationalEM(n_topics, alpha, word_prior, start_tw, sweeps, max_iter, tol, seed)
+    require_positive({"confusion_prior": confusion_prior})
     require(0 <= l2 < np.inf, "l2", "0 or more", l2)
     corpus, ann = check_documents(counts, annotations, "classes")
-    first_wt = (
-        draw_topics(corpus, ann.label_counts(), n_topics, seed)
-        if start_tw is None
-        else check_topics(start_tw, corpus.n_words, n_topics)
-    )
-    topics, response = run_variational_em(
-        corpus,
-        first_wt,
-        ClassResponse.initial(ann, n_topics, omega=confusion_prior, l2=l2),
-        n_labels=ann.n_annotations,
-        alpha=alpha,
-        word_prior=word_prior,
-        sweeps=sweeps,
-        max_iter=max_iter,
-        tol=tol,
-    )
+    first = ClassResponse.initial(ann, n_topics, omega=confusion_prior, l2=l2)
+    topics, response = em.run(corpus, first, ann.label_counts(), ann.n_annotations)
     return TopicClassifierFit(
         **vars(topics),
         eta_tk=np.ascontiguousarray(response.eta_kt.T),

@@ -17,12 +17,8 @@ from manyhands.methods.topics.classification_kernels import (
     update_classes_block,
 )
 from manyhands.methods.topics.corpus import Corpus
-from manyhands.methods.topics.variational import (
-    DocumentPosterior,
-    Sweeps,
-    expected_log,
-    negative_kl,
-)
+from manyhands.methods.topics.kernels import Sweeps, Topics
+from manyhands.methods.topics.variational import DocumentPosterior, expected_log, negative_kl
 
 _MAX_BLOCKS = 16
 _STEPS = 5  # of L-BFGS for eta, in every M-step
@@ -64,24 +60,13 @@ class ClassResponse:
     ) -> float:
         """See `Response.e_step`."""
         label_score_dk = _label_scores(self.annotations, expected_log(self.xi_alk, axis=1))
-        is_labelled_d = self._is_labelled_d()
+        cells, topics = posterior.cells(corpus), Topics(log_word_wt, posterior.alpha)
+        labels = label_score_dk, self._is_labelled_d()
+        updated = posterior.gamma_dt, self.posterior_dk
 
         def work(documents: tuple[int, int]) -> float:
             return update_classes_block(
-                *documents,
-                corpus.offsets,
-                corpus.word,
-                corpus.count,
-                log_word_wt,
-                posterior.alpha,
-                self.eta_kt,
-                label_score_dk,
-                is_labelled_d,
-                sweeps.max_sweeps,
-                sweeps.tol,
-                posterior.phi_jt,
-                posterior.gamma_dt,
-                self.posterior_dk,
+                *documents, cells, topics, sweeps, self.eta_kt, *labels, *updated
             )
 
         return sum(run_blocks(work, corpus.document_blocks))
@@ -129,18 +114,12 @@ def normalisers(
     """The sum of L_d over labelled documents, and its gradient with respect to eta."""
     gradient_bkt = np.zeros((len(corpus.document_blocks), *eta_kt.shape))
 
-    def work(block: int) -> float:
-        return normaliser_block(
-            *corpus.document_blocks[block],
-            corpus.offsets,
-            corpus.count,
-            is_labelled_d,
-            posterior.phi_jt,
-            eta_kt,
-            gradient_bkt[block],
-        )
+    blocks, cells = corpus.document_blocks, posterior.cells(corpus)
 
-    value = sum(run_blocks(work, range(len(corpus.document_blocks))))
+    def work(block: int) -> float:
+        return normaliser_block(*blocks[block], cells, is_labelled_d, eta_kt, gradient_bkt[block])
+
+    value = sum(run_blocks(work, range(len(blocks))))
     return value, gradient_bkt.sum(axis=0)
 
 

@@ -17,14 +17,13 @@ from manyhands.methods.base import About, Method
 from manyhands.methods.full_batch import FullBatchFit
 from manyhands.methods.topics.base import TopicMethod, TopicNetwork, word_counts
 from manyhands.methods.topics.corpus import check_documents
-from manyhands.methods.topics.initial_topics import check_topics, draw_topics
 from manyhands.methods.topics.regression_annotators import Prediction, RegressionAnnotators
 from manyhands.methods.topics.regression_response import RegressionResponse
 from manyhands.methods.topics.variational import (
     TopicFit,
-    check_settings,
+    VariationalEM,
     infer_topics,
-    run_variational_em,
+    require_positive,
 )
 from manyhands.noise.regression import LEAST_VARIANCE
 
@@ -148,29 +147,15 @@ def fit_topic_regressor(
     Sources: Rodrigues, Lourenco, Ribeiro and Pereira 2017; Blei and McAuliffe 2007. Their posterior
     of x is independent of that of z, which makes a looser bound.
     """
-    priors = {"alpha": alpha, "word_prior": word_prior, "l2": l2}
-    priors |= {"bias_strength": bias_strength, "prior_strength": prior_strength}
-    check_settings(priors, n_topics=n_topics, sweeps=sweeps, max_iter=max_iter, tol=tol)
+    em = VariationalEM(n_topics, alpha, word_prior, start_tw, sweeps, max_iter, tol, seed)
+    strengths = {"bias_strength": bias_strength, "prior_strength": prior_strength}
+    require_positive({"l2": l2, **strengths})
     corpus, ann = check_documents(counts, annotations, "numbers")
     centre, scale = float(ann.label.mean()), float(ann.label.std()) or 1.0
     ann = replace(ann, label=read_only((ann.label - centre) / scale))
     annotators = RegressionAnnotators(ann, bias_strength, prior_strength)
-    first_wt = (
-        draw_topics(corpus, _level_counts(ann, n_topics), n_topics, seed)
-        if start_tw is None
-        else check_topics(start_tw, corpus.n_words, n_topics)
-    )
-    topics, response = run_variational_em(
-        corpus,
-        first_wt,
-        RegressionResponse.initial(annotators, n_topics, l2=l2),
-        n_labels=ann.n_annotations,
-        alpha=alpha,
-        word_prior=word_prior,
-        sweeps=sweeps,
-        max_iter=max_iter,
-        tol=tol,
-    )
+    first = RegressionResponse.initial(annotators, n_topics, l2=l2)
+    topics, response = em.run(corpus, first, _level_counts(ann, n_topics), ann.n_annotations)
     values, own = response.values(), response.parameters.annotators
     return TopicRegressorFit(
         **vars(topics),

@@ -9,13 +9,14 @@ from manyhands.aggregation.gaussian_steps import NetworkedParameters
 from manyhands.core.arrays import Floats
 from manyhands.core.kernels import run_blocks
 from manyhands.methods.topics.corpus import Corpus
+from manyhands.methods.topics.kernels import Sweeps, Topics
 from manyhands.methods.topics.regression_annotators import Prediction, RegressionAnnotators
 from manyhands.methods.topics.regression_kernels import (
     add_normal_equations,
     predict_block,
     update_values_block,
 )
-from manyhands.methods.topics.variational import DocumentPosterior, Sweeps
+from manyhands.methods.topics.variational import DocumentPosterior
 
 _STEPS = 5  # of annotators and rho in every M-step; they cost little
 
@@ -51,23 +52,12 @@ class RegressionResponse:
         self, corpus: Corpus, posterior: DocumentPosterior, log_word_wt: Floats, sweeps: Sweeps
     ) -> float:
         """See `Response.e_step`."""
-        label_mean_d, tau_d = self.annotators.label_means(self.parameters)
+        labels, gamma_dt = self.annotators.label_means(self.parameters), posterior.gamma_dt
+        cells, topics = posterior.cells(corpus), Topics(log_word_wt, posterior.alpha)
 
         def work(documents: tuple[int, int]) -> float:
             return update_values_block(
-                *documents,
-                corpus.offsets,
-                corpus.word,
-                corpus.count,
-                log_word_wt,
-                posterior.alpha,
-                self.eta_t,
-                label_mean_d,
-                tau_d,
-                sweeps.max_sweeps,
-                sweeps.tol,
-                posterior.phi_jt,
-                posterior.gamma_dt,
+                *documents, cells, topics, sweeps, self.eta_t, *labels, gamma_dt
             )
 
         words = sum(run_blocks(work, corpus.document_blocks))
@@ -95,24 +85,17 @@ class RegressionResponse:
 
     def best_eta(self, corpus: Corpus, posterior: DocumentPosterior) -> Floats:
         """The best eta for this posterior and these annotators."""
-        label_mean_d, tau_d = self.annotators.label_means(self.parameters)
-        n_topics, n_blocks = len(self.eta_t), len(corpus.document_blocks)
-        squares_btu = np.zeros((n_blocks, n_topics, n_topics))
-        target_bt = np.zeros((n_blocks, n_topics))
+        labels, cells = self.annotators.label_means(self.parameters), posterior.cells(corpus)
+        n_topics, blocks = len(self.eta_t), corpus.document_blocks
+        squares_btu = np.zeros((len(blocks), n_topics, n_topics))
+        target_bt = np.zeros((len(blocks), n_topics))
 
         def work(block: int) -> None:
             add_normal_equations(
-                *corpus.document_blocks[block],
-                corpus.offsets,
-                corpus.count,
-                label_mean_d,
-                tau_d,
-                posterior.phi_jt,
-                squares_btu[block],
-                target_bt[block],
+                *blocks[block], cells, *labels, squares_btu[block], target_bt[block]
             )
 
-        run_blocks(work, range(n_blocks))
+        run_blocks(work, range(len(blocks)))
         upper_tu = squares_btu.sum(axis=0) + self.l2 * np.eye(n_topics)
         return np.asarray(solve(upper_tu, target_bt.sum(axis=0), lower=False, assume_a="pos"))
 
@@ -121,16 +104,9 @@ def _predict(
     corpus: Corpus, posterior: DocumentPosterior, eta_t: Floats, prediction: Prediction
 ) -> None:
     """Mean and variance of every document's f, in place."""
+    cells = posterior.cells(corpus)
 
     def work(documents: tuple[int, int]) -> None:
-        predict_block(
-            *documents,
-            corpus.offsets,
-            corpus.count,
-            posterior.phi_jt,
-            eta_t,
-            prediction.mean_d,
-            prediction.variance_d,
-        )
+        predict_block(*documents, cells, eta_t, prediction.mean_d, prediction.variance_d)
 
     run_blocks(work, corpus.document_blocks)
