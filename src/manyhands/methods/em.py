@@ -1,9 +1,8 @@
 """Methods that alternate: beliefs about the items before an epoch, the network in it."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -133,8 +132,6 @@ class EM(NetworkMethod):
 
     confusions: DawidSkene = field(default_factory=DawidSkene)
     every: int = 1
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
     def __post_init__(self) -> None:
         require(self.every >= 1, "every", ">= 1", self.every)
@@ -164,8 +161,6 @@ class CommonNoiseEM(NetworkMethod):
     omega: Literal["annotation", "annotator"] = "annotation"
     share_pseudo_count: float = 0.0
     every: int = 1
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
     def __post_init__(self) -> None:
         require(self.every >= 1, "every", ">= 1", self.every)

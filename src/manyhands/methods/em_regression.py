@@ -1,8 +1,6 @@
 """EM with a network for regression: the posterior mean of every item is what it learns next."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -76,20 +74,14 @@ class EMRegression(NetworkMethod):
     say.
     """
 
+    tasks = ("regression",)
     annotators: Gaussian = field(default_factory=Gaussian)
     biases: bool = False
     network_precision: float | None = None
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
     def __post_init__(self) -> None:
         fine = self.network_precision is None or self.network_precision >= 0
         require(fine, "network_precision", ">= 0", self.network_precision)
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """See `Method.tasks`."""
-        return ("regression",)
 
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings

@@ -1,7 +1,6 @@
 """The Crowd Mixture Model by EM: groups in closed form, the network on what labels mean."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -116,8 +115,6 @@ class MixtureEM(NetworkMethod):
     n_groups: int = 3
     n_restarts: int = 20
     pseudo_count: float = 1.0
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("n_groups", "n_restarts"):

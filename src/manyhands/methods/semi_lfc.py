@@ -49,6 +49,7 @@ class SemiLFC(EndToEnd):
     Source: Atarashi, Oyama and Kurihara 2018, after M2 in Kingma et al. 2014.
     """
 
+    tasks = ("classification",)  # for tagging it would have to model the words
     models_features = True
 
     noise: str = field(init=False, default="speelfc")
@@ -64,11 +65,6 @@ class SemiLFC(EndToEnd):
         require(0 < weight < math.inf, "label_weight", "> 0", weight)
         require_size("beside", self.beside)
         require_autoencoder(self.n_codes, self.hidden, self.variance)
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """See `Method.tasks`: for tagging it would have to model the words."""
-        return ("classification",)
 
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings

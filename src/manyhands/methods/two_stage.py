@@ -1,7 +1,6 @@
 """Two-stage methods: aggregate the labels, then train a network on the consensus."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,8 +29,6 @@ class TwoStage(NetworkMethod):
 
     aggregator: str | Aggregator[Any]
     hard: bool = False
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -55,14 +52,8 @@ class TwoStage(NetworkMethod):
 class TrainOnTruth(NetworkMethod):
     """Train the network on the truth: an upper bound for methods that learn from labels."""
 
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
+    tasks = ("classification", "regression", "tagging")
     needs_truth = True
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """See `Method.tasks`."""
-        return ("classification", "regression", "tagging")
 
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings

@@ -41,14 +41,9 @@ class CrfMa(FullBatchMethod):
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
-    about: About = field(kw_only=True, default=About())
     defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 100})
+    tasks = ("tagging",)  # it cannot learn from items outside sentences
     network_class = CrfNetwork
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """See `Method.tasks`: it cannot learn from items outside sentences."""
-        return ("tagging",)
 
     def fit_encoder(
         self, task: Task, features: Any, options: EncoderOptions

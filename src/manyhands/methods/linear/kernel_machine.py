@@ -116,7 +116,6 @@ class KernelPersonal(FullBatchMethod):
 
     n_landmarks: int = 300
     settings: Mapping[str, Any] = field(default_factory=dict)
-    about: About = field(kw_only=True, default=About())
     defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 1000})
     network_class = KernelClassifier
 

@@ -12,7 +12,6 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
 from manyhands.engine.inputs import Inputs
-from manyhands.methods.base import About
 from manyhands.methods.full_batch import (
     FullBatchFit,
     FullBatchMethod,
@@ -38,7 +37,6 @@ class LinearMethod(FullBatchMethod):
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
-    about: About = field(kw_only=True, default=About())
     defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 1000})
     network_class = LogisticRegression
 

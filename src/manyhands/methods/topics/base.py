@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from manyhands.core.arrays import Floats
 from manyhands.engine.inputs import Inputs, SparseInputs
-from manyhands.methods.base import About
 from manyhands.methods.full_batch import FullBatchMethod, feature_matrix
 from manyhands.methods.topics.variational import infer_topics
 from manyhands.networks.flat import flat
@@ -58,7 +57,6 @@ class TopicMethod(FullBatchMethod):
 
     n_topics: int = 20
     settings: Mapping[str, Any] = field(default_factory=dict)
-    about: About = field(kw_only=True, default=About())
     defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 200})
     needs_counts = True
 

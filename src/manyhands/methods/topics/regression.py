@@ -47,12 +47,8 @@ class TopicRegressor(TopicNetwork):
 class RegressionTopicModel(TopicMethod):
     """Supervised topics, biases and precisions; `settings` are those of `fit_topic_regressor`."""
 
+    tasks = ("regression",)
     network_class = TopicRegressor
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """See `Method.tasks`."""
-        return ("regression",)
 
     def fit(
         self, inputs: Inputs, annotations: Annotations, *, max_iter: int, seed: int
