@@ -6,11 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from manyhands.annotations import Annotations
-from manyhands.methods.crf.crowd_sequences import Sequences
-from manyhands.methods.crf.fitting import CrfObjective
-from manyhands.methods.crf.inference import expect, log_partition, restrict_scores
-from manyhands.methods.crf.kernels import Transitions
-from manyhands.methods.crf.weights import as_offsets, as_token_features
+from manyhands.methods.crf.crowd_sequences import Sequences, restrict_scores
+from manyhands.methods.crf.fitting import CrfObjective, as_token_features
+from manyhands.methods.crf.inference import Transitions, as_offsets, expect, log_partition
 
 
 class Case(NamedTuple):

@@ -17,15 +17,15 @@ from manyhands.engine.inputs import Inputs
 from manyhands.engine.task import Task
 from manyhands.methods.base import About, Method
 from manyhands.methods.crf.crowd_sequences import (
+    UNKNOWN,
     CrowdSequences,
     Sequences,
     gather_sequences,
     sum_by,
 )
-from manyhands.methods.crf.fitting import CrfObjective, CrfTargets
-from manyhands.methods.crf.inference import UNKNOWN, expect, log_partition
+from manyhands.methods.crf.fitting import CrfObjective, CrfTargets, CrfWeights, as_token_features
+from manyhands.methods.crf.inference import as_offsets, expect, log_partition
 from manyhands.methods.crf.network import CrfEncoder, CrfInputs, CrfNetwork
-from manyhands.methods.crf.weights import CrfWeights, as_offsets, as_token_features
 from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod
 
 _RELIABILITY_STEPS = 10  # in every M-step

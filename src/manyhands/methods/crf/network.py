@@ -15,8 +15,7 @@ from manyhands.engine.features import FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.text import TokenInputs, as_sentences
 from manyhands.methods.crf.features import TokenFeatures
-from manyhands.methods.crf.inference import expect
-from manyhands.methods.crf.kernels import Transitions
+from manyhands.methods.crf.inference import Transitions, expect
 
 _PADDING, _CONTEXT, _TAGGED = 0, 1, 2  # marks of tokens: after the end, only read, to be tagged
 

@@ -19,7 +19,7 @@ from manyhands.engine.inputs import Inputs
 from manyhands.methods.base import About, Method
 from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod
 from manyhands.methods.linear.method import labelled_items
-from manyhands.methods.linear.personal import PersonalClassifiers
+from manyhands.methods.linear.personal import fit_personal
 from manyhands.methods.linear.weights import LinearWeights, as_features
 from manyhands.networks.flat import flat
 from manyhands.networks.sizes import require_size
@@ -125,14 +125,10 @@ class KernelPersonal(FullBatchMethod):
         """See `FullBatchMethod.fit`."""
         features_ij, labelled = labelled_items(inputs, annotations)
         kernel_map = fit_kernel_map(features_ij, n_landmarks=self.n_landmarks, seed=seed)
-        solution = PersonalClassifiers(self.settings).solve(
-            kernel_map(features_ij), labelled, max_iter
-        )
-        return FullBatchFit(
-            self._network(kernel_map, solution.weights),
-            solution.confusion_akl,
-            solution.objective,
-        )
+        mapped_im = kernel_map(features_ij)
+        fit = fit_personal(mapped_im, labelled, max_iter=max_iter, **self.settings)
+        network = self._network(kernel_map, fit.weights)
+        return FullBatchFit(network, fit.confusion_akl, fit.objective)
 
     def _network(self, kernel_map: KernelMap, weights: LinearWeights) -> nn.Module:
         """The network with `n_landmarks` landmarks; those that are missing are 0 and unused."""

@@ -18,7 +18,7 @@ from manyhands.core.kernels import even_blocks, run_blocks
 from manyhands.core.settings import require
 from manyhands.methods.base import About, Method
 from manyhands.methods.linear.kernels import personal_pass
-from manyhands.methods.linear.method import LinearMethod, LinearSolution
+from manyhands.methods.linear.method import LinearFit, LinearMethod
 from manyhands.methods.linear.weights import Contrasts, LinearWeights, check_features, with_ones
 
 _MAX_TRUST = 1000.0  # largest trust radius, relative to the first
@@ -27,31 +27,14 @@ _LABEL_CURVATURE = 0.25  # of the log-loss of two equally probable classes
 
 
 @dataclass(frozen=True)
-class PersonalClassifiers(LinearMethod):
-    """Personal classifiers; `settings` are those of `fit_personal`. It predicts by the common one.
-
-    The confusions of the annotators are those against the common classifier.
-    """
-
-    def solve(self, features: Floats, annotations: Annotations, max_iter: int) -> LinearSolution:
-        """See `LinearMethod.solve`."""
-        fit = fit_personal(features, annotations, max_iter=max_iter, **self.settings)
-        confusion_akl = estimate_confusions(annotations, np.exp(fit.weights.log_class(features)))
-        return LinearSolution(fit.weights, confusion_akl, (fit.objective,))
-
-
-@dataclass(frozen=True)
-class PersonalFit:
-    """The common classifier, the personal ones, the objective, and whether it is the maximum.
+class PersonalFit(LinearFit):
+    """The common classifier and the personal ones; confusions are against the common one.
 
     Row a of `coefficient_ajk` and `intercept_ak` is the classifier of annotator a.
     """
 
-    weights: LinearWeights
     coefficient_ajk: Floats
     intercept_ak: Floats
-    objective: float
-    converged: bool
 
     def personal(self, annotator: int) -> LinearWeights:
         """The classifier of one annotator, by code."""
@@ -122,8 +105,23 @@ def fit_personal(
     )
     weights, stacked_ajk = loss.classifiers(result.x)
     return PersonalFit(
-        weights, stacked_ajk[:, :-1], stacked_ajk[:, -1], -float(result.fun), bool(result.success)
+        weights,
+        estimate_confusions(ann, np.exp(weights.log_class(features_ij))),
+        (-float(result.fun),),
+        bool(result.success),
+        stacked_ajk[:, :-1],
+        stacked_ajk[:, -1],
     )
+
+
+@dataclass(frozen=True)
+class PersonalClassifiers(LinearMethod):
+    """Personal classifiers; `settings` are those of `fit_personal`. It predicts by the common one.
+
+    The confusions of the annotators are those against the common classifier.
+    """
+
+    solve = staticmethod(fit_personal)
 
 
 class PersonalLoss:
