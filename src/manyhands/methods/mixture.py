@@ -14,7 +14,7 @@ from manyhands.core.settings import require
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import About, Method, NetworkMethod, Problem
+from manyhands.methods.base import Method, NetworkMethod, Problem
 from manyhands.methods.em import log_classes
 from manyhands.methods.end_to_end import SEARCH
 from manyhands.noise import Mixture
@@ -142,14 +142,4 @@ class MixtureEM(NetworkMethod):
         return np.exp(found.log_share_m), np.exp(found.log_confusion_mlk).transpose(0, 2, 1)
 
 
-ROWS: dict[str, Method] = {
-    "mixture": MixtureEM(
-        defaults=SEARCH,
-        about=About(
-            source="Mena and Nanculef 2019 (Crowd Mixture Model)",
-            equation="q_n(m, k) ~ alpha_m beta_m[k, y_n] f_k; all in closed form but f",
-            cost="a plain epoch + a pass of the network + K per label",
-            when="huge crowds with a label or two each, or no names of annotators at all",
-        ),
-    ),
-}
+ROWS: dict[str, Method] = {"mixture": MixtureEM(defaults=SEARCH)}

@@ -16,7 +16,7 @@ from manyhands.core.arrays import Bools, Floats
 from manyhands.core.kernels import even_blocks, run_blocks
 from manyhands.core.settings import require
 from manyhands.engine.inputs import Inputs
-from manyhands.methods.base import About, Method
+from manyhands.methods.base import Method
 from manyhands.methods.full_batch import FullBatchFit
 from manyhands.methods.linear.kernels import log_softmax
 from manyhands.methods.topics.base import TopicMethod, TopicNetwork, word_counts
@@ -275,13 +275,4 @@ def class_probabilities(mean_topic_dt: Floats, eta_tk: Floats) -> Floats:
     return np.exp(log_softmax(mean_topic_dt @ eta_tk))
 
 
-ROWS: dict[str, Method] = {
-    "ma-slda-c": TopicModel(
-        about=About(
-            source="Rodrigues et al. 2017 (MA-sLDAc)",
-            equation="c ~ softmax(eta . mean topic of the words), y_n ~ C_a[c]; variational",
-            cost="a sweep takes words x topics x K operations",
-            when="texts as counts of words, and topics that people can read",
-        ),
-    ),
-}
+ROWS: dict[str, Method] = {"ma-slda-c": TopicModel()}

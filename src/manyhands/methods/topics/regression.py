@@ -15,7 +15,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats, read_only
 from manyhands.core.kernels import run_blocks
 from manyhands.engine.inputs import Inputs
-from manyhands.methods.base import About, Method
+from manyhands.methods.base import Method
 from manyhands.methods.full_batch import FullBatchFit
 from manyhands.methods.topics.base import TopicMethod, TopicNetwork, word_counts
 from manyhands.methods.topics.corpus import Corpus, check_documents
@@ -306,13 +306,4 @@ def _level_counts(annotations: Annotations, n_topics: int) -> Floats:
     return np.asarray(np.eye(n_levels)[level_d] * is_labelled_d[:, None])
 
 
-ROWS: dict[str, Method] = {
-    "ma-slda-r": RegressionTopicModel(
-        about=About(
-            source="Rodrigues et al. 2017 (MA-sLDAr)",
-            equation="z ~ N(eta . mean topic of the words, v), y ~ N(z + b_a, 1 / precision_a)",
-            cost="a sweep takes words x topics operations, an update of eta topics / 2 times that",
-            when="numbers; texts as counts of words, and topics that people can read",
-        ),
-    ),
-}
+ROWS: dict[str, Method] = {"ma-slda-r": RegressionTopicModel()}
