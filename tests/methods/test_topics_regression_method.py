@@ -7,8 +7,9 @@ from scipy.sparse import csr_matrix
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.estimators import CrowdRegressor, load
-from manyhands.methods import METHODS, RegressionTopicModel
+from manyhands.methods import METHODS
 from manyhands.methods.topics.regression import (
+    RegressionTopicModel,
     fit_topic_regressor,
     predict_values,
     word_error_variance,

@@ -57,6 +57,11 @@ class Problem:
         return task_for(self.annotations)
 
     @property
+    def labelled(self) -> Annotations:
+        """The annotations of items with labels only: others would teach a start."""
+        return self.annotations[np.flatnonzero(self.annotations.labels_per_item > 0)]
+
+    @property
     def n_features(self) -> int:
         """How many features a noise model gets for one item."""
         return prod(self.shape)

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -16,7 +16,6 @@ from manyhands.aggregation import (
     DawidSkene,
     Sources,
 )
-from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require, require_choice
 from manyhands.engine.batches import CrowdData
@@ -25,7 +24,7 @@ from manyhands.engine.crowd_module import network_outputs
 from manyhands.engine.settings import TrainingSettings
 from manyhands.methods.base import Method, NetworkMethod, Problem
 from manyhands.methods.end_to_end import SEARCH
-from manyhands.noise import NoiseModel, SpeeLFC
+from manyhands.noise import SpeeLFC
 
 SHARES = ("annotation", "annotator")
 
@@ -38,15 +37,17 @@ class AlternatingModule(ClassificationModule):
     """
 
     def __init__(
-        self, network: nn.Module, noise: NoiseModel, targets: Tensor, *, every: int
+        self, network: nn.Module, problem: Problem, steps: Any, first_akl: Floats, every: int
     ) -> None:
+        ann, targets = problem.annotations, problem.task.targets(problem.annotations)
+        noise = SpeeLFC(ann.n_annotators, ann.n_classes).init_from_confusions(first_akl)
         super().__init__(network, noise, targets, on_targets=True)
         # Between two E-steps a checkpoint must hold them.
         self.register_buffer("targets", targets, persistent=True)
-        self.every = every
+        self.steps, self.every = steps, every
 
     def on_epoch_start(self, crowd: CrowdData, number: int) -> None:
-        """See `ClassificationModule.begin_epoch`."""
+        """See `CrowdModule.on_epoch_start`."""
         if number % self.every == 0:
             posterior_ik = self._step(log_classes(self.network, crowd))
             self.targets[crowd.labelled] = torch.from_numpy(posterior_ik).to(self.targets)
@@ -59,17 +60,7 @@ class AlternatingModule(ClassificationModule):
 class EMModule(AlternatingModule):
     """Everybody has a confusion, which the noise model holds."""
 
-    def __init__(
-        self,
-        network: nn.Module,
-        noise: NoiseModel,
-        targets: Tensor,
-        steps: ConfusionSteps,
-        *,
-        every: int = 1,
-    ) -> None:
-        super().__init__(network, noise, targets, every=every)
-        self.steps = steps
+    steps: ConfusionSteps
 
     def _step(self, log_class_ik: Floats) -> Floats:
         confusion_akl = self.noise.confusion().cpu().double().numpy()
@@ -81,6 +72,7 @@ class EMModule(AlternatingModule):
 class CommonNoiseModule(AlternatingModule):
     """Labels come from a shared confusion or from own ones; the noise model is the mixture."""
 
+    steps: AnnotationShareSteps | AnnotatorShareSteps
     common: Tensor
     own: Tensor
     share: Tensor
@@ -88,14 +80,11 @@ class CommonNoiseModule(AlternatingModule):
     def __init__(
         self,
         network: nn.Module,
-        noise: NoiseModel,
-        targets: Tensor,
+        problem: Problem,
         steps: AnnotationShareSteps | AnnotatorShareSteps,
-        *,
-        every: int = 1,
+        every: int,
     ) -> None:
-        super().__init__(network, noise, targets, every=every)
-        self.steps = steps
+        super().__init__(network, problem, steps, steps.profile(steps.first), every)
         for name, each in self._parts(steps.first).items():
             self.register_buffer(name, each, persistent=True)
 
@@ -139,11 +128,9 @@ class EM(NetworkMethod):
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> ClassificationModule:
-        """See `Method.learner`."""
-        ann = problem.annotations
-        steps = ConfusionSteps(_labelled(ann), self.confusions)
-        profile = SpeeLFC(ann.n_annotators, ann.n_classes).init_from_confusions(steps.first)
-        return EMModule(network, profile, problem.task.targets(ann), steps, every=self.every)
+        """See `NetworkMethod.make_module`."""
+        steps = ConfusionSteps(problem.labelled, self.confusions)
+        return EMModule(network, problem, steps, steps.first, self.every)
 
 
 @dataclass(frozen=True)
@@ -171,26 +158,15 @@ class CommonNoiseEM(NetworkMethod):
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> ClassificationModule:
-        """See `Method.learner`."""
-        ann = problem.annotations
-        steps = self._steps(_labelled(ann))
-        profile = SpeeLFC(ann.n_annotators, ann.n_classes)
-        profile.init_from_confusions(steps.profile(steps.first))
-        return CommonNoiseModule(
-            network, profile, problem.task.targets(ann), steps, every=self.every
-        )
-
-    def _steps(self, labelled: Annotations) -> AnnotationShareSteps | AnnotatorShareSteps:
+        """See `NetworkMethod.make_module`."""
         if self.omega == "annotator":
-            return AnnotatorShareSteps(labelled, self.sources)
-        return AnnotationShareSteps(
-            labelled, self.sources, share_pseudo_count=self.share_pseudo_count
+            shared = AnnotatorShareSteps(problem.labelled, self.sources)
+            return CommonNoiseModule(network, problem, shared, self.every)
+        pseudo_count = self.share_pseudo_count
+        steps = AnnotationShareSteps(
+            problem.labelled, self.sources, share_pseudo_count=pseudo_count
         )
-
-
-def _labelled(annotations: Annotations) -> Annotations:
-    """Items with labels only: others would teach the start."""
-    return annotations[np.flatnonzero(annotations.labels_per_item > 0)]
+        return CommonNoiseModule(network, problem, steps, self.every)
 
 
 ROWS: dict[str, Method] = {

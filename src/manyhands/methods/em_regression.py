@@ -89,7 +89,7 @@ class EMRegression(NetworkMethod):
         """See `NetworkMethod.make_module`."""
         ann = problem.annotations
         steps = GaussianSteps(
-            ann[ann.labels_per_item > 0],  # others would count for the network's precision
+            problem.labelled,  # others would count for the network's precision
             self.annotators,
             biases=self.biases,
             fixed_precision=self.network_precision,

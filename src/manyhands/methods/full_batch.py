@@ -23,16 +23,10 @@ from manyhands.networks.flat import flat
 class FullBatchFit:
     """The solution of a full-batch method.
 
-    Attributes
-    ----------
-    network:
-        predicts the logits of the classes, shape (b, k), or values, shape (b, 1). Its `settings`
-        are the arguments of its constructor.
-    annotators:
-        the confusions of the annotators, shape (a, k, l). For regression:
-        the keyword arguments of `RegressionLayer.init_from_profile`.
-    objective:
-        the objective after every step. It never falls.
+    The network predicts the logits of the classes, shape (b, k), or values, shape (b, 1); its
+    `settings` are the arguments of its constructor. `annotators` are confusions (a, k, l), or for
+    regression the arguments of `RegressionLayer.init_from_profile`. `objective` is that after every
+    step, which never falls.
     """
 
     network: nn.Module

@@ -77,7 +77,7 @@ class MaxMIG(EndToEnd):
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> ClassificationModule:
-        """See `Method.learner`."""
+        """See `NetworkMethod.make_module`."""
         made = super().make_module(network, problem, settings)
         share_ik = made.targets[torch.from_numpy(problem.annotations.labels_per_item > 0)]
         prior_k = smoothed_mean(torch.ones_like(share_ik) if self.prior == "uniform" else share_ik)
@@ -106,7 +106,7 @@ class MaxMIGModule(ClassificationModule):
         self.renewed = renewed
 
     def on_epoch_start(self, crowd: CrowdData, number: int) -> None:
-        """See `ClassificationModule.begin_epoch`."""
+        """See `CrowdModule.on_epoch_start`."""
         if self.renewed:
             class_ik = torch.from_numpy(np.exp(log_classes(self.network, crowd)))
             self.prior.copy_(smoothed_mean(class_ik))

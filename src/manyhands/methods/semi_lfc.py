@@ -69,7 +69,7 @@ class SemiLFC(EndToEnd):
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> ClassificationModule:
-        """See `Method.learner`."""
+        """See `NetworkMethod.make_module`."""
         made = super().make_module(network, problem, settings)
         labelled = torch.from_numpy(problem.annotations.labels_per_item > 0)
         autoencoder = ClassAutoencoder(
@@ -126,7 +126,7 @@ class SemiLFCModule(ClassificationModule):
         self.unlabelled: Unlabelled | None = None
 
     def on_epoch_start(self, crowd: CrowdData, number: int) -> None:
-        """See `ClassificationModule.begin_epoch`."""
+        """See `CrowdModule.on_epoch_start`."""
         if number == 0:
             every = math.ceil(len(crowd.inputs) / EVALUATION_BATCH)
             some = torch.arange(0, len(crowd.inputs), every, device=crowd.device)
