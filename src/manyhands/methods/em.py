@@ -98,11 +98,8 @@ class CommonNoiseModule(AlternatingModule):
 
     @staticmethod
     def _parts(sources: Sources) -> dict[str, Tensor]:
-        parts = {
-            "common": sources.log_common_lk,
-            "own": sources.log_own_alk,
-            "share": sources.share,
-        }
+        common, own, share = sources.log_common_lk, sources.log_own_alk, sources.share
+        parts = {"common": common, "own": own, "share": share}
         return {name: torch.from_numpy(each.copy()) for name, each in parts.items()}
 
 

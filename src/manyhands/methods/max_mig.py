@@ -87,11 +87,8 @@ class MaxMIG(EndToEnd):
         ann = problem.annotations
         shares_ik = aggregate(ann, "majority").probabilities
         assert shares_ik is not None, "labels are classes here"
-        return (
-            super()
-            ._layer(problem, sparse)
-            .init_from_confusions(estimate_confusions(ann, shares_ik))
-        )
+        layer = super()._layer(problem, sparse)
+        return layer.init_from_confusions(estimate_confusions(ann, shares_ik))
 
 
 class MaxMIGModule(ClassificationModule):

@@ -70,22 +70,7 @@ class SemiLFC(EndToEnd):
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> ClassificationModule:
         """See `NetworkMethod.make_module`."""
-        made = super().make_module(network, problem, settings)
-        labelled = torch.from_numpy(problem.annotations.labels_per_item > 0)
-        autoencoder = ClassAutoencoder(
-            math.prod(problem.shape),
-            problem.annotations.n_classes,
-            n_codes=self.n_codes,
-            hidden=self.hidden,
-            variance=self.variance,
-        )
-        return SemiLFCModule(
-            made,
-            autoencoder,
-            smoothed_mean(made.targets[labelled]).log(),
-            label_weight=self.label_weight,
-            beside=self.beside,
-        )
+        return SemiLFCModule(super().make_module(network, problem, settings), problem, self)
 
 
 class Unlabelled:
@@ -110,19 +95,19 @@ class SemiLFCModule(ClassificationModule):
 
     log_prior: Tensor
 
-    def __init__(
-        self,
-        made: ClassificationModule,
-        autoencoder: ClassAutoencoder,
-        log_prior_k: Tensor,
-        *,
-        label_weight: float = 1.0,
-        beside: int = 8,
-    ) -> None:
+    def __init__(self, made: ClassificationModule, problem: Problem, method: SemiLFC) -> None:
         super().__init__(made.network, made.noise, made.targets)
-        self.autoencoder = autoencoder
+        self.autoencoder = ClassAutoencoder(
+            problem.n_features,
+            problem.annotations.n_classes,
+            n_codes=method.n_codes,
+            hidden=method.hidden,
+            variance=method.variance,
+        )
+        labelled = torch.from_numpy(problem.annotations.labels_per_item > 0)
+        log_prior_k = smoothed_mean(made.targets[labelled]).log()
         self.register_buffer("log_prior", log_prior_k, persistent=False)
-        self.label_weight, self.beside = label_weight, beside
+        self.label_weight, self.beside = method.label_weight, method.beside
         self.unlabelled: Unlabelled | None = None
 
     def on_epoch_start(self, crowd: CrowdData, number: int) -> None:

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from torch import nn
 
 from manyhands.aggregation import AGGREGATORS, Aggregator
-from manyhands.core.arrays import AnyArray, Bools
 from manyhands.core.errors import DataError
+from manyhands.engine.classification import known_truth
 from manyhands.engine.crowd_module import CrowdModule
 from manyhands.engine.settings import TrainingSettings
 from manyhands.methods.base import Method, NetworkMethod, Problem
@@ -59,16 +58,11 @@ class TrainOnTruth(NetworkMethod):
     ) -> CrowdModule:
         """See `NetworkMethod.make_module`."""
         truth, ann = problem.truth, problem.annotations
-        if truth is None or not _is_known(truth)[ann.labels_per_item > 0].all():
+        if truth is None or not known_truth(truth)[ann.labels_per_item > 0].all():
             raise DataError(
                 "the method 'truth' trains on the truth of every labelled item: give all of it"
             )
         return problem.task.module_on_truth(network, ann, truth)
-
-
-def _is_known(truth: AnyArray) -> Bools:
-    known: Bools = ~np.isnan(truth) if truth.dtype.kind == "f" else truth >= 0
-    return known
 
 
 ROWS: dict[str, Method] = {

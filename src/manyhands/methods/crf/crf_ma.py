@@ -87,12 +87,6 @@ class CrfMaFit:
     converged: bool
 
 
-@dataclass(frozen=True)
-class _State:
-    weights: CrfWeights
-    reliability_a: Floats
-
-
 def fit_crf_ma(
     features: Any,
     offsets: Any,
@@ -147,42 +141,44 @@ def fit_crf_ma(
     crf = CrfObjective(features_tj, offsets, ann.n_classes, l2=l2)
     rows = gather_sequences(ann, offsets)
 
-    def step(state: _State) -> tuple[_State, float]:
-        posterior_p, log_likelihood, targets = _expect(crf, rows, state)
-        value = log_likelihood + log_reliability_prior(state.reliability_a, pseudo_sentences)
-        value += crf.log_prior(state.weights)
-        fit = crf.ascend(state.weights, targets, max_steps=steps, tol=_STEP_TOL)
+    def step(state: tuple[CrfWeights, Floats]) -> tuple[tuple[CrfWeights, Floats], float]:
+        weights, reliability_a = state
+        posterior_p, log_likelihood, targets = _expect(crf, rows, weights, reliability_a)
+        value = log_likelihood + log_reliability_prior(reliability_a, pseudo_sentences)
+        value += crf.log_prior(weights)
+        fit = crf.ascend(weights, targets, max_steps=steps, tol=_STEP_TOL)
         reliability_a = improve_reliability(
-            rows, posterior_p, state.reliability_a, pseudo_sentences, steps=_RELIABILITY_STEPS
+            rows, posterior_p, reliability_a, pseudo_sentences, steps=_RELIABILITY_STEPS
         )
-        return _State(fit.weights, reliability_a), value
+        return (fit.weights, reliability_a), value
 
     even_a = np.full(ann.n_annotators, 1.0 / ann.n_annotators)
-    start = _State(_majority_weights(crf, ann), even_a)
+    start = _majority_weights(crf, ann), even_a
     run = run_em(start, step, max_iter=max_iter, tol=tol * len(rows.begin_g))
-    posterior_p, _, targets = _expect(crf, rows, run.state)
+    weights, reliability_a = run.state
+    posterior_p, _, targets = _expect(crf, rows, weights, reliability_a)
     return CrfMaFit(
-        run.state.weights,
-        run.state.reliability_a,
+        weights,
+        reliability_a,
         rows.sentence_p,
         rows.annotator_p,
         posterior_p,
-        _tag_probabilities(crf, run.state.weights, targets),
+        _tag_probabilities(crf, weights, targets),
         run.objective,
         run.converged,
     )
 
 
 def _expect(
-    crf: CrfObjective, rows: CrowdSequences, state: _State
+    crf: CrfObjective, rows: CrowdSequences, weights: CrfWeights, reliability_a: Floats
 ) -> tuple[Floats, float, CrfTargets]:
     """E-step: q of every row, the log-likelihood, and the expected tags and pairs."""
-    transitions, n_tags = state.weights.transitions, state.weights.transitions.n_tags
-    score_tk = state.weights.token_scores(crf.features_tj)
+    transitions, n_tags = weights.transitions, weights.transitions.n_tags
+    score_tk = weights.token_scores(crf.features_tj)
     log_all_s = log_partition(score_tk, crf.offsets, transitions)
     log_p_q = rows.distinct.log_sums(score_tk, transitions) - log_all_s[rows.distinct.sentence_q]
     log_random_p = -rows.n_labels_p * np.log(n_tags)
-    log_joint_p = log_reliable(rows, state.reliability_a) + log_p_q[rows.sequence_p] - log_random_p
+    log_joint_p = log_reliable(rows, reliability_a) + log_p_q[rows.sequence_p] - log_random_p
     top_g = np.maximum.reduceat(log_joint_p, rows.begin_g)
     part_p = np.exp(log_joint_p - top_g[rows.group_p])
     whole_g = np.add.reduceat(part_p, rows.begin_g)

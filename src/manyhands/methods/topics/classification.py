@@ -15,11 +15,9 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Bools, Floats
 from manyhands.core.kernels import even_blocks, run_blocks
 from manyhands.core.settings import require
-from manyhands.engine.inputs import Inputs
 from manyhands.methods.base import Method
-from manyhands.methods.full_batch import FullBatchFit
 from manyhands.methods.linear.kernels import log_softmax
-from manyhands.methods.topics.base import TopicMethod, TopicNetwork, word_counts
+from manyhands.methods.topics.base import TopicMethod, TopicNetwork
 from manyhands.methods.topics.classification_kernels import (
     add_label_scores,
     normaliser_block,
@@ -129,9 +127,8 @@ def normalisers(
     corpus: Corpus, posterior: DocumentPosterior, is_labelled_d: Bools, eta_kt: Floats
 ) -> tuple[float, Floats]:
     """The sum of L_d over labelled documents, and its gradient with respect to eta."""
-    gradient_bkt = np.zeros((len(corpus.document_blocks), *eta_kt.shape))
-
     blocks, cells = corpus.document_blocks, posterior.cells(corpus)
+    gradient_bkt = np.zeros((len(blocks), *eta_kt.shape))
 
     def work(block: int) -> float:
         return normaliser_block(*blocks[block], cells, is_labelled_d, eta_kt, gradient_bkt[block])
@@ -167,26 +164,6 @@ class TopicClassifier(TopicNetwork):
     def predict(self, mean_topic_bt: Floats, eta: Floats) -> Tensor:
         """Log-probabilities of the classes, shape (b, k)."""
         return torch.from_numpy(class_probabilities(mean_topic_bt, eta)).log()
-
-
-@dataclass(frozen=True)
-class TopicModel(TopicMethod):
-    """Supervised topics and confusions; `settings` are those of `fit_topic_classifier`."""
-
-    network_class = TopicClassifier
-
-    def fit(
-        self, inputs: Inputs, annotations: Annotations, *, max_iter: int, seed: int
-    ) -> FullBatchFit:
-        """See `FullBatchMethod.fit`."""
-        settings = self.solver_settings(max_iter, seed)
-        fit = fit_topic_classifier(word_counts(inputs), annotations, **settings)
-        n_topics, n_words = fit.zeta_tw.shape
-        network = self.build_network(
-            {"n_words": n_words, "n_topics": n_topics, "n_classes": fit.eta_tk.shape[1]},
-            {"zeta": fit.zeta_tw, "eta": fit.eta_tk, "alpha": fit.alpha},
-        )
-        return FullBatchFit(network, fit.confusion_akl, fit.objective)
 
 
 @dataclass(frozen=True)
@@ -273,6 +250,20 @@ def predict_classes(fit: TopicClassifierFit, counts: Any) -> Floats:
 def class_probabilities(mean_topic_dt: Floats, eta_tk: Floats) -> Floats:
     """softmax(eta . E zbar), shape (d, k)."""
     return np.exp(log_softmax(mean_topic_dt @ eta_tk))
+
+
+@dataclass(frozen=True)
+class TopicModel(TopicMethod):
+    """Supervised topics and confusions; `settings` are those of `fit_topic_classifier`."""
+
+    network_class = TopicClassifier
+    solve = staticmethod(fit_topic_classifier)
+
+    def estimates(
+        self, fit: TopicClassifierFit, counts: Any, annotations: Annotations
+    ) -> tuple[Floats, Any]:
+        """See `TopicMethod.estimates`."""
+        return fit.eta_tk, fit.confusion_akl
 
 
 ROWS: dict[str, Method] = {"ma-slda-c": TopicModel()}

@@ -14,10 +14,8 @@ from manyhands.aggregation.gaussian_steps import NetworkedParameters
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats, read_only
 from manyhands.core.kernels import run_blocks
-from manyhands.engine.inputs import Inputs
 from manyhands.methods.base import Method
-from manyhands.methods.full_batch import FullBatchFit
-from manyhands.methods.topics.base import TopicMethod, TopicNetwork, word_counts
+from manyhands.methods.topics.base import TopicMethod, TopicNetwork
 from manyhands.methods.topics.corpus import Corpus, check_documents
 from manyhands.methods.topics.kernels import Sweeps, Topics
 from manyhands.methods.topics.regression_annotators import Prediction, RegressionAnnotators
@@ -141,32 +139,6 @@ class TopicRegressor(TopicNetwork):
     def predict(self, mean_topic_bt: Floats, eta: Floats) -> Tensor:
         """The value of every document, shape (b, 1)."""
         return torch.from_numpy(np.asarray(mean_topic_bt @ eta)).unsqueeze(1)
-
-
-@dataclass(frozen=True)
-class RegressionTopicModel(TopicMethod):
-    """Supervised topics, biases and precisions; `settings` are those of `fit_topic_regressor`."""
-
-    tasks = ("regression",)
-    network_class = TopicRegressor
-
-    def fit(
-        self, inputs: Inputs, annotations: Annotations, *, max_iter: int, seed: int
-    ) -> FullBatchFit:
-        """See `FullBatchMethod.fit`."""
-        counts = word_counts(inputs)
-        fit = fit_topic_regressor(counts, annotations, **self.solver_settings(max_iter, seed))
-        n_topics, n_words = fit.zeta_tw.shape
-        annotators = {
-            "bias_a": fit.bias_a,
-            "precision_a": np.minimum(fit.precision_a, 1.0 / LEAST_VARIANCE),
-            "error_variance": max(word_error_variance(fit, counts, annotations), LEAST_VARIANCE),
-        }
-        network = self.build_network(
-            {"n_words": n_words, "n_topics": n_topics},
-            {"zeta": fit.zeta_tw, "eta": fit.eta_t, "alpha": fit.alpha},
-        )
-        return FullBatchFit(network, annotators, fit.objective)
 
 
 @dataclass(frozen=True)
@@ -304,6 +276,25 @@ def _level_counts(annotations: Annotations, n_topics: int) -> Floats:
     edges = np.quantile(value_d[is_labelled_d], np.arange(1, n_levels) / n_levels)
     level_d = np.searchsorted(edges, value_d, side="right")
     return np.asarray(np.eye(n_levels)[level_d] * is_labelled_d[:, None])
+
+
+@dataclass(frozen=True)
+class RegressionTopicModel(TopicMethod):
+    """Supervised topics, biases and precisions; `settings` are those of `fit_topic_regressor`."""
+
+    tasks = ("regression",)
+    network_class = TopicRegressor
+    solve = staticmethod(fit_topic_regressor)
+
+    def estimates(
+        self, fit: TopicRegressorFit, counts: Any, annotations: Annotations
+    ) -> tuple[Floats, Any]:
+        """See `TopicMethod.estimates`."""
+        return fit.eta_t, {
+            "bias_a": fit.bias_a,
+            "precision_a": np.minimum(fit.precision_a, 1.0 / LEAST_VARIANCE),
+            "error_variance": max(word_error_variance(fit, counts, annotations), LEAST_VARIANCE),
+        }
 
 
 ROWS: dict[str, Method] = {"ma-slda-r": RegressionTopicModel()}
