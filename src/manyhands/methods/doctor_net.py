@@ -21,13 +21,11 @@ from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import Task
 from manyhands.methods.base import Method, NetworkMaker, NetworkMethod, Problem
 from manyhands.methods.em import log_classes
-from manyhands.methods.end_to_end import SEARCH, uses_sparse
+from manyhands.methods.end_to_end import NO_WARM_UP, uses_sparse
 from manyhands.networks import ClassificationHeads, RegressionHeads
 from manyhands.networks.annotator_heads import AnnotatorHeads
 from manyhands.noise import NoiseModel, RegressionLayer, SpeeLFC
 
-# A head per annotator learns that annotator's labels: classes cannot be interchanged.
-_NO_WARM_UP = {name: each for name, each in SEARCH.items() if name != "warm_up"}
 _LARGE_HEADS = 300_000  # parameters of all heads from which a dense optimiser step is felt
 _MAX_CELLS = 1 << 24  # probabilities of labels under all heads held at a time: 64 MiB
 _MAX_ITER, _TOL = 30, 1e-5  # of the EM of the weights; the gain per label to go on
@@ -296,7 +294,8 @@ def _heads(network: nn.Module, n_annotators: int, n_classes: int, **settings: An
     return make(network, n_annotators, n_classes, **settings)
 
 
+# A head per annotator learns that annotator's labels: classes cannot be interchanged.
 ROWS: dict[str, Method] = {
-    "doctor-net": DoctorNet(defaults=_NO_WARM_UP),
-    "weighted-doctor-net": DoctorNet(weighted=True, defaults=_NO_WARM_UP),
+    "doctor-net": DoctorNet(defaults=NO_WARM_UP),
+    "weighted-doctor-net": DoctorNet(weighted=True, defaults=NO_WARM_UP),
 }

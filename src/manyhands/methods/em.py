@@ -156,17 +156,14 @@ class CommonNoiseEM(NetworkMethod):
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> ClassificationModule:
         """See `NetworkMethod.make_module`."""
-        if self.omega == "annotator":
-            shared = AnnotatorShareSteps(problem.labelled, self.sources)
-            return CommonNoiseModule(network, problem, shared, self.every)
-        pseudo_count = self.share_pseudo_count
-        steps = AnnotationShareSteps(
-            problem.labelled, self.sources, share_pseudo_count=pseudo_count
+        steps = (
+            AnnotatorShareSteps(problem.labelled, self.sources)
+            if self.omega == "annotator"
+            else AnnotationShareSteps(
+                problem.labelled, self.sources, share_pseudo_count=self.share_pseudo_count
+            )
         )
         return CommonNoiseModule(network, problem, steps, self.every)
 
 
-ROWS: dict[str, Method] = {
-    "em": EM(defaults=SEARCH),
-    "conal-em": CommonNoiseEM(defaults=SEARCH),
-}
+ROWS: dict[str, Method] = {"em": EM(defaults=SEARCH), "conal-em": CommonNoiseEM(defaults=SEARCH)}

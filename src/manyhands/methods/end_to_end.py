@@ -23,7 +23,8 @@ INITS = ("auto", "own", "consensus")
 # normal prior around it, and may then learn fast. The network is warmed up on the label
 # distribution first, or it may start with classes interchanged. All of these were chosen by the
 # likelihood of validation labels on several crowds, never by truth.
-SEARCH = {"epochs": 100, "validation_fraction": 0.15, "patience": 20, "refit": True, "warm_up": 5}
+NO_WARM_UP = {"epochs": 100, "validation_fraction": 0.15, "patience": 20, "refit": True}
+SEARCH = {**NO_WARM_UP, "warm_up": 5}
 FAST = {**SEARCH, "noise_learning_rate": 1e-2}
 PRIOR = {"prior_precision": 1.0}
 _LARGE_TABLE = 300_000  # parameters of annotators from which a dense optimiser step is felt

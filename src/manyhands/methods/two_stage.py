@@ -11,8 +11,7 @@ from manyhands.engine.classification import known_truth
 from manyhands.engine.crowd_module import CrowdModule
 from manyhands.engine.settings import TrainingSettings
 from manyhands.methods.base import Method, NetworkMethod, Problem
-
-_SEARCH = {"epochs": 100, "validation_fraction": 0.15, "patience": 20, "refit": True}
+from manyhands.methods.end_to_end import NO_WARM_UP
 
 
 @dataclass(frozen=True)
@@ -72,6 +71,6 @@ ROWS: dict[str, Method] = {
     "two-stage-glad": TwoStage("glad"),
     "two-stage-worker-clustering": TwoStage("worker-clustering"),
     "truth": TrainOnTruth(),
-    "two-stage-mean": TwoStage("mean", defaults=_SEARCH),
-    "two-stage-gaussian": TwoStage("gaussian", defaults=_SEARCH),
+    "two-stage-mean": TwoStage("mean", defaults=NO_WARM_UP),
+    "two-stage-gaussian": TwoStage("gaussian", defaults=NO_WARM_UP),
 }

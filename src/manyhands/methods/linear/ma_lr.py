@@ -101,18 +101,10 @@ def _expect(
     """E-step: z_n, the sums of z_n per item and class (i, k), and the log-likelihood."""
     ann, offsets = annotations, annotations.item_offsets
     attention_n, target_ik = np.empty(ann.n_annotations), np.zeros(log_class_ik.shape)
+    others = log_class_ik, attentive_a, attention_n, target_ik
 
     def work(items: tuple[int, int]) -> float:
-        return expect_attention(
-            *items,
-            offsets,
-            ann.annotator,
-            ann.label,
-            log_class_ik,
-            attentive_a,
-            attention_n,
-            target_ik,
-        )
+        return expect_attention(*items, offsets, ann.annotator, ann.label, *others)
 
     parts = run_blocks(work, even_blocks(offsets, _MAX_BLOCKS))
     return attention_n, target_ik, sum(parts)

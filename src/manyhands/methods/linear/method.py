@@ -11,11 +11,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
 from manyhands.engine.inputs import Inputs
-from manyhands.methods.full_batch import (
-    FullBatchFit,
-    FullBatchMethod,
-    feature_matrix,
-)
+from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod, feature_matrix
 from manyhands.methods.linear.weights import LinearWeights
 from manyhands.networks import LogisticRegression
 

@@ -114,16 +114,6 @@ def fit_personal(
     )
 
 
-@dataclass(frozen=True)
-class PersonalClassifiers(LinearMethod):
-    """Personal classifiers; `settings` are those of `fit_personal`. It predicts by the common one.
-
-    The confusions of the annotators are those against the common classifier.
-    """
-
-    solve = staticmethod(fit_personal)
-
-
 class PersonalLoss:
     """The loss as a function of a flat vector u: the common classifier, then all deviations.
 
@@ -189,22 +179,12 @@ class PersonalLoss:
 
     def _pass(self, common_cj: Floats, deviation_acj: Floats, *, at_point: bool) -> float:
         """One pass over the labels: the gradient at a point, or its change along a direction."""
+        offsets, item_n, label_n = self._ann.annotator_offsets, self._item_n, self._label_n
+        weights = self._contrasts.basis_kc, common_cj, deviation_acj, self._scale_j
+        others = self._design_ij, *weights, self._class_nk, self._gradient_acj
 
         def work(annotators: tuple[int, int]) -> float:
-            return personal_pass(
-                *annotators,
-                at_point,
-                self._ann.annotator_offsets,
-                self._item_n,
-                self._label_n,
-                self._design_ij,
-                self._contrasts.basis_kc,
-                common_cj,
-                deviation_acj,
-                self._scale_j,
-                self._class_nk,
-                self._gradient_acj,
-            )
+            return personal_pass(*annotators, at_point, offsets, item_n, label_n, *others)
 
         return sum(run_blocks(work, self._blocks))
 
@@ -232,6 +212,16 @@ class PersonalLoss:
         curvature_jj = _LABEL_CURVATURE * weighted_ij.T @ weighted_ij + np.diag(self._ridge_j)
         least = 1e-12 * max(float(np.trace(curvature_jj)), 1e-300)
         return np.asarray(np.linalg.cholesky(curvature_jj + least * np.eye(len(curvature_jj))))
+
+
+@dataclass(frozen=True)
+class PersonalClassifiers(LinearMethod):
+    """Personal classifiers; `settings` are those of `fit_personal`. It predicts by the common one.
+
+    The confusions of the annotators are those against the common classifier.
+    """
+
+    solve = staticmethod(fit_personal)
 
 
 ROWS: dict[str, Method] = {"pc": PersonalClassifiers()}

@@ -74,8 +74,7 @@ def fit_raykar(
     evidence = gather_evidence(ann)
     e_step = ConfusionPass(evidence)
     regression = SoftmaxRegression(features_ij, ann.n_classes, l2=l2, intercept_l2=intercept_l2)
-    likely_1kl = random_confusions(np.array([prior_attentive]), ann.n_classes)
-    pseudo_alk = prior_strength * likely_1kl  # symmetric
+    pseudo_alk = prior_strength * random_confusions(np.array([prior_attentive]), ann.n_classes)
     is_labelled_i1 = (ann.labels_per_item > 0).astype(np.float64)[:, None]
 
     def expect(log_class_ik: Floats, now: ConfusionStep) -> tuple[Floats, ConfusionStep, float]:

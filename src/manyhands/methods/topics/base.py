@@ -17,6 +17,8 @@ from manyhands.methods.topics.variational import TopicFit, infer_topics
 from manyhands.networks.flat import flat
 from manyhands.networks.sizes import require_size
 
+_SIZES = ("n_words", "n_topics", "n_classes")  # there are no classes for regression
+
 
 class TopicNetwork(nn.Module, ABC):
     """A topic model as a network: it infers the topics of documents by their words alone.
@@ -73,11 +75,9 @@ class TopicMethod(FullBatchMethod):
         settings = {"n_topics": self.n_topics, "max_iter": max_iter, "seed": seed, **self.settings}
         fit = self.solve(counts, annotations, **settings)
         eta, annotators = self.estimates(fit, counts, annotations)
-        sizes = (fit.zeta_tw.shape[1], *eta.shape)
-        network = self.build_network(
-            dict(zip(("n_words", "n_topics", "n_classes"), sizes, strict=False)),
-            {"zeta": fit.zeta_tw, "eta": eta, "alpha": fit.alpha},
-        )
+        sizes = zip(_SIZES, (fit.zeta_tw.shape[1], *eta.shape), strict=False)
+        weights = {"zeta": fit.zeta_tw, "eta": eta, "alpha": fit.alpha}
+        network = self.build_network(dict(sizes), weights)
         return FullBatchFit(network, annotators, fit.objective)
 
     @abstractmethod

@@ -67,10 +67,9 @@ class DocumentPosterior:
 
     def mean_topic_dt(self) -> Floats:
         """The mean topic of a document's words, E zbar; without words, that of the prior."""
-        n_topics = self.gamma_dt.shape[1]
         count_dt = self.gamma_dt - self.alpha
         size_d = count_dt.sum(axis=1, keepdims=True)
-        even_dt = np.full_like(count_dt, 1.0 / n_topics)
+        even_dt = np.full_like(count_dt, 1.0 / count_dt.shape[1])
         return np.asarray(np.divide(count_dt, size_d, out=even_dt, where=size_d > 0.5))
 
     def cells(self, corpus: Corpus) -> Cells:
