@@ -25,7 +25,7 @@ from benchmarks.sequence_page import PAGE, make_page
 from manyhands.core.kernels import thread_count
 from manyhands.core.seeds import generator
 from manyhands.experiments import write_page
-from manyhands.methods.crf import Transitions, expect
+from manyhands.methods.crf.inference import Transitions, expect
 
 Array = NDArray[Any]
 OURS = "manyhands"

@@ -25,7 +25,8 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.seeds import generator
 from manyhands.experiments import write_page
-from manyhands.methods.linear import LinearWeights, fit_raykar
+from manyhands.methods.linear.raykar import fit_raykar
+from manyhands.methods.linear.weights import LinearWeights
 from manyhands.simulation import simulate_crowd
 
 PEER = "scikit-activeml"

@@ -6,7 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from manyhands.annotations import Annotations
-from manyhands.methods.crf import Transitions
+from manyhands.methods.crf.crowd_sequences import Sequences, restrict_scores
+from manyhands.methods.crf.fitting import CrfObjective, as_token_features
+from manyhands.methods.crf.inference import Transitions, as_offsets, expect, log_partition
 
 
 class Case(NamedTuple):
@@ -51,6 +53,37 @@ def every_sequence(score_tk, transitions):
     """All sequences of a sentence and their scores."""
     tags = list(itertools.product(range(transitions.n_tags), repeat=len(score_tk)))
     return tags, np.array([score_of(score_tk, transitions, each) for each in tags])
+
+
+def log_probability(score_tk, offsets, transitions, tag_t):
+    """Log p(y_s | x_s) of every sentence; tokens with tag -1 are summed over."""
+    known_s = log_partition(restrict_scores(score_tk, tag_t), offsets, transitions)
+    return known_s - log_partition(score_tk, offsets, transitions)
+
+
+def likely_tags(weights, features, offsets):
+    """The most probable tag of every token."""
+    score_tk = weights.token_scores(features)
+    return expect(score_tk, offsets, weights.transitions).marginal_tk.argmax(axis=1)
+
+
+def tag_targets(tag_t, offsets, crf, weight_s):
+    """Targets of tags that are all known."""
+    pieces = np.split(np.asarray(tag_t, dtype=np.int32), offsets[1:-1])
+    sequences = Sequences.of(np.arange(len(pieces)), pieces, offsets)
+    zero_tk = np.zeros((len(tag_t), crf.zeros.transitions.n_tags))
+    return sequences.targets(zero_tk, offsets, crf.zeros.transitions, weight_s)
+
+
+def fit_crf(features, offsets, tag_t, n_tags, *, weight_s=None, start=None, max_iter=200, tol=1e-7):
+    """A CRF on known tags; sentence s counts `weight_s[s]` times."""
+    features_tj = as_token_features(features)
+    offsets = as_offsets(offsets, features_tj.shape[0])
+    crf = CrfObjective(features_tj, offsets, n_tags, l2=1.0)
+    targets = tag_targets(
+        tag_t, offsets, crf, np.ones(len(offsets) - 1) if weight_s is None else weight_s
+    )
+    return crf.ascend(start or crf.zeros, targets, max_steps=max_iter, tol=tol)
 
 
 class TaggedCrowd(NamedTuple):

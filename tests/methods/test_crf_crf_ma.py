@@ -10,21 +10,16 @@ from scipy.optimize import minimize
 
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
-from manyhands.methods.crf import (
-    best_tags,
-    expect,
-    fit_crf,
-    fit_crf_ma,
-    log_probability,
-    majority_tags,
-)
 from manyhands.methods.crf.crf_ma import (
+    fit_crf_ma,
     improve_reliability,
     log_reliability_prior,
     log_reliable,
+    majority_tags,
 )
 from manyhands.methods.crf.crowd_sequences import gather_sequences
-from methods.crf_cases import tagged_crowd
+from manyhands.methods.crf.inference import expect
+from methods.crf_cases import fit_crf, likely_tags, log_probability, tagged_crowd
 from random_tables import random_labels
 
 OFFSETS = np.array([0, 3, 3, 4, 9, 12])
@@ -39,7 +34,7 @@ def random_tags(seed, n_annotations=50):
 
 
 def accuracy_of(weights, features, offsets, truth):
-    return (best_tags(weights.token_scores(features), offsets, weights.transitions) == truth).mean()
+    return (likely_tags(weights, features, offsets) == truth).mean()
 
 
 @settings(max_examples=40)

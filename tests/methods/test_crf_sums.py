@@ -1,21 +1,12 @@
-"""Partition, marginals, pairs and best sequences against an enumeration of all sequences."""
+"""Partition, marginals and pairs against an enumeration of all sequences."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyhands.core.errors import DataError
-from manyhands.methods.crf import (
-    TagRules,
-    Transitions,
-    best_tags,
-    bio_rules,
-    expect,
-    log_partition,
-    log_probability,
-)
-from methods.crf_cases import every_sequence, random_case, score_of, sentences
+from manyhands.methods.crf.inference import Transitions, expect, log_partition
+from methods.crf_cases import every_sequence, log_probability, random_case, sentences
 
 some_cases = st.builds(
     random_case,
@@ -49,28 +40,6 @@ def test_sums_match_an_enumeration_of_all_sequences(case, seed):
     np.testing.assert_array_equal(
         log_partition(case.score_tk, case.offsets, case.transitions), result.log_partition_s
     )
-
-
-@settings(max_examples=80)
-@given(case=some_cases, seed=st.integers(0, 10**6), allow=st.sampled_from([None, 0.5, 0.8]))
-def test_the_best_sequence_has_the_greatest_score(case, seed, allow):
-    rng = np.random.default_rng(seed)
-    n_tags = case.transitions.n_tags
-    rules, transitions = None, case.transitions
-    if allow is not None:
-        rules = TagRules(rng.random((n_tags, n_tags)) < allow, rng.random(n_tags) < allow)
-        transitions = transitions.restricted(rules.transition_kk, rules.start_k)
-    best_s = [every_sequence(rows, transitions)[1].max() for rows in sentences(case)]
-    if np.isneginf(best_s).any():
-        with pytest.raises(DataError, match="no sequence of tags that is allowed"):
-            best_tags(case.score_tk, case.offsets, case.transitions, rules)
-        return
-    tag_t = best_tags(case.score_tk, case.offsets, case.transitions, rules)
-    got_s = [
-        score_of(rows, transitions, tags)
-        for rows, tags in zip(sentences(case), np.split(tag_t, case.offsets[1:-1]), strict=False)
-    ]
-    np.testing.assert_allclose(got_s, best_s, rtol=1e-12, atol=1e-12)
 
 
 @settings(max_examples=60)
@@ -122,7 +91,6 @@ def test_no_sentences_and_long_ones():
     result = expect(none.score_tk, none.offsets, none.transitions)
     assert result.log_partition_s.shape == (0,)
     assert not result.pair_kk.any()
-    assert len(best_tags(none.score_tk, none.offsets, none.transitions)) == 0
     long = random_case(1, sizes=(5000, 1), spread=50.0)
     result = expect(long.score_tk, long.offsets, long.transitions)
     np.testing.assert_allclose(result.marginal_tk.sum(axis=1), 1.0, atol=1e-9)
@@ -138,19 +106,6 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch):
         outcomes.append((result.log_partition_s, result.marginal_tk, result.pair_kk))
     for one, other in zip(*outcomes, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_decoded_tags_are_valid_bio():
-    names = ["B-LOC", "B-PER", "I-LOC", "I-PER", "O"]
-    case = random_case(3, sizes=(40, 1, 25), n_tags=5)
-    free = best_tags(case.score_tk, case.offsets, case.transitions)
-    tag_t = best_tags(case.score_tk, case.offsets, case.transitions, bio_rules(names))
-    assert (free != tag_t).any()  # the rules do something here
-    for each in np.split(tag_t, case.offsets[1:-1]):
-        before = "O"
-        for name in (names[k] for k in each):
-            assert not name.startswith("I-") or before[2:] == name[2:]
-            before = name
 
 
 @pytest.fixture
@@ -179,8 +134,6 @@ def test_pytorch_crf_gives_the_same(padded):
     theirs = module(score, tags, mask, reduction="none").detach().numpy()
     ours = log_probability(case.score_tk, case.offsets, case.transitions, tag_t)
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
-    decoded = np.concatenate(module.decode(score, mask))
-    np.testing.assert_array_equal(best_tags(case.score_tk, case.offsets, case.transitions), decoded)
 
 
 def test_gradients_of_pytorch_crf_are_our_expectations(padded):

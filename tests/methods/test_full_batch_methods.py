@@ -12,10 +12,17 @@ from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.engine.inputs import TensorInputs
 from manyhands.estimators import CrowdClassifier
-from manyhands.methods import METHODS, FullBatchMethod, KernelPersonal, TopicModel
-from manyhands.methods.crf import CrfInputs
-from manyhands.methods.linear import fit_kernel_map, fit_ma_lr, fit_personal, fit_raykar
-from manyhands.methods.topics import fit_topic_classifier, predict_classes
+from manyhands.methods import METHODS, FullBatchMethod
+from manyhands.methods.crf.network import CrfInputs
+from manyhands.methods.linear.kernel_machine import KernelPersonal, fit_kernel_map
+from manyhands.methods.linear.ma_lr import fit_ma_lr
+from manyhands.methods.linear.personal import fit_personal
+from manyhands.methods.linear.raykar import fit_raykar
+from manyhands.methods.topics.classification import (
+    TopicModel,
+    fit_topic_classifier,
+    predict_classes,
+)
 from manyhands.simulation import simulate_crowd
 from manyhands.simulation.behaviours import honest
 

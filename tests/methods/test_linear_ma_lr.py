@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from featured_crowds import featured
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
-from manyhands.methods.linear import fit_logistic, fit_ma_lr
+from manyhands.methods.linear.ma_lr import fit_ma_lr
+from methods.logistic_cases import fit_logistic
 from random_tables import random_labels
 
 

@@ -11,7 +11,8 @@ from featured_crowds import featured
 from manyhands.aggregation import DawidSkene
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
-from manyhands.methods.linear import fit_logistic, fit_raykar
+from manyhands.methods.linear.raykar import fit_raykar
+from methods.logistic_cases import fit_logistic
 from random_tables import random_labels
 
 

@@ -6,7 +6,7 @@ from scipy.sparse import csr_matrix
 
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
-from manyhands.methods.topics import fit_topic_classifier, predict_classes
+from manyhands.methods.topics.classification import fit_topic_classifier, predict_classes
 
 N_DOCUMENTS, N_WORDS, N_TOPICS, N_CLASSES = 30, 12, 3, 3
 

@@ -10,8 +10,7 @@ from scipy.optimize import check_grad
 from scipy.special import entr, gammaln, logsumexp, psi
 
 from manyhands.annotations import Annotations
-from manyhands.methods.topics import fit_topic_classifier
-from manyhands.methods.topics.classification_response import ClassResponse, normalisers
+from manyhands.methods.topics.classification import ClassResponse, fit_topic_classifier, normalisers
 from manyhands.methods.topics.corpus import as_corpus
 from manyhands.methods.topics.kernels import digamma
 from manyhands.methods.topics.variational import (

@@ -6,7 +6,7 @@ from scipy.sparse import csr_matrix
 
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
-from manyhands.methods.topics import fit_topic_regressor, predict_values
+from manyhands.methods.topics.regression import fit_topic_regressor, predict_values
 
 N_DOCUMENTS, N_WORDS, N_TOPICS, N_ANNOTATORS = 30, 12, 3, 6
 

@@ -12,10 +12,9 @@ from scipy.stats import multivariate_normal
 
 from manyhands.aggregation.gaussian_steps import NetworkedParameters
 from manyhands.annotations import Annotations
-from manyhands.methods.topics import fit_topic_regressor
 from manyhands.methods.topics.corpus import as_corpus
+from manyhands.methods.topics.regression import RegressionResponse, fit_topic_regressor
 from manyhands.methods.topics.regression_annotators import RegressionAnnotators
-from manyhands.methods.topics.regression_response import RegressionResponse
 from manyhands.methods.topics.variational import (
     DocumentPosterior,
     Sweeps,

@@ -7,9 +7,13 @@ from scipy.sparse import csr_matrix
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.estimators import CrowdRegressor, load
-from manyhands.methods import METHODS, RegressionTopicModel
-from manyhands.methods.topics import fit_topic_regressor, predict_values
-from manyhands.methods.topics.regression import word_error_variance
+from manyhands.methods import METHODS
+from manyhands.methods.topics.regression import (
+    RegressionTopicModel,
+    fit_topic_regressor,
+    predict_values,
+    word_error_variance,
+)
 
 BIAS = np.array([-0.8, -0.4, 0.0, 0.1, 0.5, 0.6])
 METHOD = RegressionTopicModel(3)

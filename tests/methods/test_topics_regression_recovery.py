@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix, vstack
 
 from manyhands.aggregation import aggregate
 from manyhands.annotations import Annotations
-from manyhands.methods.topics import fit_topic_regressor, predict_values
+from manyhands.methods.topics.regression import fit_topic_regressor, predict_values
 
 N_TOPICS, N_WORDS = 4, 60
 ETA = np.array([1.0, 3.0, 5.0, 8.0])

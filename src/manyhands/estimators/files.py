@@ -24,7 +24,7 @@ from manyhands.estimators.regressor import CrowdRegressor
 from manyhands.estimators.tagger import CrowdTagger
 from manyhands.io.bundle import read_bundle, under, write_bundle
 from manyhands.methods import METHODS, Method
-from manyhands.methods.crf.encoder import CrfEncoder
+from manyhands.methods.crf.network import CrfEncoder
 from manyhands.networks import Network, make_network
 
 NAME = "model"

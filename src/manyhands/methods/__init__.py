@@ -1,42 +1,29 @@
 """Methods that learn a model from a crowd's labels; `METHODS` lists them by name."""
 
-from manyhands.methods.base import Method, NetworkMethod, Problem
+from manyhands.methods.base import Method, Problem
 from manyhands.methods.catalog import METHODS
-from manyhands.methods.crf import CrfMa
 from manyhands.methods.doctor_net import DoctorNet
 from manyhands.methods.em import EM, CommonNoiseEM
 from manyhands.methods.em_regression import EMRegression
-from manyhands.methods.end_to_end import EndToEnd, RegressionEndToEnd
+from manyhands.methods.end_to_end import EndToEnd
 from manyhands.methods.full_batch import FullBatchMethod
-from manyhands.methods.linear import KernelPersonal, MaLR, PersonalClassifiers, Raykar
 from manyhands.methods.max_mig import MaxMIG
 from manyhands.methods.mixture import MixtureEM
 from manyhands.methods.semi_lfc import SemiLFC
-from manyhands.methods.topics import RegressionTopicModel, TopicModel
-from manyhands.methods.two_stage import TrainOnTruth, TwoStage
+from manyhands.methods.two_stage import TwoStage
 
 __all__ = [
     "EM",
     "METHODS",
     "CommonNoiseEM",
-    "CrfMa",
     "DoctorNet",
     "EMRegression",
     "EndToEnd",
     "FullBatchMethod",
-    "KernelPersonal",
-    "MaLR",
     "MaxMIG",
     "Method",
     "MixtureEM",
-    "NetworkMethod",
-    "PersonalClassifiers",
     "Problem",
-    "Raykar",
-    "RegressionEndToEnd",
-    "RegressionTopicModel",
     "SemiLFC",
-    "TopicModel",
-    "TrainOnTruth",
     "TwoStage",
 ]

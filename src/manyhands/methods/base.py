@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ SEARCH_FOLDER = "search"  # of the checkpoint: the run that finds the best epoch
 _SEARCH_SETTINGS = ("validation_fraction", "patience", "refit")
 _FEW = 50  # validation labels that are too few to tell one epoch from another
 _SAMPLE = 1000  # items whose inputs are part of a fingerprint
+NetworkMaker = Callable[[], nn.Module]
 _ANYWHERE = ("device", "devices", "threads")  # a run may continue on another machine
 
 
@@ -41,17 +42,24 @@ class Problem:
     """The labels that a method learns from, and the truth where it needs one.
 
     `shape` is the shape of the features that a noise model gets for one item. `truth` holds class
-    codes, -1 where it is not known, or numbers, NaN where it is not known.
+    codes, -1 where it is not known, or numbers, NaN where it is not known. `validation` are labels
+    to find the best epoch by.
     """
 
     annotations: Annotations
     shape: tuple[int, ...]
     truth: AnyArray | None = None
+    validation: Annotations | None = None
 
     @property
     def task(self) -> Task:
         """Classification or regression, by the kind of the labels."""
         return task_for(self.annotations)
+
+    @property
+    def labelled(self) -> Annotations:
+        """The annotations of items with labels only: others would teach a start."""
+        return self.annotations[np.flatnonzero(self.annotations.labels_per_item > 0)]
 
     @property
     def n_features(self) -> int:
@@ -93,15 +101,17 @@ class About:
     when: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
 class Method(ABC):
-    """A way of learning a model from a crowd."""
+    """A way of learning a model from a crowd; `defaults` are of the settings of training."""
 
-    about: About
-    defaults: Mapping[str, Any]  # of the settings of training
-    needs_truth = False
-    needs_counts = False  # features are counts, which must not be scaled
-    required_network: str | None = None  # the only network that the method is made for
-    models_features = False  # it models the features themselves, so that they must be numbers
+    about: About = About()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    needs_truth: ClassVar[bool] = False
+    needs_counts: ClassVar[bool] = False  # features are counts, which must not be scaled
+    required_network: ClassVar[str | None] = None  # the only network that the method is made for
+    models_features: ClassVar[bool] = False  # it models the features, which must be numbers then
+    takes_noise_settings: ClassVar[bool] = False  # `noise` and `init` are settings of the method
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -112,11 +122,6 @@ class Method(ABC):
     def noise_spec(self) -> tuple[str, dict[str, Any]]:
         """The name of the noise model in `NOISE`, and its settings."""
         return "speelfc", {}
-
-    @property
-    def takes_noise_settings(self) -> bool:
-        """Whether `noise` and `init` are settings of the method."""
-        return False
 
     def configured(self, noise: Mapping[str, Any] | None, init: str | None) -> "Method":
         """The same method with other settings of its noise model, and another initialisation."""
@@ -138,38 +143,31 @@ class Method(ABC):
         """
         settings, folder = plan.settings, plan.checkpoint
         labels, validation = _split(inputs, problem.annotations, settings)
-        part = replace(problem, annotations=labels)
+        part = replace(problem, annotations=labels, validation=validation)
         if validation is None or not settings.refit:
-            fit = self._train(inputs, part, plan, validation=validation, folder=folder)
-            return _with_validation_error(fit, fit, inputs, validation, settings)
-        search_folder = folder and folder / SEARCH_FOLDER
-        search = self._train(inputs, part, plan, validation=validation, folder=search_folder)
-        stop_after, found = search.result.epoch, search.result.history
-        fit = self._train(inputs, problem, plan, folder=folder, stop_after=stop_after, warn=False)
-        fit = replace(fit, result=replace(fit.result, search_history=found))
-        return _with_validation_error(fit, search, inputs, validation, settings)
+            fit = search = self._train(inputs, part, plan)
+        else:
+            search_plan = replace(plan, checkpoint=folder and folder / SEARCH_FOLDER)
+            search = self._train(inputs, part, search_plan)
+            fit = self._train(inputs, problem, plan, stop_after=search.result.epoch)
+            fit = replace(fit, result=replace(fit.result, search_history=search.result.history))
+        if validation is not None and settings.validation_unit == "items":
+            device = next(search.module.noise.parameters()).device
+            fit.module.add_validation_error(search.module, CrowdData(inputs, validation, device))
+        return fit
 
     @abstractmethod
     def _train(
-        self,
-        inputs: Inputs,
-        problem: Problem,
-        plan: FitPlan,
-        *,
-        validation: Annotations | None = None,
-        folder: Path | None = None,
-        stop_after: int | None = None,
-        warn: bool = True,
+        self, inputs: Inputs, problem: Problem, plan: FitPlan, *, stop_after: int | None = None
     ) -> MethodFit:
-        """Learn the network and the annotators from the labels of a problem, once."""
+        """Learn the network and the annotators from the labels of a problem, once.
+
+        `stop_after` is the number of epochs that a search has found best.
+        """
 
     @classmethod
     def restore_network(
-        cls,
-        make: Callable[[], nn.Module],
-        settings: Mapping[str, Any],
-        n_annotators: int,
-        n_classes: int,
+        cls, make: NetworkMaker, settings: Mapping[str, Any], n_annotators: int, n_classes: int
     ) -> nn.Module:
         """The network of a saved model, before its weights are loaded.
 
@@ -225,25 +223,17 @@ class NetworkMethod(Method):
         """The network with its noise model and its targets."""
 
     def _train(
-        self,
-        inputs: Inputs,
-        problem: Problem,
-        plan: FitPlan,
-        *,
-        validation: Annotations | None = None,
-        folder: Path | None = None,
-        stop_after: int | None = None,
-        warn: bool = True,
+        self, inputs: Inputs, problem: Problem, plan: FitPlan, *, stop_after: int | None = None
     ) -> MethodFit:
-        module = self._new_module(inputs, problem, plan, warn=warn)
+        module = self._new_module(inputs, problem, plan, warn=stop_after is None)
         run = TrainingRun(
             module,
             inputs,
             problem.annotations,
             plan.settings,
-            validation=validation,
+            validation=problem.validation,
             stop_after=stop_after,
-            folder=folder,
+            folder=plan.checkpoint,
             fingerprint={
                 **plan.fingerprint,
                 **_fingerprint(module, inputs, problem, plan.settings),
@@ -283,19 +273,6 @@ def _split(
         return split_labels(annotations, share, seed)
     edges = inputs.boundaries(np.flatnonzero(annotations.labels_per_item > 0))
     return split_items(annotations, edges, share, seed)
-
-
-def _with_validation_error(
-    fit: MethodFit,
-    search: MethodFit,
-    inputs: Inputs,
-    validation: Annotations | None,
-    settings: TrainingSettings,
-) -> MethodFit:
-    if validation is not None and settings.validation_unit == "items":
-        device = next(search.module.noise.parameters()).device
-        fit.module.add_validation_error(search.module, CrowdData(inputs, validation, device))
-    return fit
 
 
 def _fingerprint(

@@ -1,70 +1,47 @@
 """The table of methods, in the order of the documentation."""
 
+import tomllib
+from dataclasses import replace
+from importlib.resources import files
+
 from manyhands.core.registry import Registry
 from manyhands.methods import (
-    crf,
     doctor_net,
     em,
     em_regression,
     end_to_end,
-    linear,
     max_mig,
     mixture,
     semi_lfc,
-    topics,
     two_stage,
 )
-from manyhands.methods.base import Method
+from manyhands.methods.base import About, Method
+from manyhands.methods.crf import crf_ma
+from manyhands.methods.linear import kernel_machine, ma_lr, personal, raykar
+from manyhands.methods.topics import classification, regression
 
 _ROWS: dict[str, Method] = {
     **two_stage.ROWS,
     **em.ROWS,
-    **linear.ROWS,
+    **raykar.ROWS,
+    **ma_lr.ROWS,
+    **personal.ROWS,
+    **kernel_machine.ROWS,
     **doctor_net.ROWS,
     **max_mig.ROWS,
-    **topics.ROWS,
+    **classification.ROWS,
+    **em_regression.ROWS,
     **end_to_end.ROWS,
     **mixture.ROWS,
     **semi_lfc.ROWS,
-    **crf.ROWS,
-    **em_regression.ROWS,
+    **crf_ma.ROWS,
+    **regression.ROWS,
 }
-_ORDER = (
-    "two-stage-majority",
-    "two-stage-soft-majority",
-    "two-stage-dawid-skene",
-    "two-stage-glad",
-    "two-stage-worker-clustering",
-    "truth",
-    *em.ROWS,
-    *linear.ROWS,
-    *doctor_net.ROWS,
-    *max_mig.ROWS,
-    "ma-slda-c",
-    "crowd-layer-vw",
-    "crowd-layer-vb",
-    "crowd-layer-vwb",
-    "crowd-layer-mw",
-    "crowd-layer-over",
-    "softmax-crowd-layer",
-    "speelfc",
-    "speelfc-d",
-    "trace-reg",
-    "geocrowdnet",
-    "conal",
-    "conal-groups",
-    "mixture-e2e",
-    *mixture.ROWS,
-    *semi_lfc.ROWS,
-    *crf.ROWS,
-    "two-stage-mean",
-    "two-stage-gaussian",
-    *em_regression.ROWS,
-    "crowd-layer-s",
-    "crowd-layer-b",
-    "crowd-layer-sb",
-    "ma-slda-r",
-)
+_ABOUT = tomllib.loads(files("manyhands.methods").joinpath("about.toml").read_text("utf-8"))
 METHODS: Registry[Method] = Registry(
-    "method", {name: _ROWS[name] for name in dict.fromkeys((*_ORDER, *_ROWS))}
+    "method",
+    {
+        name: replace(_ROWS[name], about=About(**_ABOUT[name]))
+        for name in sorted(_ROWS, key=lambda name: _ROWS[name].tasks == ("regression",))
+    },
 )

@@ -1,7 +1,7 @@
 """Doctor nets: a head per annotator learns what that annotator says, then heads are averaged."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,67 +19,70 @@ from manyhands.engine.crowd_module import EVALUATION_BATCH, CrowdModule
 from manyhands.engine.regression import RegressionModule, init_regression_layer
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import Task
-from manyhands.methods.base import About, Method, NetworkMethod, Problem
+from manyhands.methods.base import Method, NetworkMaker, NetworkMethod, Problem
 from manyhands.methods.em import log_classes
-from manyhands.methods.end_to_end import SEARCH
+from manyhands.methods.end_to_end import NO_WARM_UP, uses_sparse
 from manyhands.networks import ClassificationHeads, RegressionHeads
+from manyhands.networks.annotator_heads import AnnotatorHeads
 from manyhands.noise import NoiseModel, RegressionLayer, SpeeLFC
 
-# A head per annotator learns that annotator's labels: classes cannot be interchanged.
-_NO_WARM_UP = {name: each for name, each in SEARCH.items() if name != "warm_up"}
 _LARGE_HEADS = 300_000  # parameters of all heads from which a dense optimiser step is felt
 _MAX_CELLS = 1 << 24  # probabilities of labels under all heads held at a time: 64 MiB
 _MAX_ITER, _TOL = 30, 1e-5  # of the EM of the weights; the gain per label to go on
 
 
-class AnnotatorHeadsModule(ClassificationModule):
+class HeadsModule(CrowdModule):
     """A network with one head per annotator, each trained on the labels of its annotator.
 
-    loss = -mean_n log p_a(y_n | x), the heads of the annotators of a batch only
-
-    During the warm-up a head learns the label distribution of its annotator's items in place of the
-    labels. Epochs are validated by the heads themselves and, where class probabilities matter, by
-    their equal average: the weights are learnt once at the end, which takes as long as some epochs
-    (`pseudo_count` is None where they stay equal).
+    A step takes the heads of the annotators of its batch only. During the warm-up a head learns the
+    targets of its annotator's items in place of the labels. What the average of the heads needs is
+    learnt once at the end, unless `pseudo_count` is None.
     """
 
+    network: AnnotatorHeads
+
     def __init__(
-        self,
-        network: ClassificationHeads,
-        noise: NoiseModel,
-        targets: Tensor,
-        pseudo_count: float | None,
+        self, network: nn.Module, noise: Any, targets: Tensor, pseudo_count: float | None
     ) -> None:
         super().__init__(network, noise, targets, on_targets=True)
         self.pseudo_count = pseudo_count
 
-    @property
-    def heads(self) -> ClassificationHeads:
-        """The network."""
-        heads: ClassificationHeads = self.network  # type: ignore[assignment]
-        return heads
-
     def forward(self, batch: CrowdBatch, warm_up_epoch: bool = False) -> Tensor:
         """See `CrowdModule.forward`; with mixed precision only the trunk is in half precision."""
         given = batch.annotations
-        features_bh = self.heads.features(batch.inputs)
+        features_bh = self.network.features(batch.inputs)
         with torch.autocast(features_bh.device.type, enabled=False):
-            log_nl = self.heads.predict_labels(features_bh, given.row, given.annotator)
+            predicted_n = self.network.predict_labels(features_bh, given.row, given.annotator)
             if len(given) == 0:  # a step of fewer items than processes
-                return log_nl.sum()
-            if warm_up_epoch:
-                said_n = (self.targets[batch.items][given.row] * log_nl).sum(dim=-1)
-            else:
-                said_n = log_nl.gather(1, given.label.unsqueeze(1)).squeeze(1)
-            return -said_n.mean() * batch.label_weight
+                return predicted_n.sum()
+            return self._loss(predicted_n, batch, warm_up_epoch) * batch.label_weight
+
+
+class ClassificationHeadsModule(HeadsModule, ClassificationModule):
+    """Heads of class logits: loss = -mean_n log p_a(y_n | x).
+
+    Epochs are validated by the heads themselves and, where class probabilities matter, by their
+    equal average: the weights are learnt at the end, which takes as long as some epochs.
+    """
+
+    network: ClassificationHeads
+    noise: NoiseModel
+
+    def _loss(self, outputs: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
+        given = batch.annotations
+        if warm_up_epoch:
+            said_n = (self.targets[batch.items][given.row] * outputs).sum(dim=-1)
+        else:
+            said_n = outputs.gather(1, given.label.unsqueeze(1)).squeeze(1)
+        return -said_n.mean()
 
     @torch.no_grad()
     def profile_annotators(self, crowd: CrowdData) -> None:
         """Learn the weights of the heads, if any; then estimate confusions against the average."""
         self.eval()
         if self.pseudo_count is not None:
-            run = averaging_weights(self.heads, crowd, pseudo_count=self.pseudo_count)
-            self.heads.set_weights(run.state)
+            run = averaging_weights(self.network, crowd, pseudo_count=self.pseudo_count)
+            self.network.set_weights(run.state)
         posterior_ik = np.exp(log_classes(self.network, crowd))
         self.noise.init_from_confusions(
             estimate_confusions(crowd.annotations[crowd.labelled], posterior_ik)
@@ -88,9 +91,9 @@ class AnnotatorHeadsModule(ClassificationModule):
     def predict_labels(self, batch: CrowdBatch) -> tuple[Tensor, Tensor]:
         """See `ClassificationModule.predict_labels`; a head predicts its own annotator."""
         given = batch.annotations
-        features_bh = self.heads.features(batch.inputs)
-        log_label_nl = self.heads.predict_labels(features_bh, given.row, given.annotator)
-        return self.heads.average(features_bh), log_label_nl
+        features_bh = self.network.features(batch.inputs)
+        log_label_nl = self.network.predict_labels(features_bh, given.row, given.annotator)
+        return self.network.average(features_bh), log_label_nl
 
 
 @torch.no_grad()
@@ -158,49 +161,26 @@ def _taken(
     return taken_a, log_said
 
 
-class RegressionHeadsModule(RegressionModule):
-    """A network with one head per annotator, each trained on the labels of its annotator.
+class RegressionHeadsModule(HeadsModule, RegressionModule):
+    """Heads of numbers: loss = mean_n (y_n - mu_a(x))^2 / 2.
 
-    loss = mean_n (y_n - mu_a(x))^2 / 2, the heads of the annotators of a batch only
-
-    During the warm-up a head learns the mean labels of its annotator's items. Epochs are validated
-    by the heads. With a `pseudo_count`, the average is shifted at the end (`mean_shift`).
+    Epochs are validated by the heads. At the end the average is shifted (`mean_shift`).
     """
 
-    def __init__(
-        self,
-        network: RegressionHeads,
-        noise: RegressionLayer,
-        targets: Tensor,
-        pseudo_count: float | None,
-    ) -> None:
-        super().__init__(network, noise, targets, on_targets=True)
-        self.pseudo_count = pseudo_count
+    network: RegressionHeads
+    noise: RegressionLayer
 
-    @property
-    def heads(self) -> RegressionHeads:
-        """The network."""
-        heads: RegressionHeads = self.network  # type: ignore[assignment]
-        return heads
-
-    def forward(self, batch: CrowdBatch, warm_up_epoch: bool = False) -> Tensor:
-        """See `CrowdModule.forward`; with mixed precision only the trunk is in half precision."""
-        given = batch.annotations
-        features_bh = self.heads.features(batch.inputs)
-        with torch.autocast(features_bh.device.type, enabled=False):
-            mean_n = self.heads.predict_labels(features_bh, given.row, given.annotator)
-            if len(given) == 0:  # a step of fewer items than processes
-                return mean_n.sum()
-            said_n = given.label
-            if warm_up_epoch:
-                said_n = self.targets[batch.items][given.row].squeeze(1)
-            return (said_n - mean_n).square().mean() / 2 * batch.label_weight
+    def _loss(self, outputs: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
+        said_n = batch.annotations.label
+        if warm_up_epoch:
+            said_n = self.targets[batch.items][batch.annotations.row].squeeze(1)
+        return (said_n - outputs).square().mean() / 2
 
     def label_log_prob(self, batch: CrowdBatch) -> Tensor:
         """See `CrowdModule.label_log_prob`; a head predicts its annotator, who has no bias then."""
         given = batch.annotations
-        mean_n = self.heads.predict_labels(
-            self.heads.features(batch.inputs), given.row, given.annotator
+        mean_n = self.network.predict_labels(
+            self.network.features(batch.inputs), given.row, given.annotator
         )
         by_itself = replace(given, row=torch.arange(len(given), device=given.row.device))
         return self.noise.label_log_prob(mean_n, by_itself)
@@ -214,7 +194,7 @@ class RegressionHeadsModule(RegressionModule):
         """Learn the shift of the average, if any; then profile the annotators."""
         self.eval()
         if self.pseudo_count is not None:
-            self.heads.set_shift(mean_shift(self.heads, crowd, self.pseudo_count))
+            self.network.set_shift(mean_shift(self.network, crowd, self.pseudo_count))
         super().profile_annotators(crowd)
 
 
@@ -261,18 +241,12 @@ class DoctorNet(NetworkMethod):
     with `pseudo_count` labels as the prior of every head (`averaging_weights`).
     """
 
+    tasks = ("classification", "regression", "tagging")
     weighted: bool = False
     pseudo_count: float = 1.0
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
     def __post_init__(self) -> None:
         require(self.pseudo_count > 0, "pseudo_count", "> 0", self.pseudo_count)
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """See `Method.tasks`."""
-        return ("classification", "regression", "tagging")
 
     def network(self, network: nn.Module, n_annotators: int, n_classes: int) -> nn.Module:
         """See `NetworkMethod.network`."""
@@ -285,11 +259,7 @@ class DoctorNet(NetworkMethod):
 
     @classmethod
     def restore_network(
-        cls,
-        make: Callable[[], nn.Module],
-        settings: Mapping[str, Any],
-        n_annotators: int,
-        n_classes: int,
+        cls, make: NetworkMaker, settings: Mapping[str, Any], n_annotators: int, n_classes: int
     ) -> nn.Module:
         """See `Method.restore_network`."""
         return _heads(make(), n_annotators, n_classes, **settings)
@@ -300,7 +270,7 @@ class DoctorNet(NetworkMethod):
         if task.kind == "numbers":
             return super().fitted_module(task, network, noise)
         heads: Any = network
-        return AnnotatorHeadsModule(heads, noise, torch.zeros(0), None)
+        return ClassificationHeadsModule(heads, noise, torch.zeros(0), None)
 
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
@@ -309,17 +279,14 @@ class DoctorNet(NetworkMethod):
         ann = problem.annotations
         heads: Any = network  # made by `network`
         heads.exclude(np.flatnonzero(ann.labels_per_annotator == 0).tolist())
-        sparse = settings.sparse
-        if sparse is None:  # not every backend sums sparse gradients between processes
-            sparse = heads.heads.weight.numel() > _LARGE_HEADS and settings.devices == 1
-        heads.heads.sparse = sparse
+        heads.heads.sparse = uses_sparse(settings, heads.heads.weight.numel() > _LARGE_HEADS)
         targets, pseudo_count = problem.task.targets(ann), self.pseudo_count
         weights = pseudo_count if self.weighted else None
         if problem.task.kind == "numbers":
             layer = init_regression_layer(RegressionLayer(ann.n_annotators), ann, consensus=False)
             return RegressionHeadsModule(heads, layer, targets, weights)
         noise = SpeeLFC(ann.n_annotators, ann.n_classes)
-        return AnnotatorHeadsModule(heads, noise, targets, weights)
+        return ClassificationHeadsModule(heads, noise, targets, weights)
 
 
 def _heads(network: nn.Module, n_annotators: int, n_classes: int, **settings: Any) -> nn.Module:
@@ -327,24 +294,8 @@ def _heads(network: nn.Module, n_annotators: int, n_classes: int, **settings: An
     return make(network, n_annotators, n_classes, **settings)
 
 
+# A head per annotator learns that annotator's labels: classes cannot be interchanged.
 ROWS: dict[str, Method] = {
-    "doctor-net": DoctorNet(
-        defaults=_NO_WARM_UP,
-        about=About(
-            source="Guan et al. 2018, DL-DN in Rodrigues and Pereira 2018",
-            equation="P(y | a, x) = softmax(W_a h(x) + b_a); f = mean_a P(. | a, x)",
-            cost="a plain epoch + K x h per label; a prediction takes all heads",
-            when="many labels per annotator, mistakes that depend on what is to be seen",
-        ),
-    ),
-    "weighted-doctor-net": DoctorNet(
-        weighted=True,
-        defaults=_NO_WARM_UP,
-        about=About(
-            source="Guan et al. 2018, DL-WDN in Rodrigues and Pereira 2018",
-            equation="doctor-net with f = sum_a w_a P(. | a, x), heads fixed, then w by EM",
-            cost="doctor-net + up to 30 passes of all heads at the end",
-            when="as doctor-net, where some annotators should not count",
-        ),
-    ),
+    "doctor-net": DoctorNet(defaults=NO_WARM_UP),
+    "weighted-doctor-net": DoctorNet(weighted=True, defaults=NO_WARM_UP),
 }

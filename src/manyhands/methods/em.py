@@ -1,7 +1,6 @@
 """Methods that alternate: beliefs about the items before an epoch, the network in it."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,16 +16,15 @@ from manyhands.aggregation import (
     DawidSkene,
     Sources,
 )
-from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require, require_choice
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.crowd_module import network_outputs
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import About, Method, NetworkMethod, Problem
+from manyhands.methods.base import Method, NetworkMethod, Problem
 from manyhands.methods.end_to_end import SEARCH
-from manyhands.noise import NoiseModel, SpeeLFC
+from manyhands.noise import SpeeLFC
 
 SHARES = ("annotation", "annotator")
 
@@ -39,15 +37,17 @@ class AlternatingModule(ClassificationModule):
     """
 
     def __init__(
-        self, network: nn.Module, noise: NoiseModel, targets: Tensor, *, every: int
+        self, network: nn.Module, problem: Problem, steps: Any, first_akl: Floats, every: int
     ) -> None:
+        ann, targets = problem.annotations, problem.task.targets(problem.annotations)
+        noise = SpeeLFC(ann.n_annotators, ann.n_classes).init_from_confusions(first_akl)
         super().__init__(network, noise, targets, on_targets=True)
         # Between two E-steps a checkpoint must hold them.
         self.register_buffer("targets", targets, persistent=True)
-        self.every = every
+        self.steps, self.every = steps, every
 
     def on_epoch_start(self, crowd: CrowdData, number: int) -> None:
-        """See `ClassificationModule.begin_epoch`."""
+        """See `CrowdModule.on_epoch_start`."""
         if number % self.every == 0:
             posterior_ik = self._step(log_classes(self.network, crowd))
             self.targets[crowd.labelled] = torch.from_numpy(posterior_ik).to(self.targets)
@@ -60,17 +60,7 @@ class AlternatingModule(ClassificationModule):
 class EMModule(AlternatingModule):
     """Everybody has a confusion, which the noise model holds."""
 
-    def __init__(
-        self,
-        network: nn.Module,
-        noise: NoiseModel,
-        targets: Tensor,
-        steps: ConfusionSteps,
-        *,
-        every: int = 1,
-    ) -> None:
-        super().__init__(network, noise, targets, every=every)
-        self.steps = steps
+    steps: ConfusionSteps
 
     def _step(self, log_class_ik: Floats) -> Floats:
         confusion_akl = self.noise.confusion().cpu().double().numpy()
@@ -82,6 +72,7 @@ class EMModule(AlternatingModule):
 class CommonNoiseModule(AlternatingModule):
     """Labels come from a shared confusion or from own ones; the noise model is the mixture."""
 
+    steps: AnnotationShareSteps | AnnotatorShareSteps
     common: Tensor
     own: Tensor
     share: Tensor
@@ -89,14 +80,11 @@ class CommonNoiseModule(AlternatingModule):
     def __init__(
         self,
         network: nn.Module,
-        noise: NoiseModel,
-        targets: Tensor,
+        problem: Problem,
         steps: AnnotationShareSteps | AnnotatorShareSteps,
-        *,
-        every: int = 1,
+        every: int,
     ) -> None:
-        super().__init__(network, noise, targets, every=every)
-        self.steps = steps
+        super().__init__(network, problem, steps, steps.profile(steps.first), every)
         for name, each in self._parts(steps.first).items():
             self.register_buffer(name, each, persistent=True)
 
@@ -110,11 +98,8 @@ class CommonNoiseModule(AlternatingModule):
 
     @staticmethod
     def _parts(sources: Sources) -> dict[str, Tensor]:
-        parts = {
-            "common": sources.log_common_lk,
-            "own": sources.log_own_alk,
-            "share": sources.share,
-        }
+        common, own, share = sources.log_common_lk, sources.log_own_alk, sources.share
+        parts = {"common": common, "own": own, "share": share}
         return {name: torch.from_numpy(each.copy()) for name, each in parts.items()}
 
 
@@ -133,8 +118,6 @@ class EM(NetworkMethod):
 
     confusions: DawidSkene = field(default_factory=DawidSkene)
     every: int = 1
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
     def __post_init__(self) -> None:
         require(self.every >= 1, "every", ">= 1", self.every)
@@ -142,11 +125,9 @@ class EM(NetworkMethod):
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> ClassificationModule:
-        """See `Method.learner`."""
-        ann = problem.annotations
-        steps = ConfusionSteps(_labelled(ann), self.confusions)
-        profile = SpeeLFC(ann.n_annotators, ann.n_classes).init_from_confusions(steps.first)
-        return EMModule(network, profile, problem.task.targets(ann), steps, every=self.every)
+        """See `NetworkMethod.make_module`."""
+        steps = ConfusionSteps(problem.labelled, self.confusions)
+        return EMModule(network, problem, steps, steps.first, self.every)
 
 
 @dataclass(frozen=True)
@@ -164,8 +145,6 @@ class CommonNoiseEM(NetworkMethod):
     omega: Literal["annotation", "annotator"] = "annotation"
     share_pseudo_count: float = 0.0
     every: int = 1
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
     def __post_init__(self) -> None:
         require(self.every >= 1, "every", ">= 1", self.every)
@@ -176,45 +155,15 @@ class CommonNoiseEM(NetworkMethod):
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> ClassificationModule:
-        """See `Method.learner`."""
-        ann = problem.annotations
-        steps = self._steps(_labelled(ann))
-        profile = SpeeLFC(ann.n_annotators, ann.n_classes)
-        profile.init_from_confusions(steps.profile(steps.first))
-        return CommonNoiseModule(
-            network, profile, problem.task.targets(ann), steps, every=self.every
+        """See `NetworkMethod.make_module`."""
+        steps = (
+            AnnotatorShareSteps(problem.labelled, self.sources)
+            if self.omega == "annotator"
+            else AnnotationShareSteps(
+                problem.labelled, self.sources, share_pseudo_count=self.share_pseudo_count
+            )
         )
-
-    def _steps(self, labelled: Annotations) -> AnnotationShareSteps | AnnotatorShareSteps:
-        if self.omega == "annotator":
-            return AnnotatorShareSteps(labelled, self.sources)
-        return AnnotationShareSteps(
-            labelled, self.sources, share_pseudo_count=self.share_pseudo_count
-        )
+        return CommonNoiseModule(network, problem, steps, self.every)
 
 
-def _labelled(annotations: Annotations) -> Annotations:
-    """Items with labels only: others would teach the start."""
-    return annotations[np.flatnonzero(annotations.labels_per_item > 0)]
-
-
-ROWS: dict[str, Method] = {
-    "em": EM(
-        defaults=SEARCH,
-        about=About(
-            source="Albarqouni et al. 2016 (AggNet), Rodrigues and Pereira 2018 (DL-EM)",
-            equation="q_ik ~ f_k prod_n C_a[k, y_n]; C by MAP, the network on q, in turns",
-            cost="a plain epoch + a pass of the network + K x K per label",
-            when="a consensus and a network that help each other, step by step",
-        ),
-    ),
-    "conal-em": CommonNoiseEM(
-        defaults=SEARCH,
-        about=About(
-            source="Chu, Ma and Wang 2021, appendix B",
-            equation="q_ik ~ f_k prod_n (omega_n G[k, y_n] + (1 - omega_n) C_a[k, y_n])",
-            cost="a plain epoch + a pass of the network + K per label",
-            when="as em, where annotators make the same mistakes",
-        ),
-    ),
-}
+ROWS: dict[str, Method] = {"em": EM(defaults=SEARCH), "conal-em": CommonNoiseEM(defaults=SEARCH)}

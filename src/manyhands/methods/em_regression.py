@@ -1,8 +1,6 @@
 """EM with a network for regression: the posterior mean of every item is what it learns next."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +18,7 @@ from manyhands.engine.regression import (
     set_annotators,
 )
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import About, Method, NetworkMethod, Problem
+from manyhands.methods.base import Method, NetworkMethod, Problem
 from manyhands.methods.end_to_end import SEARCH
 from manyhands.noise import RegressionLayer
 
@@ -76,20 +74,14 @@ class EMRegression(NetworkMethod):
     say.
     """
 
+    tasks = ("regression",)
     annotators: Gaussian = field(default_factory=Gaussian)
     biases: bool = False
     network_precision: float | None = None
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
     def __post_init__(self) -> None:
         fine = self.network_precision is None or self.network_precision >= 0
         require(fine, "network_precision", ">= 0", self.network_precision)
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """See `Method.tasks`."""
-        return ("regression",)
 
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
@@ -97,7 +89,7 @@ class EMRegression(NetworkMethod):
         """See `NetworkMethod.make_module`."""
         ann = problem.annotations
         steps = GaussianSteps(
-            ann[ann.labels_per_item > 0],  # others would count for the network's precision
+            problem.labelled,  # others would count for the network's precision
             self.annotators,
             biases=self.biases,
             fixed_precision=self.network_precision,
@@ -107,14 +99,4 @@ class EMRegression(NetworkMethod):
         return EMRegressionModule(network, layer, problem.task.targets(ann), steps)
 
 
-ROWS: dict[str, Method] = {
-    "em-regression": EMRegression(
-        defaults=SEARCH,
-        about=About(
-            source="DL-EM in Rodrigues and Pereira 2018, Raykar et al. 2010",
-            equation="y ~ N(z, 1 / precision_a), z ~ N(f(x), v); f learns E[z], in turns",
-            cost="a plain epoch + a pass of the network + a few numbers per label",
-            when="numbers; several labels per item, annotators of different precision, none biased",
-        ),
-    ),
-}
+ROWS: dict[str, Method] = {"em-regression": EMRegression(defaults=SEARCH)}

@@ -14,7 +14,7 @@ from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.crowd_module import CrowdModule
 from manyhands.engine.regression import RegressionModule, init_regression_layer
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import About, Method, NetworkMethod, Problem
+from manyhands.methods.base import Method, NetworkMethod, Problem
 from manyhands.noise import NOISE, NoiseModel, RegressionLayer
 
 INITS = ("auto", "own", "consensus")
@@ -23,11 +23,10 @@ INITS = ("auto", "own", "consensus")
 # normal prior around it, and may then learn fast. The network is warmed up on the label
 # distribution first, or it may start with classes interchanged. All of these were chosen by the
 # likelihood of validation labels on several crowds, never by truth.
-SEARCH = {"epochs": 100, "validation_fraction": 0.15, "patience": 20, "refit": True, "warm_up": 5}
+NO_WARM_UP = {"epochs": 100, "validation_fraction": 0.15, "patience": 20, "refit": True}
+SEARCH = {**NO_WARM_UP, "warm_up": 5}
 FAST = {**SEARCH, "noise_learning_rate": 1e-2}
 PRIOR = {"prior_precision": 1.0}
-_GATHERED = "a plain epoch + K x K per label"
-_REGRESSION_COST = "a plain epoch + a few numbers per label"
 _LARGE_TABLE = 300_000  # parameters of annotators from which a dense optimiser step is felt
 _LARGE_CROWD = 100_000  # annotators, for regression
 _COLLAPSED = 0.2  # share of items that a consensus may move to classes that were not said of them
@@ -41,11 +40,10 @@ class NoiseMethod(NetworkMethod):
     annotators of an aggregator. "auto" takes the consensus unless it collapsed.
     """
 
+    takes_noise_settings = True
     noise: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     init: Literal["auto", "own", "consensus"] = "own"
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
     def __post_init__(self) -> None:
         require_choice("init", self.init, INITS)
@@ -54,11 +52,6 @@ class NoiseMethod(NetworkMethod):
     def noise_spec(self) -> tuple[str, dict[str, Any]]:
         """See `Method.noise_spec`."""
         return self.noise, dict(self.settings)
-
-    @property
-    def takes_noise_settings(self) -> bool:
-        """See `Method.takes_noise_settings`."""
-        return True
 
     def configured(self, noise: Mapping[str, Any] | None, init: str | None) -> Self:
         """See `Method.configured`."""
@@ -75,12 +68,8 @@ class EndToEnd(NoiseMethod):
     ) -> ClassificationModule:
         """See `NetworkMethod.make_module`."""
         ann = problem.annotations
-        sparse = settings.sparse
-        if sparse is None:
-            # Not every backend of torch sums sparse gradients between processes.
-            large = ann.n_annotators * ann.n_classes**2 > _LARGE_TABLE
-            sparse = large and settings.devices == 1
-        layer = self._layer(problem, sparse)
+        large = ann.n_annotators * ann.n_classes**2 > _LARGE_TABLE
+        layer = self._layer(problem, uses_sparse(settings, large))
         layer.set_label_counts(ann.labels_per_annotator)
         consensus = aggregate(ann, "dawid-skene") if self.init != "own" else None
         if consensus is not None and (self.init == "consensus" or not _collapsed(consensus)):
@@ -110,21 +99,15 @@ class RegressionEndToEnd(NoiseMethod):
     that annotators are initialised from is that of `Gaussian`.
     """
 
+    tasks = ("regression",)
     init: Literal["auto", "own", "consensus"] = "auto"
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """See `Method.tasks`."""
-        return ("regression",)
 
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> CrowdModule:
         """See `NetworkMethod.make_module`."""
-        ann, sparse = problem.annotations, settings.sparse
-        if sparse is None:
-            # Not every backend of torch sums sparse gradients between processes.
-            sparse = ann.n_annotators > _LARGE_CROWD and settings.devices == 1
+        ann = problem.annotations
+        sparse = uses_sparse(settings, ann.n_annotators > _LARGE_CROWD)
         known = [name for name in RegressionLayer(1).settings if name != "kind"]
         for name in self.settings:
             if name not in known:
@@ -140,6 +123,14 @@ class RegressionEndToEnd(NoiseMethod):
         return RegressionModule(network, layer, problem.task.targets(ann))
 
 
+def uses_sparse(settings: TrainingSettings, large: bool) -> bool:
+    """Whether gradients of annotators are sparse: as set, or where there are many parameters.
+
+    Not every backend of torch sums sparse gradients between processes.
+    """
+    return large and settings.devices == 1 if settings.sparse is None else settings.sparse
+
+
 def _collapsed(consensus: Consensus) -> bool:
     """Whether a consensus finds the classes much less or more often than they were said.
 
@@ -152,188 +143,20 @@ def _collapsed(consensus: Consensus) -> bool:
 
 
 ROWS: dict[str, Method] = {
-    "crowd-layer-vw": EndToEnd(
-        "crowd-layer-vw",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Rodrigues and Pereira 2018",
-            equation="P(y | a) = softmax(w_a * f)",
-            cost="a plain epoch + K per label",
-            when="few labels per annotator: K parameters each",
-        ),
-    ),
-    "crowd-layer-vb": EndToEnd(
-        "crowd-layer-vb",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Rodrigues and Pereira 2018",
-            equation="P(y | a) = softmax(f + b_a)",
-            cost="a plain epoch + K per label",
-            when="annotators who favour some labels; it cannot tell skill",
-        ),
-    ),
-    "crowd-layer-vwb": EndToEnd(
-        "crowd-layer-vwb",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Rodrigues and Pereira 2018",
-            equation="P(y | a) = softmax(w_a * f + b_a)",
-            cost="a plain epoch + 2 K per label",
-            when="skill per class and favourite labels, 2 K parameters each",
-        ),
-    ),
-    "crowd-layer-mw": EndToEnd(
-        "crowd-layer-mw",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Rodrigues and Pereira 2018",
-            equation="P(y | a) = softmax(W_a f)",
-            cost=_GATHERED,
-            when="many labels per annotator, particular mistakes",
-        ),
-    ),
-    "crowd-layer-over": EndToEnd(
-        "crowd-layer-over",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Chu, Ma and Wang 2021, appendix C",
-            equation="P(y | a) = softmax(W_a f) softmax(V_a)",
-            cost="a plain epoch + 2 K x K per label",
-            when="an ablation: as many matrices as CoNAL, none of them shared",
-        ),
-    ),
-    "softmax-crowd-layer": EndToEnd(
-        "softmax-crowd-layer",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="softmax-CrowdLayer with sharpness-aware minimisation, LeWiDi",
-            equation="P(y | a) = softmax(W_a f), cross-entropy over the labels there are",
-            cost=_GATHERED,
-            when="with sam_rho=0.05, as its authors train it",
-        ),
-    ),
-    "speelfc": EndToEnd(
-        "speelfc",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Chen et al. 2020 (SpeeLFC)",
-            equation="P(y | a) = sum_k f_k C_a[k, y], C_a = row softmax",
-            cost=_GATHERED,
-            when="confusions that are probabilities by construction",
-        ),
-    ),
-    "speelfc-d": EndToEnd(
-        "speelfc-d",
-        init="auto",
-        defaults=SEARCH,
-        about=About(
-            source="Chen et al. 2020 (SpeeLFC)",
-            equation="P(right) = sigmoid(alpha_a (l1 + l2 sigmoid(g(x)))), errors uniform",
-            cost="a plain epoch, twice (the difficulty network)",
-            when="difficulty shows in the features, and mistakes are of no particular kind",
-        ),
-    ),
-    "trace-reg": EndToEnd(
-        "trace-reg",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Tanno et al. 2019",
-            equation="SpeeLFC + strength x mean_a trace(C_a)",
-            cost=_GATHERED,
-            when="SpeeLFC that must not explain all noise by the network",
-        ),
-    ),
-    "geocrowdnet": EndToEnd(
-        "geocrowdnet",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Ibrahim, Nguyen and Fu 2023, GeoCrowdNet(F)",
-            equation="SpeeLFC - volume x log det(F'F / b), F the class probabilities",
-            cost="a plain epoch + K x K per label and item",
-            when="classes are about equally frequent and the network hides behind the noise",
-        ),
-    ),
-    "conal": EndToEnd(
-        "conal",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Chu, Ma and Wang 2021 (CoNAL)",
-            equation="P(y | a, x) = omega softmax(W f) + (1 - omega) softmax(W_a f)",
-            cost="a plain epoch + K x K and an embedding per label",
-            when="annotators make the same mistakes: what is common is learnt once",
-        ),
-    ),
-    "conal-groups": EndToEnd(
-        "conal-groups",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="named as future work by Chu, Ma and Wang 2021",
-            equation="CoNAL with W = sum_m s_am W_m, s_a a softmax",
-            cost="a plain epoch + (1 + M) K x K per label",
-            when="several kinds of annotators who share mistakes",
-        ),
-    ),
-    "mixture-e2e": EndToEnd(
-        "mixture-e2e",
-        init="auto",
-        defaults=SEARCH,
-        about=About(
-            source="likelihood of Mena and Nanculef (Crowd Mixture Model), eq. 4",
-            equation="P(y | x) = sum_m alpha_m sum_k f_k beta_m[k, y]",
-            cost="a plain epoch + M K x K per item",
-            when="huge crowds with a label or two each, or no names of annotators at all",
-        ),
-    ),
-    "crowd-layer-s": RegressionEndToEnd(
-        "S",
-        defaults=FAST,
-        about=About(
-            source="Rodrigues and Pereira 2018",
-            equation="y ~ N(s_a z, 1 / precision_a), z ~ N(f(x), v)",
-            cost=_REGRESSION_COST,
-            when="numbers; annotators who use more or less of the scale",
-        ),
-    ),
-    "crowd-layer-b": RegressionEndToEnd(
-        "B",
-        defaults=FAST,
-        about=About(
-            source="Rodrigues and Pereira 2018",
-            equation="y ~ N(z + b_a, 1 / precision_a), z ~ N(f(x), v)",
-            cost=_REGRESSION_COST,
-            when="numbers; annotators who rate high or low",
-        ),
-    ),
-    "crowd-layer-sb": RegressionEndToEnd(
-        "SB",
-        defaults=FAST,
-        about=About(
-            source="Rodrigues and Pereira 2018",
-            equation="y ~ N(s_a z + b_a, 1 / precision_a), z ~ N(f(x), v)",
-            cost=_REGRESSION_COST,
-            when="numbers; many labels per annotator, scales of their own",
-        ),
-    ),
+    "crowd-layer-vw": EndToEnd("crowd-layer-vw", PRIOR, "auto", defaults=FAST),
+    "crowd-layer-vb": EndToEnd("crowd-layer-vb", PRIOR, "auto", defaults=FAST),
+    "crowd-layer-vwb": EndToEnd("crowd-layer-vwb", PRIOR, "auto", defaults=FAST),
+    "crowd-layer-mw": EndToEnd("crowd-layer-mw", PRIOR, "auto", defaults=FAST),
+    "crowd-layer-over": EndToEnd("crowd-layer-over", PRIOR, "auto", defaults=FAST),
+    "softmax-crowd-layer": EndToEnd("softmax-crowd-layer", PRIOR, "auto", defaults=FAST),
+    "speelfc": EndToEnd("speelfc", PRIOR, "auto", defaults=FAST),
+    "speelfc-d": EndToEnd("speelfc-d", init="auto", defaults=SEARCH),
+    "trace-reg": EndToEnd("trace-reg", PRIOR, "auto", defaults=FAST),
+    "geocrowdnet": EndToEnd("geocrowdnet", PRIOR, "auto", defaults=FAST),
+    "conal": EndToEnd("conal", PRIOR, "auto", defaults=FAST),
+    "conal-groups": EndToEnd("conal-groups", PRIOR, "auto", defaults=FAST),
+    "mixture-e2e": EndToEnd("mixture-e2e", init="auto", defaults=SEARCH),
+    "crowd-layer-s": RegressionEndToEnd("S", defaults=FAST),
+    "crowd-layer-b": RegressionEndToEnd("B", defaults=FAST),
+    "crowd-layer-sb": RegressionEndToEnd("SB", defaults=FAST),
 }

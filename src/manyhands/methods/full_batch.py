@@ -1,10 +1,9 @@
 """Methods that are solved to convergence on all labels at once, without an epoch loop."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from manyhands.core.arrays import Floats
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.loop import TrainingResult
-from manyhands.methods.base import FitPlan, Method, MethodFit, Problem
+from manyhands.methods.base import FitPlan, Method, MethodFit, NetworkMaker, Problem
 from manyhands.networks.flat import flat
 
 
@@ -24,16 +23,10 @@ from manyhands.networks.flat import flat
 class FullBatchFit:
     """The solution of a full-batch method.
 
-    Attributes
-    ----------
-    network:
-        predicts the logits of the classes, shape (b, k), or values, shape (b, 1). Its `settings`
-        are the arguments of its constructor.
-    annotators:
-        the confusions of the annotators, shape (a, k, l). For regression:
-        the keyword arguments of `RegressionLayer.init_from_profile`.
-    objective:
-        the objective after every step. It never falls.
+    The network predicts the logits of the classes, shape (b, k), or values, shape (b, 1); its
+    `settings` are the arguments of its constructor. `annotators` are confusions (a, k, l), or for
+    regression the arguments of `RegressionLayer.init_from_profile`. `objective` is that after every
+    step, which never falls.
     """
 
     network: nn.Module
@@ -49,13 +42,9 @@ class FullBatchMethod(Method):
     training have no effect.
     """
 
+    tasks = ("classification",)  # the network of a solution does not see whole sentences
     required_network = "logistic"
     network_class: ClassVar[type[nn.Module]]
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """See `Method.tasks`: the network of a solution does not see whole sentences."""
-        return ("classification",)
 
     @abstractmethod
     def fit(
@@ -65,11 +54,7 @@ class FullBatchMethod(Method):
 
     @classmethod
     def restore_network(
-        cls,
-        make: Callable[[], nn.Module],
-        settings: Mapping[str, Any],
-        n_annotators: int,
-        n_classes: int,
+        cls, make: NetworkMaker, settings: Mapping[str, Any], n_annotators: int, n_classes: int
     ) -> nn.Module:
         """See `Method.restore_network`; no other network is needed."""
         return cls._new_network(settings)
@@ -96,15 +81,7 @@ class FullBatchMethod(Method):
             return cls.network_class(**settings)
 
     def _train(
-        self,
-        inputs: Inputs,
-        problem: Problem,
-        plan: FitPlan,
-        *,
-        validation: Annotations | None = None,
-        folder: Path | None = None,
-        stop_after: int | None = None,
-        warn: bool = True,
+        self, inputs: Inputs, problem: Problem, plan: FitPlan, *, stop_after: int | None = None
     ) -> MethodFit:
         ann, task, settings = problem.annotations, problem.task, plan.settings
         fit = self.fit(inputs, ann, max_iter=settings.epochs, seed=settings.seed)
@@ -113,8 +90,8 @@ class FullBatchMethod(Method):
             {"epoch": number, "loss": -objective / ann.n_annotations, "warm_up_epoch": False}
             for number, objective in enumerate(fit.objective, 1)
         ]
-        if validation is not None:
-            crowd = CrowdData(inputs, validation, torch.device("cpu"))
+        if problem.validation is not None:
+            crowd = CrowdData(inputs, problem.validation, torch.device("cpu"))
             history[-1] |= module.validation_scores(crowd, settings.monitor)
         weights = {name: each.detach().clone() for name, each in module.state_dict().items()}
         return MethodFit(module, TrainingResult(weights, len(history), history))

@@ -13,7 +13,7 @@ from manyhands.core.settings import require_choice
 from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.engine.classification import ClassificationModule, target_loss
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import About, Method, Problem
+from manyhands.methods.base import Method, Problem
 from manyhands.methods.em import log_classes
 from manyhands.methods.end_to_end import FAST, PRIOR, EndToEnd
 from manyhands.noise import AnnotationBatch, NoiseModel, SpeeLFC
@@ -77,7 +77,7 @@ class MaxMIG(EndToEnd):
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> ClassificationModule:
-        """See `Method.learner`."""
+        """See `NetworkMethod.make_module`."""
         made = super().make_module(network, problem, settings)
         share_ik = made.targets[torch.from_numpy(problem.annotations.labels_per_item > 0)]
         prior_k = smoothed_mean(torch.ones_like(share_ik) if self.prior == "uniform" else share_ik)
@@ -87,11 +87,8 @@ class MaxMIG(EndToEnd):
         ann = problem.annotations
         shares_ik = aggregate(ann, "majority").probabilities
         assert shares_ik is not None, "labels are classes here"
-        return (
-            super()
-            ._layer(problem, sparse)
-            .init_from_confusions(estimate_confusions(ann, shares_ik))
-        )
+        layer = super()._layer(problem, sparse)
+        return layer.init_from_confusions(estimate_confusions(ann, shares_ik))
 
 
 class MaxMIGModule(ClassificationModule):
@@ -106,7 +103,7 @@ class MaxMIGModule(ClassificationModule):
         self.renewed = renewed
 
     def on_epoch_start(self, crowd: CrowdData, number: int) -> None:
-        """See `ClassificationModule.begin_epoch`."""
+        """See `CrowdModule.on_epoch_start`."""
         if self.renewed:
             class_ik = torch.from_numpy(np.exp(log_classes(self.network, crowd)))
             self.prior.copy_(smoothed_mean(class_ik))
@@ -157,16 +154,4 @@ def smoothed_mean(class_ik: Tensor) -> Tensor:
     return (total_k / total_k.sum()).float()
 
 
-ROWS: dict[str, Method] = {
-    "max-mig": MaxMIG(
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Cao et al. 2019 (Max-MIG)",
-            equation="-log R_ii + R_ij, R_ij = sum_k f_k(x_i) prod_n C_a[k, y_jn] / P(y_j)",
-            cost="a plain epoch + K x K per label + K per pair of items in a batch",
-            when="the classes matter more than the profiles of annotators",
-        ),
-    ),
-}
+ROWS: dict[str, Method] = {"max-mig": MaxMIG(PRIOR, "auto", defaults=FAST)}

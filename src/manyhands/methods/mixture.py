@@ -1,7 +1,6 @@
 """The Crowd Mixture Model by EM: groups in closed form, the network on what labels mean."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,13 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from manyhands.aggregation import Mixture as MixtureAggregator
-from manyhands.annotations import Annotations
 from manyhands.core.arrays import Codes, Floats
 from manyhands.core.settings import require
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import About, Method, NetworkMethod, Problem
+from manyhands.methods.base import Method, NetworkMethod, Problem
 from manyhands.methods.em import log_classes
 from manyhands.methods.end_to_end import SEARCH
 from manyhands.noise import Mixture
@@ -82,7 +80,7 @@ class MixtureModule(ClassificationModule):
         self.pseudo_count = pseudo_count
 
     def on_epoch_start(self, crowd: CrowdData, number: int) -> None:
-        """See `ClassificationModule.begin_epoch`."""
+        """See `CrowdModule.on_epoch_start`."""
         ann = crowd.annotations
         step = mixture_step(
             np.exp(log_classes(self.network, crowd)),
@@ -116,8 +114,6 @@ class MixtureEM(NetworkMethod):
     n_groups: int = 3
     n_restarts: int = 20
     pseudo_count: float = 1.0
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("n_groups", "n_restarts"):
@@ -126,33 +122,22 @@ class MixtureEM(NetworkMethod):
 
     @property
     def noise_spec(self) -> tuple[str, dict[str, Any]]:
-        """See `Method.noise_made`."""
+        """See `Method.noise_spec`."""
         return "mixture-e2e", {"n_groups": self.n_groups}
 
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> ClassificationModule:
-        """See `Method.learner`."""
+        """See `NetworkMethod.make_module`."""
         ann = problem.annotations
         noise = Mixture(ann.n_annotators, ann.n_classes, n_groups=self.n_groups)
-        set_groups(noise, *self._start(ann, settings.seed))
+        model = MixtureAggregator(
+            n_groups=self.n_groups, n_restarts=self.n_restarts, seed=settings.seed
+        )
+        found = model.fit(problem.labelled).parameters
+        confusion_mkl = np.exp(found.log_confusion_mlk).transpose(0, 2, 1)
+        set_groups(noise, np.exp(found.log_share_m), confusion_mkl)
         return MixtureModule(network, noise, problem.task.targets(ann), self.pseudo_count)
 
-    def _start(self, annotations: Annotations, seed: int) -> tuple[Floats, Floats]:
-        labelled = annotations[np.flatnonzero(annotations.labels_per_item > 0)]
-        model = MixtureAggregator(n_groups=self.n_groups, n_restarts=self.n_restarts, seed=seed)
-        found = model.fit(labelled).parameters
-        return np.exp(found.log_share_m), np.exp(found.log_confusion_mlk).transpose(0, 2, 1)
 
-
-ROWS: dict[str, Method] = {
-    "mixture": MixtureEM(
-        defaults=SEARCH,
-        about=About(
-            source="Mena and Nanculef 2019 (Crowd Mixture Model)",
-            equation="q_n(m, k) ~ alpha_m beta_m[k, y_n] f_k; all in closed form but f",
-            cost="a plain epoch + a pass of the network + K per label",
-            when="huge crowds with a label or two each, or no names of annotators at all",
-        ),
-    ),
-}
+ROWS: dict[str, Method] = {"mixture": MixtureEM(defaults=SEARCH)}

@@ -14,7 +14,7 @@ from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.crowd_module import EVALUATION_BATCH
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import About, Method, Problem
+from manyhands.methods.base import Method, Problem
 from manyhands.methods.end_to_end import FAST, PRIOR, EndToEnd
 from manyhands.methods.max_mig import label_log_prob, smoothed_mean
 from manyhands.networks.autoencoder import ClassAutoencoder, require_autoencoder
@@ -49,6 +49,7 @@ class SemiLFC(EndToEnd):
     Source: Atarashi, Oyama and Kurihara 2018, after M2 in Kingma et al. 2014.
     """
 
+    tasks = ("classification",)  # for tagging it would have to model the words
     models_features = True
 
     noise: str = field(init=False, default="speelfc")
@@ -65,31 +66,11 @@ class SemiLFC(EndToEnd):
         require_size("beside", self.beside)
         require_autoencoder(self.n_codes, self.hidden, self.variance)
 
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """See `Method.tasks`: for tagging it would have to model the words."""
-        return ("classification",)
-
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> ClassificationModule:
-        """See `Method.learner`."""
-        made = super().make_module(network, problem, settings)
-        labelled = torch.from_numpy(problem.annotations.labels_per_item > 0)
-        autoencoder = ClassAutoencoder(
-            math.prod(problem.shape),
-            problem.annotations.n_classes,
-            n_codes=self.n_codes,
-            hidden=self.hidden,
-            variance=self.variance,
-        )
-        return SemiLFCModule(
-            made,
-            autoencoder,
-            smoothed_mean(made.targets[labelled]).log(),
-            label_weight=self.label_weight,
-            beside=self.beside,
-        )
+        """See `NetworkMethod.make_module`."""
+        return SemiLFCModule(super().make_module(network, problem, settings), problem, self)
 
 
 class Unlabelled:
@@ -114,23 +95,23 @@ class SemiLFCModule(ClassificationModule):
 
     log_prior: Tensor
 
-    def __init__(
-        self,
-        made: ClassificationModule,
-        autoencoder: ClassAutoencoder,
-        log_prior_k: Tensor,
-        *,
-        label_weight: float = 1.0,
-        beside: int = 8,
-    ) -> None:
+    def __init__(self, made: ClassificationModule, problem: Problem, method: SemiLFC) -> None:
         super().__init__(made.network, made.noise, made.targets)
-        self.autoencoder = autoencoder
+        self.autoencoder = ClassAutoencoder(
+            problem.n_features,
+            problem.annotations.n_classes,
+            n_codes=method.n_codes,
+            hidden=method.hidden,
+            variance=method.variance,
+        )
+        labelled = torch.from_numpy(problem.annotations.labels_per_item > 0)
+        log_prior_k = smoothed_mean(made.targets[labelled]).log()
         self.register_buffer("log_prior", log_prior_k, persistent=False)
-        self.label_weight, self.beside = label_weight, beside
+        self.label_weight, self.beside = method.label_weight, method.beside
         self.unlabelled: Unlabelled | None = None
 
     def on_epoch_start(self, crowd: CrowdData, number: int) -> None:
-        """See `ClassificationModule.begin_epoch`."""
+        """See `CrowdModule.on_epoch_start`."""
         if number == 0:
             every = math.ceil(len(crowd.inputs) / EVALUATION_BATCH)
             some = torch.arange(0, len(crowd.inputs), every, device=crowd.device)
@@ -190,16 +171,4 @@ def _numbers(inputs_b: Tensor) -> Tensor:
     return inputs_b.float()
 
 
-ROWS: dict[str, Method] = {
-    "semi-lfc": SemiLFC(
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Atarashi, Oyama and Kurihara 2018; M2 of Kingma et al. 2014",
-            equation="E log [p(t, z) p(x | t, z) prod_n C_a[t, y_n] / q(z | x, t) f_t], t ~ f",
-            cost="a plain epoch + K passes of an encoder and a decoder, unlabelled items too",
-            when="many items nobody labelled, and classes that show in the features",
-        ),
-    ),
-}
+ROWS: dict[str, Method] = {"semi-lfc": SemiLFC(PRIOR, "auto", defaults=FAST)}

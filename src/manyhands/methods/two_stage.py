@@ -1,21 +1,17 @@
 """Two-stage methods: aggregate the labels, then train a network on the consensus."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from torch import nn
 
 from manyhands.aggregation import AGGREGATORS, Aggregator
-from manyhands.core.arrays import AnyArray, Bools
 from manyhands.core.errors import DataError
+from manyhands.engine.classification import known_truth
 from manyhands.engine.crowd_module import CrowdModule
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import About, Method, NetworkMethod, Problem
-
-_COST = "one aggregation, then a plain epoch"
-_SEARCH = {"epochs": 100, "validation_fraction": 0.15, "patience": 20, "refit": True}
+from manyhands.methods.base import Method, NetworkMethod, Problem
+from manyhands.methods.end_to_end import NO_WARM_UP
 
 
 @dataclass(frozen=True)
@@ -30,8 +26,6 @@ class TwoStage(NetworkMethod):
 
     aggregator: str | Aggregator[Any]
     hard: bool = False
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -55,105 +49,28 @@ class TwoStage(NetworkMethod):
 class TrainOnTruth(NetworkMethod):
     """Train the network on the truth: an upper bound for methods that learn from labels."""
 
-    about: About = field(kw_only=True, default=About())
-    defaults: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
+    tasks = ("classification", "regression", "tagging")
     needs_truth = True
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """See `Method.tasks`."""
-        return ("classification", "regression", "tagging")
 
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> CrowdModule:
         """See `NetworkMethod.make_module`."""
         truth, ann = problem.truth, problem.annotations
-        if truth is None or not _is_known(truth)[ann.labels_per_item > 0].all():
+        if truth is None or not known_truth(truth)[ann.labels_per_item > 0].all():
             raise DataError(
                 "the method 'truth' trains on the truth of every labelled item: give all of it"
             )
         return problem.task.module_on_truth(network, ann, truth)
 
 
-def _is_known(truth: AnyArray) -> Bools:
-    known: Bools = ~np.isnan(truth) if truth.dtype.kind == "f" else truth >= 0
-    return known
-
-
 ROWS: dict[str, Method] = {
-    "two-stage-majority": TwoStage(
-        "majority",
-        hard=True,
-        about=About(
-            source="DL-MV in Rodrigues and Pereira 2018",
-            equation="cross-entropy of f(x) against the majority label",
-            cost=_COST,
-            when="the baseline: many labels per item and annotators of equal skill",
-        ),
-    ),
-    "two-stage-soft-majority": TwoStage(
-        "majority",
-        about=About(
-            source="softMV in Mena and Nanculef (Crowd Mixture Model)",
-            equation="cross-entropy of f(x) against the shares of the labels",
-            cost=_COST,
-            when="doubt in the labels is to show in the network's probabilities",
-        ),
-    ),
-    "two-stage-dawid-skene": TwoStage(
-        "dawid-skene",
-        about=About(
-            source="DL-DS in Rodrigues and Pereira 2018",
-            equation="cross-entropy of f(x) against the Dawid-Skene posterior",
-            cost=_COST,
-            when="three labels per item or more, annotators of different skill",
-        ),
-    ),
-    "two-stage-glad": TwoStage(
-        "glad",
-        about=About(
-            source="DL-GLAD in Chu, Ma and Wang 2021; GLAD in Whitehill et al. 2009",
-            equation="cross-entropy of f(x) against the GLAD posterior",
-            cost=_COST,
-            when="items differ in difficulty, annotators in skill, not in which mistakes they make",
-        ),
-    ),
-    "two-stage-worker-clustering": TwoStage(
-        "worker-clustering",
-        about=About(
-            source="DL-WC in Chu, Ma and Wang 2021; Imamura et al. 2018",
-            equation="cross-entropy of f(x) against the posterior of clustered annotators",
-            cost=_COST,
-            when="many annotators with few labels each, of a few kinds",
-        ),
-    ),
-    "truth": TrainOnTruth(
-        about=About(
-            source="DL-TRUE in Rodrigues and Pereira 2018",
-            equation="cross-entropy of f(x) against the truth",
-            cost="a plain epoch",
-            when="an upper bound for comparison: it is told the truth",
-        ),
-    ),
-    "two-stage-mean": TwoStage(
-        "mean",
-        defaults=_SEARCH,
-        about=About(
-            source="DL-MEAN in Rodrigues and Pereira 2018",
-            equation="squared error of f(x) against the mean label",
-            cost=_COST,
-            when="numbers; the baseline: many labels per item and annotators of equal skill",
-        ),
-    ),
-    "two-stage-gaussian": TwoStage(
-        "gaussian",
-        defaults=_SEARCH,
-        about=About(
-            source="Raykar et al. 2010, annotators without features",
-            equation="squared error of f(x) against the mean of labels less bias, by precision",
-            cost=_COST,
-            when="numbers; several labels per item, annotators who rate high or low",
-        ),
-    ),
+    "two-stage-majority": TwoStage("majority", hard=True),
+    "two-stage-soft-majority": TwoStage("majority"),
+    "two-stage-dawid-skene": TwoStage("dawid-skene"),
+    "two-stage-glad": TwoStage("glad"),
+    "two-stage-worker-clustering": TwoStage("worker-clustering"),
+    "truth": TrainOnTruth(),
+    "two-stage-mean": TwoStage("mean", defaults=NO_WARM_UP),
+    "two-stage-gaussian": TwoStage("gaussian", defaults=NO_WARM_UP),
 }

@@ -15,18 +15,17 @@ from manyhands.core.settings import require
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.task import Task
-from manyhands.methods.base import About, Method
+from manyhands.methods.base import Method
 from manyhands.methods.crf.crowd_sequences import (
+    UNKNOWN,
     CrowdSequences,
     Sequences,
     gather_sequences,
     sum_by,
 )
-from manyhands.methods.crf.encoder import CrfEncoder
-from manyhands.methods.crf.fitting import CrfObjective, CrfTargets
-from manyhands.methods.crf.inference import UNKNOWN, expect, log_partition
-from manyhands.methods.crf.network import CrfInputs, CrfNetwork
-from manyhands.methods.crf.weights import CrfWeights, as_offsets, as_token_features
+from manyhands.methods.crf.fitting import CrfObjective, CrfTargets, CrfWeights, as_token_features
+from manyhands.methods.crf.inference import as_offsets, expect, log_partition
+from manyhands.methods.crf.network import CrfEncoder, CrfInputs, CrfNetwork
 from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod
 
 _RELIABILITY_STEPS = 10  # in every M-step
@@ -42,14 +41,9 @@ class CrfMa(FullBatchMethod):
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
-    about: About = field(kw_only=True, default=About())
     defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 100})
+    tasks = ("tagging",)  # it cannot learn from items outside sentences
     network_class = CrfNetwork
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """See `Method.tasks`: it cannot learn from items outside sentences."""
-        return ("tagging",)
 
     def fit_encoder(
         self, task: Task, features: Any, options: EncoderOptions
@@ -66,16 +60,10 @@ class CrfMa(FullBatchMethod):
             inputs.matrix, inputs.offsets, annotations, max_iter=max_iter, **self.settings
         )
         confusion_akl = estimate_confusions(annotations, fit.tag_tk)
-        weights, transitions = fit.weights, fit.weights.transitions
-        n_features, n_classes = weights.feature_jk.shape
+        feature, (transition, start, end) = fit.weights.feature_jk, fit.weights.transitions
         network = self.build_network(
-            {"n_features": n_features, "n_classes": n_classes},
-            {
-                "feature": weights.feature_jk,
-                "transition": transitions.transition_kk,
-                "start": transitions.start_k,
-                "end": transitions.end_k,
-            },
+            {"n_features": feature.shape[0], "n_classes": feature.shape[1]},
+            {"feature": feature, "transition": transition, "start": start, "end": end},
         )
         return FullBatchFit(network, confusion_akl, fit.objective)
 
@@ -97,12 +85,6 @@ class CrfMaFit:
     tag_tk: Floats
     objective: tuple[float, ...]
     converged: bool
-
-
-@dataclass(frozen=True)
-class _State:
-    weights: CrfWeights
-    reliability_a: Floats
 
 
 def fit_crf_ma(
@@ -149,46 +131,54 @@ def fit_crf_ma(
     require(tol >= 0, "tol", ">= 0", tol)
     features_tj, ann = as_token_features(features), annotations.as_kind("classes")
     offsets = as_offsets(offsets, features_tj.shape[0])
-    _require_matching(offsets, ann)
+    if ann.n_items != offsets[-1]:
+        raise DataError(
+            f"{ann.n_items} items for {offsets[-1]} tokens; give one item per token, in "
+            "the order of the sentences"
+        )
+    if ann.n_annotations == 0:
+        raise DataError("there is not a single label; nothing can be learnt")
     crf = CrfObjective(features_tj, offsets, ann.n_classes, l2=l2)
     rows = gather_sequences(ann, offsets)
 
-    def step(state: _State) -> tuple[_State, float]:
-        posterior_p, log_likelihood, targets = _expect(crf, rows, state)
-        value = log_likelihood + log_reliability_prior(state.reliability_a, pseudo_sentences)
-        value += crf.log_prior(state.weights)
-        fit = crf.ascend(state.weights, targets, max_steps=steps, tol=_STEP_TOL)
+    def step(state: tuple[CrfWeights, Floats]) -> tuple[tuple[CrfWeights, Floats], float]:
+        weights, reliability_a = state
+        posterior_p, log_likelihood, targets = _expect(crf, rows, weights, reliability_a)
+        value = log_likelihood + log_reliability_prior(reliability_a, pseudo_sentences)
+        value += crf.log_prior(weights)
+        fit = crf.ascend(weights, targets, max_steps=steps, tol=_STEP_TOL)
         reliability_a = improve_reliability(
-            rows, posterior_p, state.reliability_a, pseudo_sentences, steps=_RELIABILITY_STEPS
+            rows, posterior_p, reliability_a, pseudo_sentences, steps=_RELIABILITY_STEPS
         )
-        return _State(fit.weights, reliability_a), value
+        return (fit.weights, reliability_a), value
 
     even_a = np.full(ann.n_annotators, 1.0 / ann.n_annotators)
-    start = _State(_majority_weights(crf, ann), even_a)
+    start = _majority_weights(crf, ann), even_a
     run = run_em(start, step, max_iter=max_iter, tol=tol * len(rows.begin_g))
-    posterior_p, _, targets = _expect(crf, rows, run.state)
+    weights, reliability_a = run.state
+    posterior_p, _, targets = _expect(crf, rows, weights, reliability_a)
     return CrfMaFit(
-        run.state.weights,
-        run.state.reliability_a,
+        weights,
+        reliability_a,
         rows.sentence_p,
         rows.annotator_p,
         posterior_p,
-        _tag_probabilities(crf, run.state.weights, targets),
+        _tag_probabilities(crf, weights, targets),
         run.objective,
         run.converged,
     )
 
 
 def _expect(
-    crf: CrfObjective, rows: CrowdSequences, state: _State
+    crf: CrfObjective, rows: CrowdSequences, weights: CrfWeights, reliability_a: Floats
 ) -> tuple[Floats, float, CrfTargets]:
     """E-step: q of every row, the log-likelihood, and the expected tags and pairs."""
-    transitions, n_tags = state.weights.transitions, state.weights.transitions.n_tags
-    score_tk = state.weights.token_scores(crf.features_tj)
+    transitions, n_tags = weights.transitions, weights.transitions.n_tags
+    score_tk = weights.token_scores(crf.features_tj)
     log_all_s = log_partition(score_tk, crf.offsets, transitions)
     log_p_q = rows.distinct.log_sums(score_tk, transitions) - log_all_s[rows.distinct.sentence_q]
     log_random_p = -rows.n_labels_p * np.log(n_tags)
-    log_joint_p = log_reliable(rows, state.reliability_a) + log_p_q[rows.sequence_p] - log_random_p
+    log_joint_p = log_reliable(rows, reliability_a) + log_p_q[rows.sequence_p] - log_random_p
     top_g = np.maximum.reduceat(log_joint_p, rows.begin_g)
     part_p = np.exp(log_joint_p - top_g[rows.group_p])
     whole_g = np.add.reduceat(part_p, rows.begin_g)
@@ -269,23 +259,4 @@ def _tag_probabilities(crf: CrfObjective, weights: CrfWeights, targets: CrfTarge
     return np.where(is_labelled_t[:, None], targets.tag_tk, by_words_tk)
 
 
-def _require_matching(offsets: Offsets, annotations: Annotations) -> None:
-    if annotations.n_items != offsets[-1]:
-        raise DataError(
-            f"{annotations.n_items} items for {offsets[-1]} tokens; give one item per token, in "
-            "the order of the sentences"
-        )
-    if annotations.n_annotations == 0:
-        raise DataError("there is not a single label; nothing can be learnt")
-
-
-ROWS: dict[str, Method] = {
-    "crf-ma": CrfMa(
-        about=About(
-            source="Rodrigues, Pereira and Ribeiro 2013",
-            equation="sum_a pi_a p_crf(y^a | x) prod of K^-T over the others; a linear chain",
-            cost="tokens x K x (K + features of a token) per step, whatever the crowd",
-            when="tags of few sentences, and some annotators are reliable",
-        ),
-    ),
-}
+ROWS: dict[str, Method] = {"crf-ma": CrfMa()}

@@ -8,8 +8,9 @@ import numpy as np
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets
 from manyhands.methods.crf.fitting import CrfTargets
-from manyhands.methods.crf.inference import UNKNOWN, expect, log_partition, restrict_scores
-from manyhands.methods.crf.weights import Transitions
+from manyhands.methods.crf.inference import Transitions, expect, log_partition
+
+UNKNOWN = -1  # the code of a tag that is not known
 
 
 @dataclass(frozen=True)
@@ -113,3 +114,10 @@ def gather_sequences(annotations: Annotations, offsets: Offsets) -> CrowdSequenc
 def sum_by(code: AnyArray, value: AnyArray, n_codes: int) -> Floats:
     """Sums of a value by code, shape (n_codes,)."""
     return np.bincount(code, weights=value, minlength=n_codes).astype(np.float64, copy=False)
+
+
+def restrict_scores(score_tk: Floats, tag_t: Codes) -> Floats:
+    """The scores where every other tag of a token with a known tag is excluded."""
+    n_tags = score_tk.shape[1]
+    possible_tk = (tag_t[:, None] == UNKNOWN) | (tag_t[:, None] == np.arange(n_tags))
+    return np.where(possible_tk, score_tk, -np.inf)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,10 @@ from scipy.sparse import csr_matrix
 
 from manyhands.core.arrays import Offsets
 from manyhands.core.settings import require
-from manyhands.methods.crf.weights import as_offsets
+from manyhands.methods.crf.inference import as_offsets
 
 _MAX_AFFIX = 4
 _REPEATS = re.compile(r"(.)\1+")
-
-Features = Callable[[str], list[str]]
 
 
 @dataclass(frozen=True)
@@ -36,10 +34,9 @@ class TokenFeatures:
     def fit(cls, words: Sequence[str], offsets: Any, *, min_count: int = 2) -> "TokenFeatures":
         """The features of at least `min_count` tokens, sorted by name."""
         require(min_count >= 1, "min_count", ">= 1", min_count)
-        used = _extract(words, as_offsets(offsets, len(words)))
-        count_j = np.bincount(used.feature_u, minlength=len(used.names))
-        kept = np.flatnonzero(count_j >= min_count)
-        return cls(tuple(sorted(used.names[j] for j in kept)))
+        names, _, feature_u = _extract(words, as_offsets(offsets, len(words)))
+        count_j = np.bincount(feature_u, minlength=len(names))
+        return cls(tuple(sorted(names[j] for j in np.flatnonzero(count_j >= min_count))))
 
     @cached_property
     def _code(self) -> dict[str, int]:
@@ -47,32 +44,27 @@ class TokenFeatures:
 
     def transform(self, words: Sequence[str], offsets: Any) -> "csr_matrix[np.float64]":
         """The features of tokens as a matrix of ones and zeros, shape (t, j)."""
-        used = _extract(words, as_offsets(offsets, len(words)))
-        code_j = np.array([self._code.get(name, -1) for name in used.names], dtype=np.int64)
-        feature_u = code_j[used.feature_u]
-        known = feature_u >= 0
-        cells = (np.ones(int(known.sum())), (used.token_u[known], feature_u[known]))
+        names, token_u, feature_u = _extract(words, as_offsets(offsets, len(words)))
+        code_j = np.array([self._code.get(name, -1) for name in names], dtype=np.int64)
+        known = code_j[feature_u] >= 0
+        cells = (np.ones(int(known.sum())), (token_u[known], code_j[feature_u][known]))
         return csr_matrix(cells, shape=(len(words), len(self.names)))
 
 
-@dataclass(frozen=True)
-class _Extracted:
-    """Token `token_u[u]` has feature `names[feature_u[u]]`."""
+def _extract(words: Sequence[str], offsets: Offsets) -> tuple[list[str], Offsets, Offsets]:
+    """Names, token_u and feature_u: token `token_u[u]` has feature `names[feature_u[u]]`.
 
-    names: list[str]
-    token_u: Offsets
-    feature_u: Offsets
-
-
-def _extract(words: Sequence[str], offsets: Offsets) -> _Extracted:
-    """All features of all tokens; strings are built once per different word."""
+    Strings are built once per different word.
+    """
     code: dict[str, int] = {}
     word_t = np.array([code.setdefault(word, len(code)) for word in words], dtype=np.int64)
     first = offsets[:-1][np.diff(offsets) > 0]
     later = np.setdiff1d(np.arange(len(words)), first)  # tokens after another one
     names: dict[str, int] = {}
 
-    def spread(features_of: Features, source: Offsets, target: Offsets) -> tuple[Offsets, Offsets]:
+    def spread(
+        features_of: Callable[[str], list[str]], source: Offsets, target: Offsets
+    ) -> tuple[Offsets, Offsets]:
         """The features of the words at `source`, for the tokens at `target`."""
         coded = [[names.setdefault(n, len(names)) for n in features_of(word)] for word in code]
         flat = np.array([j for each in coded for j in each], dtype=np.int64)
@@ -84,12 +76,12 @@ def _extract(words: Sequence[str], offsets: Offsets) -> _Extracted:
 
     parts = [
         spread(_own_features, np.arange(len(words)), np.arange(len(words))),
-        spread(_before_features, later - 1, later),
-        spread(_after_features, later, later - 1),
+        spread(partial(_neighbour_features, "before"), later - 1, later),
+        spread(partial(_neighbour_features, "after"), later, later - 1),
         (first, np.full(len(first), names.setdefault("first", len(names)))),
     ]
     token_u, feature_u = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return _Extracted(list(names), token_u, feature_u)
+    return list(names), token_u, feature_u
 
 
 def _own_features(word: str) -> list[str]:
@@ -106,12 +98,8 @@ def _own_features(word: str) -> list[str]:
     return features + [name for name, is_set in flags.items() if is_set]
 
 
-def _before_features(word: str) -> list[str]:
-    return [f"before:word={word.lower()}", f"before:shape={word_shape(word)}"]
-
-
-def _after_features(word: str) -> list[str]:
-    return [f"after:word={word.lower()}", f"after:shape={word_shape(word)}"]
+def _neighbour_features(place: str, word: str) -> list[str]:
+    return [f"{place}:word={word.lower()}", f"{place}:shape={word_shape(word)}"]
 
 
 def word_shape(word: str) -> str:

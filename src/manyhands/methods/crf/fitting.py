@@ -1,4 +1,4 @@
-"""Fitting a linear-chain CRF to tags, or to expected tags, by exact gradients."""
+"""The weights of a linear-chain CRF, fitted to tags or to expected tags by exact gradients."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +10,60 @@ from scipy.sparse import csr_matrix
 from manyhands.core.arrays import Floats, Offsets
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
-from manyhands.methods.crf.inference import expect
-from manyhands.methods.crf.weights import (
-    CrfWeights,
-    Transitions,
-    as_offsets,
-    as_token_features,
-)
+from manyhands.methods.crf.inference import Transitions, expect
+
+
+@dataclass(frozen=True)
+class CrfWeights:
+    """A linear-chain CRF, by the scores of tag sequences y of the tokens x.
+
+    ::
+
+        score(y) = start[y_1] + sum_t x_t . feature[:, y_t] + sum_t transition[y_t, y_t+1]
+                   + end[y_T]
+        log p(y | x) = score(y) - log sum_y' exp score(y')
+    """
+
+    feature_jk: Floats
+    transitions: Transitions
+
+    @classmethod
+    def zeros(cls, n_features: int, n_tags: int) -> "CrfWeights":
+        """Weights under which all sequences are equally probable."""
+        return cls(np.zeros((n_features, n_tags)), Transitions.zeros(n_tags))
+
+    def token_scores(self, features: Any) -> Floats:
+        """The scores of every tag by the features of every token, shape (t, k)."""
+        features_tj = as_token_features(features)
+        if features_tj.shape[1] != len(self.feature_jk):
+            raise DataError(
+                f"{features_tj.shape[1]} features per token where the weights are of "
+                f"{len(self.feature_jk)}"
+            )
+        return np.ascontiguousarray(features_tj @ self.feature_jk)
+
+    def flat(self) -> Floats:
+        """All weights in one vector."""
+        return np.concatenate([each.ravel() for each in (self.feature_jk, *self.transitions)])
+
+    def like(self, vector: Floats) -> "CrfWeights":
+        """Weights of this shape from one vector."""
+        n_tags = self.transitions.n_tags
+        ends = np.cumsum([self.feature_jk.size, n_tags * n_tags, n_tags])
+        feature, transition, start, end = np.split(vector, ends)
+        transitions = Transitions(transition.reshape(n_tags, n_tags), start, end)
+        return CrfWeights(feature.reshape(self.feature_jk.shape), transitions)
+
+
+def as_token_features(features: Any) -> "csr_matrix[np.float64]":
+    """Features as a sparse matrix of finite numbers, one row per token."""
+    try:
+        features_tj = csr_matrix(features, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("features must be numbers, a row of equal length per token") from None
+    if not np.isfinite(features_tj.data).all():
+        raise DataError("features must be finite numbers; fill or drop those that are not")
+    return features_tj
 
 
 @dataclass(frozen=True)
@@ -51,17 +98,10 @@ class CrfObjective:
     """
 
     def __init__(
-        self,
-        features_tj: "csr_matrix[np.float64]",
-        offsets: Offsets,
-        n_tags: int,
-        *,
-        l2: float,
+        self, features_tj: "csr_matrix[np.float64]", offsets: Offsets, n_tags: int, *, l2: float
     ) -> None:
         require(0 < l2 < np.inf, "l2", "above 0", l2)
-        self.features_tj = features_tj
-        self.offsets = offsets
-        self.l2 = l2
+        self.features_tj, self.offsets, self.l2 = features_tj, offsets, l2
         self.zeros = CrfWeights.zeros(features_tj.shape[1], n_tags)
         self._features_jt = features_tj.T.tocsr()
         not_empty = np.flatnonzero(np.diff(offsets) > 0)
@@ -115,58 +155,3 @@ class CrfObjective:
         if result.fun > losses[0]:  # the line search failed
             return CrfFit(start, -losses[0], False)
         return CrfFit(self.zeros.like(result.x), -float(result.fun), bool(result.success))
-
-
-def fit_crf(
-    features: Any,
-    offsets: Any,
-    tag_t: Any,
-    n_tags: int,
-    *,
-    weight_s: Any = None,
-    l2: float = 1.0,
-    start: CrfWeights | None = None,
-    max_iter: int = 200,
-    tol: float = 1e-7,
-) -> CrfFit:
-    """Fit a linear-chain CRF to the tags of sentences; sentence s counts `weight_s[s]` times.
-
-    ::
-
-        max_w  sum_s weight_s log p(tags_s | x_s) - l2/2 |w|^2
-
-    Row t of `features` belongs to token t. The fit ends when a step gains less than `tol`,
-    relative to the objective.
-
-    >>> fit = fit_crf([[1.0, 0.0], [0.0, 1.0]], [0, 1, 2], [0, 1], 2)
-    >>> bool((np.diag(fit.weights.feature_jk) > 0).all()), fit.converged
-    (True, True)
-    """
-    require(max_iter >= 1, "max_iter", ">= 1", max_iter)
-    require(tol >= 0, "tol", ">= 0", tol)
-    features_tj = as_token_features(features)
-    offsets = as_offsets(offsets, features_tj.shape[0])
-    objective = CrfObjective(features_tj, offsets, n_tags, l2=l2)
-    targets = tag_targets(tag_t, offsets, n_tags, weight_s)
-    first = objective.zeros if start is None else start
-    return objective.ascend(first, targets, max_steps=max_iter, tol=tol)
-
-
-def tag_targets(tag_t: Any, offsets: Offsets, n_tags: int, weight_s: Any = None) -> CrfTargets:
-    """Targets of known tags, one for every token."""
-    tag_t, n_sentences = np.asarray(tag_t), len(offsets) - 1
-    if tag_t.shape != (offsets[-1],):
-        raise DataError(f"tags of shape {tag_t.shape} for {offsets[-1]} tokens; give one for each")
-    wrong = np.flatnonzero((tag_t < 0) | (tag_t >= n_tags))
-    if len(wrong):
-        raise DataError(f"token {wrong[0]} has tag {tag_t[wrong[0]]}; codes are 0 to {n_tags - 1}")
-    weights = np.ones(n_sentences) if weight_s is None else np.asarray(weight_s, dtype=np.float64)
-    if weights.shape != (n_sentences,) or not ((weights >= 0) & np.isfinite(weights)).all():
-        raise DataError(f"weights must be {n_sentences} numbers, 0 or more, one per sentence")
-    weight_t = np.repeat(weights, np.diff(offsets))
-    tag_tk = np.zeros((len(tag_t), n_tags))
-    tag_tk[np.arange(len(tag_t)), tag_t] = weight_t
-    later = np.setdiff1d(np.arange(len(tag_t)), offsets[:-1])
-    pair_kk = np.zeros((n_tags, n_tags))
-    np.add.at(pair_kk, (tag_t[later - 1], tag_t[later]), weight_t[later])
-    return CrfTargets(weights, tag_tk, pair_kk)

@@ -16,10 +16,10 @@ from manyhands.core.arrays import Floats
 from manyhands.core.seeds import generator
 from manyhands.core.settings import require
 from manyhands.engine.inputs import Inputs
-from manyhands.methods.base import About, Method
+from manyhands.methods.base import Method
 from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod
 from manyhands.methods.linear.method import labelled_items
-from manyhands.methods.linear.personal import PersonalClassifiers
+from manyhands.methods.linear.personal import fit_personal
 from manyhands.methods.linear.weights import LinearWeights, as_features
 from manyhands.networks.flat import flat
 from manyhands.networks.sizes import require_size
@@ -116,7 +116,6 @@ class KernelPersonal(FullBatchMethod):
 
     n_landmarks: int = 300
     settings: Mapping[str, Any] = field(default_factory=dict)
-    about: About = field(kw_only=True, default=About())
     defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 1000})
     network_class = KernelClassifier
 
@@ -126,14 +125,10 @@ class KernelPersonal(FullBatchMethod):
         """See `FullBatchMethod.fit`."""
         features_ij, labelled = labelled_items(inputs, annotations)
         kernel_map = fit_kernel_map(features_ij, n_landmarks=self.n_landmarks, seed=seed)
-        solution = PersonalClassifiers(self.settings).solve(
-            kernel_map(features_ij), labelled, max_iter
-        )
-        return FullBatchFit(
-            self._network(kernel_map, solution.weights),
-            solution.confusion_akl,
-            solution.objective,
-        )
+        mapped_im = kernel_map(features_ij)
+        fit = fit_personal(mapped_im, labelled, max_iter=max_iter, **self.settings)
+        network = self._network(kernel_map, fit.weights)
+        return FullBatchFit(network, fit.confusion_akl, fit.objective)
 
     def _network(self, kernel_map: KernelMap, weights: LinearWeights) -> nn.Module:
         """The network with `n_landmarks` landmarks; those that are missing are 0 and unused."""
@@ -152,13 +147,4 @@ class KernelPersonal(FullBatchMethod):
         )
 
 
-ROWS: dict[str, Method] = {
-    "pc-gp": KernelPersonal(
-        about=About(
-            source="Kajino, Tsuboi and Kashima 2012, on a kernel's features",
-            equation="pc on phi(x), phi(x) . phi(x') = exp(-gamma |x - x'|^2)",
-            cost="a pass over the labels with landmarks x K each",
-            when="as pc, where no linear boundary separates the classes",
-        ),
-    ),
-}
+ROWS: dict[str, Method] = {"pc-gp": KernelPersonal()}

@@ -1,79 +1,26 @@
 """Multinomial logistic regression on soft targets, by steps that never lower the objective."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
+from manyhands.aggregation.em import EMRun, run_em
 from manyhands.core.arrays import Floats
-from manyhands.core.errors import DataError
 from manyhands.core.settings import require
 from manyhands.methods.linear.kernels import log_softmax, residuals
-from manyhands.methods.linear.weights import Contrasts, LinearWeights, as_features, with_ones
+from manyhands.methods.linear.weights import Contrasts, LinearWeights, with_ones
 
+A = TypeVar("A")
+_FIRST_STEPS, _STEPS = 10, 2  # in EM: from zero weights, and in every M-step
 _MAX_NEWTON_SIZE = 1500  # contrasts; a larger Hessian costs more than many gradients
 _TRUSTED_GAIN = (0.5, 1.5)  # gain / expected gain for which the Hessian is kept
 _SUFFICIENT_GAIN = 1e-4  # share of the expected gain that a step must reach
 _MAX_HALVINGS = 40
 _ROUNDING = 1e-14  # smaller gains, relative to the objective, are rounding errors
-
-
-@dataclass(frozen=True)
-class LogisticFit:
-    """The weights, their penalised log-likelihood, and whether the maximum was reached."""
-
-    weights: LinearWeights
-    objective: float
-    converged: bool
-
-
-def fit_logistic(
-    features: Any,
-    target_ik: Any,
-    *,
-    weight_i: Any = None,
-    l2: float = 1.0,
-    intercept_l2: float = 0.0,
-    start: LinearWeights | None = None,
-    max_iter: int = 100,
-    tol: float = 1e-12,
-) -> LogisticFit:
-    """Fit multinomial logistic regression on soft targets, to convergence.
-
-    ::
-
-        max_W,b  sum_i weight_i sum_k target_ik log f_k(x_i) - l2/2 |W|^2 - intercept_l2/2 |b|^2
-
-    The fit ends when at most `tol` per unit of weight can still be gained.
-
-    >>> fit = fit_logistic([[-1.0], [1.0]], [[1.0, 0.0], [0.0, 1.0]])
-    >>> fit.weights.log_class([[-1.0]]).argmax(axis=1).tolist()
-    [0]
-    """
-    require(max_iter >= 1, "max_iter", ">= 1", max_iter)
-    require(tol >= 0, "tol", ">= 0", tol)
-    features_ij = as_features(features)
-    weighted_ik = _weighted(target_ik, weight_i, len(features_ij))
-    regression = SoftmaxRegression(
-        features_ij, weighted_ik.shape[1], l2=l2, intercept_l2=intercept_l2
-    )
-    point, converged = regression.ascend(
-        regression.at(start), weighted_ik, max_steps=max_iter, tol=tol * float(weighted_ik.sum())
-    )
-    return LogisticFit(regression.weights(point), regression.value(point, weighted_ik), converged)
-
-
-def _weighted(target_ik: Any, weight_i: Any, n_items: int) -> Floats:
-    weighted_ik = np.array(target_ik, dtype=np.float64)
-    if weighted_ik.ndim != 2 or len(weighted_ik) != n_items:
-        raise DataError(f"targets of shape {weighted_ik.shape} for {n_items} rows of features")
-    if weight_i is not None:
-        weighted_ik *= np.asarray(weight_i, dtype=np.float64)[:, None]
-    if not (np.isfinite(weighted_ik).all() and (weighted_ik >= 0).all()):
-        raise DataError("targets and weights must be 0 or more, and finite")
-    return weighted_ik
 
 
 @dataclass(frozen=True)
@@ -221,6 +168,35 @@ class SoftmaxRegression:
         )
         moved = self._at(result.x.reshape(shape))
         return (moved if -result.fun >= value else point), bool(result.success)
+
+
+def run_regression_em(
+    regression: SoftmaxRegression,
+    expect: Callable[[Floats, A], tuple[Floats, A, float]],
+    first_target_ik: Floats,
+    first: A,
+    *,
+    max_iter: int,
+    min_gain: float,
+) -> EMRun[tuple[Point, A]]:
+    """EM for a logistic regression and annotators, from the regression on the first targets.
+
+    `expect` takes the log-probabilities of the classes and the annotators. It gives the targets of
+    the regression, better annotators, and the log-likelihood and log-prior of those given. EM ends
+    when a step gains less than `min_gain`.
+    """
+
+    def step(state: tuple[Point, A]) -> tuple[tuple[Point, A], float]:
+        point, annotators = state
+        target_ik, better, objective = expect(point.log_class_ik, annotators)
+        objective += regression.log_prior(point)
+        point, _ = regression.ascend(point, target_ik, max_steps=_STEPS, tol=0.01 * min_gain)
+        return (point, better), objective
+
+    point, _ = regression.ascend(
+        regression.at(), first_target_ik, max_steps=_FIRST_STEPS, tol=0.01 * min_gain
+    )
+    return run_em((point, first), step, max_iter=max_iter, tol=min_gain)
 
 
 def _factor(hessian: Floats) -> Any:

@@ -16,9 +16,9 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.kernels import even_blocks, run_blocks
 from manyhands.core.settings import require
-from manyhands.methods.base import About, Method
+from manyhands.methods.base import Method
 from manyhands.methods.linear.kernels import personal_pass
-from manyhands.methods.linear.method import LinearMethod, LinearSolution
+from manyhands.methods.linear.method import LinearFit, LinearMethod
 from manyhands.methods.linear.weights import Contrasts, LinearWeights, check_features, with_ones
 
 _MAX_TRUST = 1000.0  # largest trust radius, relative to the first
@@ -27,31 +27,14 @@ _LABEL_CURVATURE = 0.25  # of the log-loss of two equally probable classes
 
 
 @dataclass(frozen=True)
-class PersonalClassifiers(LinearMethod):
-    """Personal classifiers; `settings` are those of `fit_personal`. It predicts by the common one.
-
-    The confusions of the annotators are those against the common classifier.
-    """
-
-    def solve(self, features: Floats, annotations: Annotations, max_iter: int) -> LinearSolution:
-        """See `LinearMethod.solve`."""
-        fit = fit_personal(features, annotations, max_iter=max_iter, **self.settings)
-        confusion_akl = estimate_confusions(annotations, np.exp(fit.weights.log_class(features)))
-        return LinearSolution(fit.weights, confusion_akl, (fit.objective,))
-
-
-@dataclass(frozen=True)
-class PersonalFit:
-    """The common classifier, the personal ones, the objective, and whether it is the maximum.
+class PersonalFit(LinearFit):
+    """The common classifier and the personal ones; confusions are against the common one.
 
     Row a of `coefficient_ajk` and `intercept_ak` is the classifier of annotator a.
     """
 
-    weights: LinearWeights
     coefficient_ajk: Floats
     intercept_ak: Floats
-    objective: float
-    converged: bool
 
     def personal(self, annotator: int) -> LinearWeights:
         """The classifier of one annotator, by code."""
@@ -122,7 +105,12 @@ def fit_personal(
     )
     weights, stacked_ajk = loss.classifiers(result.x)
     return PersonalFit(
-        weights, stacked_ajk[:, :-1], stacked_ajk[:, -1], -float(result.fun), bool(result.success)
+        weights,
+        estimate_confusions(ann, np.exp(weights.log_class(features_ij))),
+        (-float(result.fun),),
+        bool(result.success),
+        stacked_ajk[:, :-1],
+        stacked_ajk[:, -1],
     )
 
 
@@ -191,22 +179,12 @@ class PersonalLoss:
 
     def _pass(self, common_cj: Floats, deviation_acj: Floats, *, at_point: bool) -> float:
         """One pass over the labels: the gradient at a point, or its change along a direction."""
+        offsets, item_n, label_n = self._ann.annotator_offsets, self._item_n, self._label_n
+        weights = self._contrasts.basis_kc, common_cj, deviation_acj, self._scale_j
+        others = self._design_ij, *weights, self._class_nk, self._gradient_acj
 
         def work(annotators: tuple[int, int]) -> float:
-            return personal_pass(
-                *annotators,
-                at_point,
-                self._ann.annotator_offsets,
-                self._item_n,
-                self._label_n,
-                self._design_ij,
-                self._contrasts.basis_kc,
-                common_cj,
-                deviation_acj,
-                self._scale_j,
-                self._class_nk,
-                self._gradient_acj,
-            )
+            return personal_pass(*annotators, at_point, offsets, item_n, label_n, *others)
 
         return sum(run_blocks(work, self._blocks))
 
@@ -236,13 +214,14 @@ class PersonalLoss:
         return np.asarray(np.linalg.cholesky(curvature_jj + least * np.eye(len(curvature_jj))))
 
 
-ROWS: dict[str, Method] = {
-    "pc": PersonalClassifiers(
-        about=About(
-            source="Kajino, Tsuboi and Kashima 2012",
-            equation="P(y | a, x) = softmax(x w_a), w_a ~ N(w_0, .); convex; predicts with w_0",
-            cost="a pass over the labels with features x K each",
-            when="annotators weigh the features differently",
-        ),
-    ),
-}
+@dataclass(frozen=True)
+class PersonalClassifiers(LinearMethod):
+    """Personal classifiers; `settings` are those of `fit_personal`. It predicts by the common one.
+
+    The confusions of the annotators are those against the common classifier.
+    """
+
+    solve = staticmethod(fit_personal)
+
+
+ROWS: dict[str, Method] = {"pc": PersonalClassifiers()}

@@ -5,46 +5,26 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.aggregation.em import run_em
 from manyhands.aggregation.evidence import gather_evidence, majority_posterior
-from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, Expectation, fit_confusions
+from manyhands.aggregation.kernels.confusion_pass import (
+    ConfusionPass,
+    ConfusionStep,
+    fit_confusions,
+)
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
-from manyhands.methods.base import About, Method
-from manyhands.methods.linear.logistic import Point, SoftmaxRegression
-from manyhands.methods.linear.method import LinearMethod, LinearSolution
-from manyhands.methods.linear.weights import LinearWeights, check_features
-
-_FIRST_STEPS, _STEPS = 10, 2  # of the regression: from zero weights, and in every M-step
+from manyhands.methods.base import Method
+from manyhands.methods.linear.logistic import SoftmaxRegression, run_regression_em
+from manyhands.methods.linear.method import LinearFit, LinearMethod, random_confusions
+from manyhands.methods.linear.weights import check_features
 
 
 @dataclass(frozen=True)
-class Raykar(LinearMethod):
-    """Logistic regression and confusions by EM; `settings` are those of `fit_raykar`."""
+class RaykarFit(LinearFit):
+    """The fit, and the posterior of the items."""
 
-    def solve(self, features: Floats, annotations: Annotations, max_iter: int) -> LinearSolution:
-        """See `LinearMethod.solve`."""
-        fit = fit_raykar(features, annotations, max_iter=max_iter, **self.settings)
-        return LinearSolution(fit.weights, fit.confusion_akl, fit.objective)
-
-
-@dataclass(frozen=True)
-class RaykarFit:
-    """The classifier, the confusions, the posterior of the items, the objective of every step."""
-
-    weights: LinearWeights
-    confusion_akl: Floats
     posterior_ik: Floats
-    objective: tuple[float, ...]
-    converged: bool
-
-
-@dataclass(frozen=True)
-class _State:
-    point: Point
-    log_confusion_alk: Floats
-    log_prior: float
 
 
 def fit_raykar(
@@ -91,58 +71,44 @@ def fit_raykar(
     require(0 <= prior_attentive <= 1, "prior_attentive", "between 0 and 1", prior_attentive)
     features_ij, ann = check_features(features, annotations)
     evidence = gather_evidence(ann)
-    expect = ConfusionPass(evidence)
+    e_step = ConfusionPass(evidence)
     regression = SoftmaxRegression(features_ij, ann.n_classes, l2=l2, intercept_l2=intercept_l2)
-    pseudo_alk = prior_strength * _attentive_confusion(ann.n_classes, prior_attentive)[None]
-    is_labelled_i = (ann.labels_per_item > 0).astype(np.float64)[:, None]
-    min_gain = tol * ann.n_annotations
+    pseudo_alk = prior_strength * random_confusions(np.array([prior_attentive]), ann.n_classes)
+    is_labelled_i1 = (ann.labels_per_item > 0).astype(np.float64)[:, None]
 
-    def maximise(expected: Expectation, point: Point, max_steps: int) -> _State:
-        target_ik = expected.posterior_ik * is_labelled_i
-        point, _ = regression.ascend(point, target_ik, max_steps=max_steps, tol=0.01 * min_gain)
-        confusions = fit_confusions(expected.counts_alk, pseudo_alk)
-        log_prior = confusions.log_prior + regression.log_prior(point)
-        return _State(point, confusions.log_confusion_alk, log_prior)
+    def expect(log_class_ik: Floats, now: ConfusionStep) -> tuple[Floats, ConfusionStep, float]:
+        expected = e_step(log_class_ik, now.log_confusion_alk)
+        better = fit_confusions(expected.counts_alk, pseudo_alk)
+        target_ik = expected.posterior_ik * is_labelled_i1
+        return target_ik, better, expected.log_likelihood + now.log_prior
 
-    def step(state: _State) -> tuple[_State, float]:
-        expected = expect(state.point.log_class_ik, state.log_confusion_alk)
-        return maximise(expected, state.point, _STEPS), expected.log_likelihood + state.log_prior
-
-    start = maximise(expect.count(majority_posterior(evidence)), regression.at(), _FIRST_STEPS)
-    run = run_em(start, step, max_iter=max_iter, tol=min_gain)
-    expected = expect(run.state.point.log_class_ik, run.state.log_confusion_alk)
+    first = e_step.count(majority_posterior(evidence))
+    run = run_regression_em(
+        regression,
+        expect,
+        first.posterior_ik * is_labelled_i1,
+        fit_confusions(first.counts_alk, pseudo_alk),
+        max_iter=max_iter,
+        min_gain=tol * ann.n_annotations,
+    )
+    point, log_confusion_alk = run.state[0], run.state[1].log_confusion_alk
     return RaykarFit(
-        regression.weights(run.state.point),
-        np.exp(run.state.log_confusion_alk).transpose(0, 2, 1),
-        expected.posterior_ik,
+        regression.weights(point),
+        np.exp(log_confusion_alk).transpose(0, 2, 1),
         run.objective,
         run.converged,
+        e_step(point.log_class_ik, log_confusion_alk).posterior_ik,
     )
 
 
-def _attentive_confusion(n_classes: int, attentive: float) -> Floats:
-    """The confusion of an annotator who attends this often and otherwise gives any label."""
-    return attentive * np.eye(n_classes) + (1.0 - attentive) / n_classes
+@dataclass(frozen=True)
+class Raykar(LinearMethod):
+    """Logistic regression and confusions by EM; `settings` are those of `fit_raykar`."""
 
+    solve = staticmethod(fit_raykar)
 
-_COST = "a step of the regression + K x K per label"
 
 ROWS: dict[str, Method] = {
-    "raykar": Raykar(
-        about=About(
-            source="Raykar et al. 2010",
-            equation="q_ik ~ f_k prod_n C_a[k, y_n]; C and a logistic regression by maximum",
-            cost=_COST,
-            when="few features, and annotators with many labels each",
-        ),
-    ),
-    "raykar-prior": Raykar(
-        {"prior_strength": 10.0},  # labels per class, as Dawid-Skene has
-        about=About(
-            source="Raykar et al. 2010, with their prior",
-            equation="the same with pseudo-labels of an annotator who is right more often",
-            cost=_COST,
-            when="few features, and annotators with few labels each",
-        ),
-    ),
+    "raykar": Raykar(),
+    "raykar-prior": Raykar({"prior_strength": 10.0}),  # labels per class, as Dawid-Skene has
 }

@@ -1,21 +1,23 @@
 """What the two topic models share: their network, and their method."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
+from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.engine.inputs import Inputs, SparseInputs
-from manyhands.methods.base import About
-from manyhands.methods.full_batch import FullBatchMethod, feature_matrix
-from manyhands.methods.topics.variational import infer_topics
+from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod, feature_matrix
+from manyhands.methods.topics.variational import TopicFit, infer_topics
 from manyhands.networks.flat import flat
 from manyhands.networks.sizes import require_size
+
+_SIZES = ("n_words", "n_topics", "n_classes")  # there are no classes for regression
 
 
 class TopicNetwork(nn.Module, ABC):
@@ -58,18 +60,26 @@ class TopicMethod(FullBatchMethod):
 
     n_topics: int = 20
     settings: Mapping[str, Any] = field(default_factory=dict)
-    about: About = field(kw_only=True, default=About())
     defaults: Mapping[str, Any] = field(kw_only=True, default_factory=lambda: {"epochs": 200})
     needs_counts = True
+    solve: ClassVar[Callable[..., TopicFit]]
 
     def __post_init__(self) -> None:
         require_size("n_topics", self.n_topics)
 
-    def solver_settings(self, max_iter: int, seed: int) -> dict[str, Any]:
-        """The keyword arguments of the solver."""
-        return {"n_topics": self.n_topics, "max_iter": max_iter, "seed": seed, **self.settings}
+    def fit(
+        self, inputs: Inputs, annotations: Annotations, *, max_iter: int, seed: int
+    ) -> FullBatchFit:
+        """See `FullBatchMethod.fit`."""
+        counts = inputs.matrix if isinstance(inputs, SparseInputs) else feature_matrix(inputs)
+        settings = {"n_topics": self.n_topics, "max_iter": max_iter, "seed": seed, **self.settings}
+        fit = self.solve(counts, annotations, **settings)
+        eta, annotators = self.estimates(fit, counts, annotations)
+        sizes = zip(_SIZES, (fit.zeta_tw.shape[1], *eta.shape), strict=False)
+        weights = {"zeta": fit.zeta_tw, "eta": eta, "alpha": fit.alpha}
+        network = self.build_network(dict(sizes), weights)
+        return FullBatchFit(network, annotators, fit.objective)
 
-
-def word_counts(inputs: Inputs) -> Any:
-    """The features of all items as a matrix, which is sparse if they are."""
-    return inputs.matrix if isinstance(inputs, SparseInputs) else feature_matrix(inputs)
+    @abstractmethod
+    def estimates(self, fit: Any, counts: Any, annotations: Annotations) -> tuple[Floats, Any]:
+        """The weights of the topics in a fit, and the annotators of `FullBatchFit`."""

@@ -1,29 +1,156 @@
 """MA-sLDAc: supervised topics for classes from crowd labels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
+from scipy.optimize import minimize
 from torch import Tensor
 
+from manyhands.aggregation.evidence import gather_evidence, majority_posterior
+from manyhands.aggregation.kernels.confusion_pass import ConfusionPass
 from manyhands.annotations import Annotations
-from manyhands.core.arrays import Floats
+from manyhands.core.arrays import Bools, Floats
+from manyhands.core.kernels import even_blocks, run_blocks
 from manyhands.core.settings import require
-from manyhands.engine.inputs import Inputs
-from manyhands.methods.base import About, Method
-from manyhands.methods.full_batch import FullBatchFit
+from manyhands.methods.base import Method
 from manyhands.methods.linear.kernels import log_softmax
-from manyhands.methods.topics.base import TopicMethod, TopicNetwork, word_counts
-from manyhands.methods.topics.classification_response import ClassResponse
-from manyhands.methods.topics.corpus import check_documents
-from manyhands.methods.topics.initial_topics import check_topics, draw_topics
-from manyhands.methods.topics.variational import (
-    TopicFit,
-    check_settings,
-    infer_topics,
-    run_variational_em,
+from manyhands.methods.topics.base import TopicMethod, TopicNetwork
+from manyhands.methods.topics.classification_kernels import (
+    add_label_scores,
+    normaliser_block,
+    update_classes_block,
 )
+from manyhands.methods.topics.corpus import Corpus, check_documents
+from manyhands.methods.topics.kernels import Sweeps, Topics
+from manyhands.methods.topics.variational import (
+    DocumentPosterior,
+    TopicFit,
+    VariationalEM,
+    expected_log,
+    infer_topics,
+    negative_kl,
+    require_positive,
+)
+
+_MAX_BLOCKS = 16
+_STEPS = 5  # of L-BFGS for eta, in every M-step
+
+
+@dataclass(frozen=True)
+class ClassResponse:
+    """Class c_d ~ softmax(eta . zbar_d), labels y_n ~ pi[a_n, c_d], pi[a,k] ~ Dirichlet(omega).
+
+    ::
+
+        q(pi[a,k]) = Dirichlet(xi[a,:,k]),    xi[a,l,k] = omega + sum_n q_dk [a_n = a, y_n = l]
+        q(c_d = k) ~ exp(eta_k . E zbar_d + sum_n E log pi[a_n,k,y_n])
+        eta maximises  sum_d (sum_k q_dk eta_k . E zbar_d - L_d) - l2/2 |eta|^2
+
+    with the bound L_d of the normaliser in `classification_kernels`, which is convex in eta. The
+    sum is over the documents with labels. `posterior_dk` is updated in place.
+    """
+
+    annotations: Annotations
+    omega: float
+    l2: float
+    eta_kt: Floats
+    xi_alk: Floats
+    posterior_dk: Floats
+
+    @classmethod
+    def initial(
+        cls, annotations: Annotations, n_topics: int, *, omega: float, l2: float
+    ) -> "ClassResponse":
+        """Classes by label distributions, confusions from those, and eta = 0."""
+        eta_kt = np.zeros((annotations.n_classes, n_topics))
+        posterior_dk = majority_posterior(gather_evidence(annotations)).copy()
+        xi_alk = omega + _label_counts(annotations, posterior_dk)
+        return cls(annotations, omega, l2, eta_kt, xi_alk, posterior_dk)
+
+    def e_step(
+        self, corpus: Corpus, posterior: DocumentPosterior, log_word_wt: Floats, sweeps: Sweeps
+    ) -> float:
+        """See `Response.e_step`."""
+        label_score_dk = _label_scores(self.annotations, expected_log(self.xi_alk, axis=1))
+        cells, topics = posterior.cells(corpus), Topics(log_word_wt, posterior.alpha)
+        labels = label_score_dk, self._is_labelled_d()
+        updated = posterior.gamma_dt, self.posterior_dk
+
+        def work(documents: tuple[int, int]) -> float:
+            return update_classes_block(
+                *documents, cells, topics, sweeps, self.eta_kt, *labels, *updated
+            )
+
+        return sum(run_blocks(work, corpus.document_blocks))
+
+    def m_step(self, corpus: Corpus, posterior: DocumentPosterior) -> "ClassResponse":
+        """The response with better eta and the best posterior of the confusions."""
+        xi_alk = self.omega + _label_counts(self.annotations, self.posterior_dk)
+        return replace(self, xi_alk=xi_alk, eta_kt=self._improve_eta(corpus, posterior))
+
+    def prior_term(self) -> float:
+        """See `Response.prior_term`; the prior of eta is up to a constant."""
+        penalty = 0.5 * self.l2 * float(np.square(self.eta_kt).sum())
+        return negative_kl(self.xi_alk, self.omega, axis=1) - penalty
+
+    def confusion_akl(self) -> Floats:
+        """The expected confusions of the annotators."""
+        mean_alk = self.xi_alk / self.xi_alk.sum(axis=1, keepdims=True)
+        return np.ascontiguousarray(mean_alk.transpose(0, 2, 1))
+
+    def _improve_eta(self, corpus: Corpus, posterior: DocumentPosterior) -> Floats:
+        """Some steps of L-BFGS that raise the bound of eta."""
+        is_labelled_d = self._is_labelled_d()
+        labelled_dk = self.posterior_dk * is_labelled_d[:, None]
+        target_kt = labelled_dk.T @ posterior.mean_topic_dt()
+
+        def loss(flat: Floats) -> tuple[float, Floats]:
+            eta_kt = flat.reshape(target_kt.shape)
+            value, gradient_kt = normalisers(corpus, posterior, is_labelled_d, eta_kt)
+            value += 0.5 * self.l2 * float(np.vdot(eta_kt, eta_kt))
+            value -= float(np.vdot(eta_kt, target_kt))
+            return value, (gradient_kt + self.l2 * eta_kt - target_kt).ravel()
+
+        start = self.eta_kt.ravel()
+        result = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
+        is_better = np.isfinite(result.x).all() and result.fun <= loss(start)[0]
+        return np.asarray(result.x).reshape(target_kt.shape) if is_better else self.eta_kt
+
+    def _is_labelled_d(self) -> Bools:
+        return np.asarray(self.annotations.labels_per_item > 0)
+
+
+def normalisers(
+    corpus: Corpus, posterior: DocumentPosterior, is_labelled_d: Bools, eta_kt: Floats
+) -> tuple[float, Floats]:
+    """The sum of L_d over labelled documents, and its gradient with respect to eta."""
+    blocks, cells = corpus.document_blocks, posterior.cells(corpus)
+    gradient_bkt = np.zeros((len(blocks), *eta_kt.shape))
+
+    def work(block: int) -> float:
+        return normaliser_block(*blocks[block], cells, is_labelled_d, eta_kt, gradient_bkt[block])
+
+    value = sum(run_blocks(work, range(len(blocks))))
+    return value, gradient_bkt.sum(axis=0)
+
+
+def _label_counts(annotations: Annotations, posterior_dk: Floats) -> Floats:
+    """Expected number of times that annotators gave each label to each class, (a, l, k)."""
+    return ConfusionPass(gather_evidence(annotations)).count(posterior_dk).counts_alk
+
+
+def _label_scores(annotations: Annotations, log_confusion_alk: Floats) -> Floats:
+    """sum_n E log pi[a_n,k,y_n] of every document, shape (d, k)."""
+    ann, offsets = annotations, annotations.item_offsets
+    score_dk = np.zeros((ann.n_items, ann.n_classes))
+
+    def work(items: tuple[int, int]) -> None:
+        add_label_scores(*items, offsets, ann.annotator, ann.label, log_confusion_alk, score_dk)
+
+    run_blocks(work, even_blocks(offsets, _MAX_BLOCKS))
+    return score_dk
 
 
 class TopicClassifier(TopicNetwork):
@@ -36,26 +163,6 @@ class TopicClassifier(TopicNetwork):
     def predict(self, mean_topic_bt: Floats, eta: Floats) -> Tensor:
         """Log-probabilities of the classes, shape (b, k)."""
         return torch.from_numpy(class_probabilities(mean_topic_bt, eta)).log()
-
-
-@dataclass(frozen=True)
-class TopicModel(TopicMethod):
-    """Supervised topics and confusions; `settings` are those of `fit_topic_classifier`."""
-
-    network_class = TopicClassifier
-
-    def fit(
-        self, inputs: Inputs, annotations: Annotations, *, max_iter: int, seed: int
-    ) -> FullBatchFit:
-        """See `FullBatchMethod.fit`."""
-        settings = self.solver_settings(max_iter, seed)
-        fit = fit_topic_classifier(word_counts(inputs), annotations, **settings)
-        n_topics, n_words = fit.zeta_tw.shape
-        network = self.build_network(
-            {"n_words": n_words, "n_topics": n_topics, "n_classes": fit.eta_tk.shape[1]},
-            {"zeta": fit.zeta_tw, "eta": fit.eta_tk, "alpha": fit.alpha},
-        )
-        return FullBatchFit(network, fit.confusion_akl, fit.objective)
 
 
 @dataclass(frozen=True)
@@ -120,26 +227,12 @@ def fit_topic_classifier(
 
     Sources: Rodrigues, Lourenco, Ribeiro and Pereira 2017; Wang, Blei and Fei-Fei 2009.
     """
-    priors = {"alpha": alpha, "word_prior": word_prior, "confusion_prior": confusion_prior}
-    check_settings(priors, n_topics=n_topics, sweeps=sweeps, max_iter=max_iter, tol=tol)
+    em = VariationalEM(n_topics, alpha, word_prior, start_tw, sweeps, max_iter, tol, seed)
+    require_positive({"confusion_prior": confusion_prior})
     require(0 <= l2 < np.inf, "l2", "0 or more", l2)
     corpus, ann = check_documents(counts, annotations, "classes")
-    first_wt = (
-        draw_topics(corpus, ann.label_counts(), n_topics, seed)
-        if start_tw is None
-        else check_topics(start_tw, corpus.n_words, n_topics)
-    )
-    topics, response = run_variational_em(
-        corpus,
-        first_wt,
-        ClassResponse.initial(ann, n_topics, omega=confusion_prior, l2=l2),
-        n_labels=ann.n_annotations,
-        alpha=alpha,
-        word_prior=word_prior,
-        sweeps=sweeps,
-        max_iter=max_iter,
-        tol=tol,
-    )
+    first = ClassResponse.initial(ann, n_topics, omega=confusion_prior, l2=l2)
+    topics, response = em.run(corpus, first, ann.label_counts(), ann.n_annotations)
     return TopicClassifierFit(
         **vars(topics),
         eta_tk=np.ascontiguousarray(response.eta_kt.T),
@@ -158,13 +251,18 @@ def class_probabilities(mean_topic_dt: Floats, eta_tk: Floats) -> Floats:
     return np.exp(log_softmax(mean_topic_dt @ eta_tk))
 
 
-ROWS: dict[str, Method] = {
-    "ma-slda-c": TopicModel(
-        about=About(
-            source="Rodrigues et al. 2017 (MA-sLDAc)",
-            equation="c ~ softmax(eta . mean topic of the words), y_n ~ C_a[c]; variational",
-            cost="a sweep takes words x topics x K operations",
-            when="texts as counts of words, and topics that people can read",
-        ),
-    ),
-}
+@dataclass(frozen=True)
+class TopicModel(TopicMethod):
+    """Supervised topics and confusions; `settings` are those of `fit_topic_classifier`."""
+
+    network_class = TopicClassifier
+    solve = staticmethod(fit_topic_classifier)
+
+    def estimates(
+        self, fit: TopicClassifierFit, counts: Any, annotations: Annotations
+    ) -> tuple[Floats, Any]:
+        """See `TopicMethod.estimates`."""
+        return fit.eta_tk, fit.confusion_akl
+
+
+ROWS: dict[str, Method] = {"ma-slda-c": TopicModel()}

@@ -14,11 +14,18 @@ from manyhands.aggregation.kernels.confusion_pass import normalise_scores
 from manyhands.core.arrays import Bools, Codes, Floats, Offsets
 from manyhands.core.kernels import kernel
 from manyhands.methods.topics.kernels import (
+    Cells,
+    Sweeps,
+    Topics,
+    Words,
     expect_log,
+    score_topics,
     softmax,
+    sum_of_changes,
     update_gamma,
     update_unlabelled,
     word_bound,
+    words_of,
 )
 
 _MAX_HALVINGS = 30
@@ -29,17 +36,12 @@ _ROUNDING = 1e-14  # error of a logarithm near 0
 def update_classes_block(
     first: int,
     last: int,
-    offsets: Offsets,
-    word: Codes,
-    count: Floats,
-    log_word: Floats,
-    alpha: float,
+    cells: Cells,
+    topics: Topics,
+    sweeps: Sweeps,
     eta: Floats,
     label_score: Floats,
     labelled: Bools,
-    max_sweeps: int,
-    tol: float,
-    phi: Floats,
     gamma: Floats,
     posterior: Floats,
 ) -> float:
@@ -51,21 +53,19 @@ def update_classes_block(
     total = 0.0
     log_norm = np.empty(eta.shape[0])
     for d in range(first, last):
-        here = slice(offsets[d], offsets[d + 1])
-        words, counts, topics = word[here], count[here], phi[here]
+        words = words_of(d, cells)
         if not labelled[d]:
-            update_unlabelled(words, counts, log_word, alpha, max_sweeps, tol, topics, gamma[d])
-            _update_class(gamma[d], alpha, eta, label_score[d], posterior[d])
+            update_unlabelled(words, topics, sweeps, gamma[d])
+            _update_class(gamma[d], topics.alpha, eta, label_score[d], posterior[d])
         else:
-            factor = _factors(counts, eta)
+            factor = _factors(words.counts, eta)
             _update_document(
-                words, counts, log_word, alpha, eta, factor, label_score[d],
-                max_sweeps, tol, topics, gamma[d], posterior[d],
-            )  # fmt: skip
-            total += _update_class(gamma[d], alpha, eta, label_score[d], posterior[d])
-            _log_products(counts, topics, eta, factor, log_norm)
+                words, topics, sweeps, eta, factor, label_score[d], gamma[d], posterior[d]
+            )
+            total += _update_class(gamma[d], topics.alpha, eta, label_score[d], posterior[d])
+            _log_products(words, eta, factor, log_norm)
             total -= normalise_scores(log_norm, -1)
-        total += word_bound(words, counts, log_word, alpha, topics, gamma[d])
+        total += word_bound(words, topics, gamma[d])
     return total
 
 
@@ -91,91 +91,70 @@ def _update_class(
 
 @kernel
 def _update_document(
-    word: Codes,
-    count: Floats,
-    log_word: Floats,
-    alpha: float,
+    words: Words,
+    topics: Topics,
+    sweeps: Sweeps,
     eta: Floats,
     factor: Floats,
     label_score: Floats,
-    max_sweeps: int,
-    tol: float,
-    phi: Floats,
     gamma: Floats,
     posterior: Floats,
 ) -> None:
     """Coordinate ascent for one labelled document: phi word by word, gamma, posterior."""
     n_classes, n_topics = eta.shape
-    log_topic, share = np.empty(n_topics), np.empty(n_classes)
-    fresh, score = np.empty(n_topics), np.empty(n_topics)
-    dot, ratio = np.empty(n_classes), np.empty(n_classes)
-    before = np.empty(n_classes)
-    size = count.sum()
-    for _ in range(max_sweeps):
+    log_topic, share, before = np.empty(n_topics), np.empty(n_classes), np.empty(n_classes)
+    score, fresh, ratio = np.empty(n_topics), np.empty(n_topics), np.empty(n_classes)
+    size = words.counts.sum()
+    for _ in range(sweeps.max_sweeps):
         expect_log(gamma, log_topic)
         for k in range(n_classes):
             before[k] = posterior[k]
             for t in range(n_topics):
                 log_topic[t] += posterior[k] * eta[k, t] / max(size, 1.0)
-        _log_products(count, phi, eta, factor, share)
+        _log_products(words, eta, factor, share)
         normalise_scores(share, -1)
-        for j in range(len(word)):
-            _update_word(
-                count[j],
-                log_topic,
-                log_word[word[j]],
-                factor,
-                share,
-                phi[j],
-                fresh,
-                score,
-                dot,
-                ratio,
-            )
-        moved = update_gamma(count, phi, alpha, gamma)
-        _update_class(gamma, alpha, eta, label_score, posterior)
-        if moved < tol and np.abs(posterior - before).max() < tol:
+        for j in range(len(words.word)):
+            score_topics(log_topic, topics.log_word[words.word[j]], score)
+            _update_word(words.counts[j], factor, score, share, words.phi[j], fresh, ratio)
+        moved = update_gamma(words, topics.alpha, gamma)
+        _update_class(gamma, topics.alpha, eta, label_score, posterior)
+        if moved < sweeps.tol and np.abs(posterior - before).max() < sweeps.tol:
             break
 
 
 @kernel
 def _update_word(
     count: float,
-    log_topic: Floats,
-    log_word: Floats,
     factor: Floats,
+    score: Floats,
     share: Floats,
     phi: Floats,
     fresh: Floats,
-    score: Floats,
-    dot: Floats,
     ratio: Floats,
 ) -> None:
     """Improve phi of one cell, and update the share of each class in L, both in place.
 
     ::
 
-        phi ~ exp(log_topic + E log beta - h),    h[t] = sum_k share_k e_k[t] / (phi . e_k)
+        phi ~ exp(score - h),    h[t] = sum_k share_k e_k[t] / (phi . e_k)
 
-    h is the gradient of L over c, and `log_topic` is E log theta + sum_k q_k eta_k / N. For a word
-    that occurs once, L lies below its tangent and the full step raises the bound. For others the
-    step is halved until the bound surely rises. With step size s, r_k the ratio of new to old
-    phi . e_k, and m the sum of the absolute changes of phi, the bound gains at least::
+    h is the gradient of L over c, and `score` is E log theta + sum_k q_k eta_k / N + E log beta.
+    For a word that occurs once, L lies below its tangent and the full step raises the bound. For
+    others the step is halved until the bound surely rises. With step size s, r_k the ratio of new
+    to old phi . e_k, and m the sum of the absolute changes of phi, the bound gains at least::
 
         c s (m^2 / 2 + sum_k share_k (r_k - 1)) - log sum_k share_k (1 + s (r_k - 1))^c
     """
     n_classes, n_topics = factor.shape
-    for t in range(n_topics):
-        score[t] = log_topic[t] + log_word[t]
     for k in range(n_classes):
-        dot[k] = _dot(phi, factor[k])
-        weight = share[k] / dot[k]
+        ratio[k] = _dot(phi, factor[k])
+        weight = share[k] / ratio[k]
         for t in range(n_topics):
             score[t] -= weight * factor[k, t]
     softmax(score, fresh)
     rise = 0.0
     for k in range(n_classes):
-        ratio[k] = _dot(fresh, factor[k]) / dot[k]
+        ratio[k] = _dot(fresh, factor[k]) / ratio[k]
         rise += share[k] * (ratio[k] - 1.0)
     step = 1.0 if count == 1.0 else _safe_step(count, share, ratio, rise, phi, fresh)
     total = 0.0
@@ -193,9 +172,7 @@ def _safe_step(
     count: float, share: Floats, ratio: Floats, rise: float, phi: Floats, fresh: Floats
 ) -> float:
     """The largest of 1, 1/2, 1/4 ... for which the bound does not fall; 0 if there is none."""
-    moved = 0.0
-    for t in range(len(phi)):
-        moved += abs(fresh[t] - phi[t])
+    moved = sum_of_changes(phi, fresh)
     gain = count * (0.5 * moved * moved + rise)
     step = 1.0
     for _ in range(_MAX_HALVINGS):
@@ -226,27 +203,18 @@ def _factors(count: Floats, eta: Floats) -> Floats:
 
 
 @kernel
-def _log_products(
-    count: Floats, phi: Floats, eta: Floats, factor: Floats, log_norm: Floats
-) -> None:
+def _log_products(words: Words, eta: Floats, factor: Floats, log_norm: Floats) -> None:
     """Write sum_j c_j log(phi[j] . e_k) of every class into `log_norm`."""
     for k in range(len(log_norm)):
-        total = eta[k].mean() if len(count) == 0 else 0.0
-        for j in range(len(count)):
-            total += count[j] * np.log(_dot(phi[j], factor[k]))
+        total = eta[k].mean() if len(words.counts) == 0 else 0.0
+        for j in range(len(words.counts)):
+            total += words.counts[j] * np.log(_dot(words.phi[j], factor[k]))
         log_norm[k] = total
 
 
 @kernel
 def normaliser_block(
-    first: int,
-    last: int,
-    offsets: Offsets,
-    count: Floats,
-    labelled: Bools,
-    phi: Floats,
-    eta: Floats,
-    gradient: Floats,
+    first: int, last: int, cells: Cells, labelled: Bools, eta: Floats, gradient: Floats
 ) -> float:
     """The sum of L over the labelled documents `first` up to `last`.
 
@@ -261,8 +229,7 @@ def normaliser_block(
     total = 0.0
     for d in range(first, last):
         if labelled[d]:
-            here = slice(offsets[d], offsets[d + 1])
-            _log_product_slopes(count[here], phi[here], eta, log_norm, slope)
+            _log_product_slopes(words_of(d, cells), eta, log_norm, slope)
             total += normalise_scores(log_norm, -1)
             for k in range(n_classes):
                 for t in range(n_topics):
@@ -271,26 +238,24 @@ def normaliser_block(
 
 
 @kernel
-def _log_product_slopes(
-    count: Floats, phi: Floats, eta: Floats, log_norm: Floats, slope: Floats
-) -> None:
+def _log_product_slopes(words: Words, eta: Floats, log_norm: Floats, slope: Floats) -> None:
     """As `_log_products`, and write the gradient of each by its own eta_k into `slope`."""
     n_classes, n_topics = eta.shape
-    if len(count) == 0:
+    if len(words.counts) == 0:
         for k in range(n_classes):
             log_norm[k] = eta[k].mean()
         slope[:] = 1.0 / n_topics
         return
-    factor, size = _factors(count, eta), count.sum()
+    factor, size = _factors(words.counts, eta), words.counts.sum()
     log_norm[:] = 0.0
     slope[:] = 0.0
-    for j in range(len(count)):
+    for j in range(len(words.counts)):
         for k in range(n_classes):
-            dot = _dot(phi[j], factor[k])
-            log_norm[k] += count[j] * np.log(dot)
-            weight = count[j] / (dot * size)
+            dot = _dot(words.phi[j], factor[k])
+            log_norm[k] += words.counts[j] * np.log(dot)
+            weight = words.counts[j] / (dot * size)
             for t in range(n_topics):
-                slope[k, t] += weight * phi[j, t]
+                slope[k, t] += weight * words.phi[j, t]
     for k in range(n_classes):
         for t in range(n_topics):
             slope[k, t] *= factor[k, t]

@@ -1,6 +1,7 @@
 """The compiled loops over documents that are the same for every kind of label."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,6 +9,48 @@ from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.kernels import kernel
 
 _ASYMPTOTIC = 10.0  # from here on the series of the digamma function is exact to the last digit
+
+
+class Cells(NamedTuple):
+    """The words of all documents, their counts and topics; document d has offsets[d:d + 2]."""
+
+    offsets: Offsets
+    word: Codes
+    counts: Floats
+    phi: Floats
+
+
+class Words(NamedTuple):
+    """The cells of one document."""
+
+    word: Codes
+    counts: Floats
+    phi: Floats
+
+
+class Topics(NamedTuple):
+    """E log beta of every word and topic (w, t), and the prior of a document's topics."""
+
+    log_word: Floats
+    alpha: float
+
+
+class Sweeps(NamedTuple):
+    """How often the words of a document are swept in one E-step.
+
+    The sweeps end after `max_sweeps`, or when a sweep moves the count of a topic by less than
+    `tol` words on average.
+    """
+
+    max_sweeps: int
+    tol: float = 1e-3
+
+
+@kernel
+def words_of(document: int, cells: Cells) -> Words:
+    """The cells of one document."""
+    here = slice(cells.offsets[document], cells.offsets[document + 1])
+    return Words(cells.word[here], cells.counts[here], cells.phi[here])
 
 
 @kernel
@@ -60,46 +103,47 @@ def softmax(score: Floats, share: Floats) -> None:
 
 
 @kernel
-def update_gamma(count: Floats, phi: Floats, alpha: float, gamma: Floats) -> float:
+def update_gamma(words: Words, alpha: float, gamma: Floats) -> float:
     """Set gamma of one document to alpha + sum_j c_j phi[j]; returns its mean absolute change."""
     before = gamma.copy()
     gamma[:] = alpha
-    for j in range(len(count)):
+    for j in range(len(words.counts)):
         for t in range(len(gamma)):
-            gamma[t] += count[j] * phi[j, t]
-    moved = 0.0
-    for t in range(len(gamma)):
-        moved += abs(gamma[t] - before[t])
-    return float(moved / len(gamma))
+            gamma[t] += words.counts[j] * words.phi[j, t]
+    return sum_of_changes(before, gamma) / len(gamma)
 
 
 @kernel
-def update_unlabelled(
-    word: Codes,
-    count: Floats,
-    log_word: Floats,
-    alpha: float,
-    max_sweeps: int,
-    tol: float,
-    phi: Floats,
-    gamma: Floats,
-) -> None:
+def sum_of_changes(before: Floats, after: Floats) -> float:
+    """The sum of the absolute differences."""
+    moved = 0.0
+    for t in range(len(before)):
+        moved += abs(after[t] - before[t])
+    return moved
+
+
+@kernel
+def score_topics(log_theta: Floats, log_word: Floats, score: Floats) -> None:
+    """Write the log of phi of a word without labels, up to a constant, into `score`."""
+    for t in range(len(score)):
+        score[t] = log_theta[t] + log_word[t]
+
+
+@kernel
+def update_unlabelled(words: Words, topics: Topics, sweeps: Sweeps, gamma: Floats) -> None:
     """Coordinate ascent for one document: phi[j] ~ exp(E log theta + E log beta), then gamma."""
     score, log_theta = np.empty(len(gamma)), np.empty(len(gamma))
-    for _ in range(max_sweeps):
+    for _ in range(sweeps.max_sweeps):
         expect_log(gamma, log_theta)
-        for j in range(len(word)):
-            for t in range(len(gamma)):
-                score[t] = log_theta[t] + log_word[word[j], t]
-            softmax(score, phi[j])
-        if update_gamma(count, phi, alpha, gamma) < tol:
+        for j in range(len(words.word)):
+            score_topics(log_theta, topics.log_word[words.word[j]], score)
+            softmax(score, words.phi[j])
+        if update_gamma(words, topics.alpha, gamma) < sweeps.tol:
             break
 
 
 @kernel
-def word_bound(
-    word: Codes, count: Floats, log_word: Floats, alpha: float, phi: Floats, gamma: Floats
-) -> float:
+def word_bound(words: Words, topics: Topics, gamma: Floats) -> float:
     """The contribution of one document's words to the bound, at its best gamma.
 
     ::
@@ -107,53 +151,32 @@ def word_bound(
         sum_j c_j sum_t phi[j,t] (E log beta[t,w] - log phi[j,t]) + log B(gamma) - log B(alpha)
     """
     total = 0.0
-    for j in range(len(word)):
+    for j in range(len(words.word)):
         part = 0.0
         for t in range(len(gamma)):
-            share = phi[j, t]
+            share = words.phi[j, t]
             if share > 0.0:
-                part += share * (log_word[word[j], t] - np.log(share))
-        total += count[j] * part
-    return float(total + log_beta(gamma) - log_beta(np.full(len(gamma), alpha)))
+                part += share * (topics.log_word[words.word[j], t] - np.log(share))
+        total += words.counts[j] * part
+    return float(total + log_beta(gamma) - log_beta(np.full(len(gamma), topics.alpha)))
 
 
 @kernel
 def update_unlabelled_block(
-    first: int,
-    last: int,
-    offsets: Offsets,
-    word: Codes,
-    count: Floats,
-    log_word: Floats,
-    alpha: float,
-    max_sweeps: int,
-    tol: float,
-    phi: Floats,
-    gamma: Floats,
-) -> float:
-    """Update documents `first` up to `last` by their words alone; returns their bound."""
-    total = 0.0
+    first: int, last: int, cells: Cells, topics: Topics, sweeps: Sweeps, gamma: Floats
+) -> None:
+    """Update documents `first` up to `last` by their words alone."""
     for d in range(first, last):
-        here = slice(offsets[d], offsets[d + 1])
-        words, counts, topics = word[here], count[here], phi[here]
-        update_unlabelled(words, counts, log_word, alpha, max_sweeps, tol, topics, gamma[d])
-        total += word_bound(words, counts, log_word, alpha, topics, gamma[d])
-    return total
+        update_unlabelled(words_of(d, cells), topics, sweeps, gamma[d])
 
 
 @kernel
 def count_words(
-    first: int,
-    last: int,
-    offsets: Offsets,
-    order: Offsets,
-    count: Floats,
-    phi: Floats,
-    counts: Floats,
+    first: int, last: int, offsets: Offsets, order: Offsets, cells: Cells, counts: Floats
 ) -> None:
     """Add how often words `first` up to `last` belong to every topic to `counts`."""
     for w in range(first, last):
         for n in range(offsets[w], offsets[w + 1]):
             j = order[n]
-            for t in range(phi.shape[1]):
-                counts[w, t] += count[j] * phi[j, t]
+            for t in range(counts.shape[1]):
+                counts[w, t] += cells.counts[j] * cells.phi[j, t]

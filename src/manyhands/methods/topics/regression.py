@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.linalg import solve
 from torch import Tensor
 
 from manyhands.aggregation import Gaussian
@@ -12,24 +13,120 @@ from manyhands.aggregation.em import run_em
 from manyhands.aggregation.gaussian_steps import NetworkedParameters
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats, read_only
-from manyhands.engine.inputs import Inputs
-from manyhands.methods.base import About, Method
-from manyhands.methods.full_batch import FullBatchFit
-from manyhands.methods.topics.base import TopicMethod, TopicNetwork, word_counts
-from manyhands.methods.topics.corpus import check_documents
-from manyhands.methods.topics.initial_topics import check_topics, draw_topics
+from manyhands.core.kernels import run_blocks
+from manyhands.methods.base import Method
+from manyhands.methods.topics.base import TopicMethod, TopicNetwork
+from manyhands.methods.topics.corpus import Corpus, check_documents
+from manyhands.methods.topics.kernels import Sweeps, Topics
 from manyhands.methods.topics.regression_annotators import Prediction, RegressionAnnotators
-from manyhands.methods.topics.regression_response import RegressionResponse
+from manyhands.methods.topics.regression_kernels import (
+    add_normal_equations,
+    predict_block,
+    update_values_block,
+)
 from manyhands.methods.topics.variational import (
+    DocumentPosterior,
     TopicFit,
-    check_settings,
+    VariationalEM,
     infer_topics,
-    run_variational_em,
+    require_positive,
 )
 from manyhands.noise.regression import LEAST_VARIANCE
 
 _MAX_LEVELS = 5  # groups of documents by their value, for the first topics
 _ERROR_STEPS, _ERROR_GAIN = 500, 1e-7  # of EM for the error of words; least gain per label
+_STEPS = 5  # of annotators and rho in every M-step; they cost little
+
+
+@dataclass(frozen=True)
+class RegressionResponse:
+    """Value x_d ~ N(eta . zbar_d, 1 / rho), labels y_n ~ N(x_d + bias_a, 1 / precision_a).
+
+    Given the topics everything is normal, so that x_d is integrated out::
+
+        q(x_d | z_d) = N((rho eta . zbar_d + P_d m_d) / (rho + P_d), 1 / (rho + P_d))
+        (l2 + sum_d tau_d E[zbar zbar']) eta = sum_d tau_d m_d E zbar
+
+    with m_d, tau_d and P_d, and the updates of rho and annotators, in `RegressionAnnotators`. The
+    sums are over documents with labels. `prediction`, of f = eta . zbar, is updated in place.
+    """
+
+    annotators: RegressionAnnotators
+    l2: float
+    eta_t: Floats
+    parameters: NetworkedParameters
+    prediction: Prediction
+
+    @classmethod
+    def initial(
+        cls, annotators: RegressionAnnotators, n_topics: int, *, l2: float
+    ) -> "RegressionResponse":
+        """Annotators of equal precision, and eta = 0."""
+        prediction = Prediction.zeros(annotators.annotations.n_items)
+        return cls(annotators, l2, np.zeros(n_topics), annotators.initial(), prediction)
+
+    def e_step(
+        self, corpus: Corpus, posterior: DocumentPosterior, log_word_wt: Floats, sweeps: Sweeps
+    ) -> float:
+        """See `Response.e_step`."""
+        labels, gamma_dt = self.annotators.label_means(self.parameters), posterior.gamma_dt
+        cells, topics = posterior.cells(corpus), Topics(log_word_wt, posterior.alpha)
+
+        def work(documents: tuple[int, int]) -> float:
+            return update_values_block(
+                *documents, cells, topics, sweeps, self.eta_t, *labels, gamma_dt
+            )
+
+        words = sum(run_blocks(work, corpus.document_blocks))
+        _predict(corpus, posterior, self.eta_t, self.prediction)
+        return words + self.annotators.bound(self.prediction, self.parameters)
+
+    def m_step(self, corpus: Corpus, posterior: DocumentPosterior) -> "RegressionResponse":
+        """The response with the best eta, and better annotators and rho."""
+        eta_t, parameters = self.best_eta(corpus, posterior), self.parameters
+        prediction = Prediction.zeros(corpus.n_documents)
+        _predict(corpus, posterior, eta_t, prediction)
+        for _ in range(_STEPS):
+            parameters = self.annotators.improve(prediction, parameters)
+        eta_t, parameters = self.annotators.shift_biases(eta_t, self.l2, parameters)
+        return replace(self, eta_t=eta_t, parameters=parameters, prediction=prediction)
+
+    def prior_term(self) -> float:
+        """See `Response.prior_term`: log-priors of eta, annotators and rho, up to a constant."""
+        penalty = 0.5 * self.l2 * float(np.square(self.eta_t).sum())
+        return self.annotators.log_prior(self.parameters) - penalty
+
+    def values(self) -> Prediction:
+        """Mean and variance of every document's value, by words and labels."""
+        return self.annotators.values(self.prediction, self.parameters)
+
+    def best_eta(self, corpus: Corpus, posterior: DocumentPosterior) -> Floats:
+        """The best eta for this posterior and these annotators."""
+        labels, cells = self.annotators.label_means(self.parameters), posterior.cells(corpus)
+        n_topics, blocks = len(self.eta_t), corpus.document_blocks
+        squares_btu = np.zeros((len(blocks), n_topics, n_topics))
+        target_bt = np.zeros((len(blocks), n_topics))
+
+        def work(block: int) -> None:
+            add_normal_equations(
+                *blocks[block], cells, *labels, squares_btu[block], target_bt[block]
+            )
+
+        run_blocks(work, range(len(blocks)))
+        upper_tu = squares_btu.sum(axis=0) + self.l2 * np.eye(n_topics)
+        return np.asarray(solve(upper_tu, target_bt.sum(axis=0), lower=False, assume_a="pos"))
+
+
+def _predict(
+    corpus: Corpus, posterior: DocumentPosterior, eta_t: Floats, prediction: Prediction
+) -> None:
+    """Mean and variance of every document's f, in place."""
+    cells = posterior.cells(corpus)
+
+    def work(documents: tuple[int, int]) -> None:
+        predict_block(*documents, cells, eta_t, prediction.mean_d, prediction.variance_d)
+
+    run_blocks(work, corpus.document_blocks)
 
 
 class TopicRegressor(TopicNetwork):
@@ -42,36 +139,6 @@ class TopicRegressor(TopicNetwork):
     def predict(self, mean_topic_bt: Floats, eta: Floats) -> Tensor:
         """The value of every document, shape (b, 1)."""
         return torch.from_numpy(np.asarray(mean_topic_bt @ eta)).unsqueeze(1)
-
-
-@dataclass(frozen=True)
-class RegressionTopicModel(TopicMethod):
-    """Supervised topics, biases and precisions; `settings` are those of `fit_topic_regressor`."""
-
-    network_class = TopicRegressor
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """See `Method.tasks`."""
-        return ("regression",)
-
-    def fit(
-        self, inputs: Inputs, annotations: Annotations, *, max_iter: int, seed: int
-    ) -> FullBatchFit:
-        """See `FullBatchMethod.fit`."""
-        counts = word_counts(inputs)
-        fit = fit_topic_regressor(counts, annotations, **self.solver_settings(max_iter, seed))
-        n_topics, n_words = fit.zeta_tw.shape
-        annotators = {
-            "bias_a": fit.bias_a,
-            "precision_a": np.minimum(fit.precision_a, 1.0 / LEAST_VARIANCE),
-            "error_variance": max(word_error_variance(fit, counts, annotations), LEAST_VARIANCE),
-        }
-        network = self.build_network(
-            {"n_words": n_words, "n_topics": n_topics},
-            {"zeta": fit.zeta_tw, "eta": fit.eta_t, "alpha": fit.alpha},
-        )
-        return FullBatchFit(network, annotators, fit.objective)
 
 
 @dataclass(frozen=True)
@@ -148,29 +215,15 @@ def fit_topic_regressor(
     Sources: Rodrigues, Lourenco, Ribeiro and Pereira 2017; Blei and McAuliffe 2007. Their posterior
     of x is independent of that of z, which makes a looser bound.
     """
-    priors = {"alpha": alpha, "word_prior": word_prior, "l2": l2}
-    priors |= {"bias_strength": bias_strength, "prior_strength": prior_strength}
-    check_settings(priors, n_topics=n_topics, sweeps=sweeps, max_iter=max_iter, tol=tol)
+    em = VariationalEM(n_topics, alpha, word_prior, start_tw, sweeps, max_iter, tol, seed)
+    strengths = {"bias_strength": bias_strength, "prior_strength": prior_strength}
+    require_positive({"l2": l2, **strengths})
     corpus, ann = check_documents(counts, annotations, "numbers")
     centre, scale = float(ann.label.mean()), float(ann.label.std()) or 1.0
     ann = replace(ann, label=read_only((ann.label - centre) / scale))
     annotators = RegressionAnnotators(ann, bias_strength, prior_strength)
-    first_wt = (
-        draw_topics(corpus, _level_counts(ann, n_topics), n_topics, seed)
-        if start_tw is None
-        else check_topics(start_tw, corpus.n_words, n_topics)
-    )
-    topics, response = run_variational_em(
-        corpus,
-        first_wt,
-        RegressionResponse.initial(annotators, n_topics, l2=l2),
-        n_labels=ann.n_annotations,
-        alpha=alpha,
-        word_prior=word_prior,
-        sweeps=sweeps,
-        max_iter=max_iter,
-        tol=tol,
-    )
+    first = RegressionResponse.initial(annotators, n_topics, l2=l2)
+    topics, response = em.run(corpus, first, _level_counts(ann, n_topics), ann.n_annotations)
     values, own = response.values(), response.parameters.annotators
     return TopicRegressorFit(
         **vars(topics),
@@ -225,13 +278,23 @@ def _level_counts(annotations: Annotations, n_topics: int) -> Floats:
     return np.asarray(np.eye(n_levels)[level_d] * is_labelled_d[:, None])
 
 
-ROWS: dict[str, Method] = {
-    "ma-slda-r": RegressionTopicModel(
-        about=About(
-            source="Rodrigues et al. 2017 (MA-sLDAr)",
-            equation="z ~ N(eta . mean topic of the words, v), y ~ N(z + b_a, 1 / precision_a)",
-            cost="a sweep takes words x topics operations, an update of eta topics / 2 times that",
-            when="numbers; texts as counts of words, and topics that people can read",
-        ),
-    ),
-}
+@dataclass(frozen=True)
+class RegressionTopicModel(TopicMethod):
+    """Supervised topics, biases and precisions; `settings` are those of `fit_topic_regressor`."""
+
+    tasks = ("regression",)
+    network_class = TopicRegressor
+    solve = staticmethod(fit_topic_regressor)
+
+    def estimates(
+        self, fit: TopicRegressorFit, counts: Any, annotations: Annotations
+    ) -> tuple[Floats, Any]:
+        """See `TopicMethod.estimates`."""
+        return fit.eta_t, {
+            "bias_a": fit.bias_a,
+            "precision_a": np.minimum(fit.precision_a, 1.0 / LEAST_VARIANCE),
+            "error_variance": max(word_error_variance(fit, counts, annotations), LEAST_VARIANCE),
+        }
+
+
+ROWS: dict[str, Method] = {"ma-slda-r": RegressionTopicModel()}

@@ -13,14 +13,21 @@ Without words zbar is the mean of the prior, and Var f is 0. Without labels `tau
 
 import numpy as np
 
-from manyhands.core.arrays import Codes, Floats, Offsets
+from manyhands.core.arrays import Floats
 from manyhands.core.kernels import kernel
 from manyhands.methods.topics.kernels import (
+    Cells,
+    Sweeps,
+    Topics,
+    Words,
     expect_log,
+    score_topics,
     softmax,
+    sum_of_changes,
     update_gamma,
     update_unlabelled,
     word_bound,
+    words_of,
 )
 
 
@@ -28,17 +35,12 @@ from manyhands.methods.topics.kernels import (
 def update_values_block(
     first: int,
     last: int,
-    offsets: Offsets,
-    word: Codes,
-    count: Floats,
-    log_word: Floats,
-    alpha: float,
+    cells: Cells,
+    topics: Topics,
+    sweeps: Sweeps,
     eta: Floats,
     label_mean: Floats,
     tau: Floats,
-    max_sweeps: int,
-    tol: float,
-    phi: Floats,
     gamma: Floats,
 ) -> float:
     """Update the posterior of documents `first` up to `last`, in place.
@@ -48,41 +50,27 @@ def update_values_block(
     """
     total = 0.0
     for d in range(first, last):
-        here = slice(offsets[d], offsets[d + 1])
-        words, counts, topics = word[here], count[here], phi[here]
+        words = words_of(d, cells)
         if tau[d] > 0.0:
-            _update_document(
-                words, counts, log_word, alpha, eta, label_mean[d], tau[d],
-                max_sweeps, tol, topics, gamma[d],
-            )  # fmt: skip
+            _update_document(words, topics, sweeps, eta, label_mean[d], tau[d], gamma[d])
         else:
-            update_unlabelled(words, counts, log_word, alpha, max_sweeps, tol, topics, gamma[d])
-        total += word_bound(words, counts, log_word, alpha, topics, gamma[d])
+            update_unlabelled(words, topics, sweeps, gamma[d])
+        total += word_bound(words, topics, gamma[d])
     return total
 
 
 @kernel
 def predict_block(
-    first: int,
-    last: int,
-    offsets: Offsets,
-    count: Floats,
-    phi: Floats,
-    eta: Floats,
-    mean: Floats,
-    variance: Floats,
+    first: int, last: int, cells: Cells, eta: Floats, mean: Floats, variance: Floats
 ) -> None:
     """Write E f and Var f of documents `first` up to `last` into `mean` and `variance`."""
     for d in range(first, last):
-        here = slice(offsets[d], offsets[d + 1])
-        counts, topics = count[here], phi[here]
+        _, counts, topics = words_of(d, cells)
         size = counts.sum()
         mean[d] = eta.mean() if len(counts) == 0 else 0.0
         variance[d] = 0.0
         for j in range(len(counts)):
-            middle = square = 0.0
-            for t in range(len(eta)):
-                middle += topics[j, t] * eta[t]
+            middle, square = _dot(topics[j], eta), 0.0
             for t in range(len(eta)):
                 square += topics[j, t] * (eta[t] - middle) ** 2
             mean[d] += counts[j] * middle / size
@@ -93,11 +81,9 @@ def predict_block(
 def add_normal_equations(
     first: int,
     last: int,
-    offsets: Offsets,
-    count: Floats,
+    cells: Cells,
     label_mean: Floats,
     tau: Floats,
-    phi: Floats,
     squares: Floats,
     target: Floats,
 ) -> None:
@@ -111,8 +97,7 @@ def add_normal_equations(
     share = np.empty(n_topics)
     for d in range(first, last):
         if tau[d] > 0.0:
-            here = slice(offsets[d], offsets[d + 1])
-            counts, topics = count[here], phi[here]
+            _, counts, topics = words_of(d, cells)
             size = counts.sum()
             share[:] = 1.0 / n_topics if len(counts) == 0 else 0.0
             for j in range(len(counts)):
@@ -137,31 +122,27 @@ def _add_product(weight: float, vector: Floats, squares: Floats) -> None:
 
 @kernel
 def _update_document(
-    word: Codes,
-    count: Floats,
-    log_word: Floats,
-    alpha: float,
+    words: Words,
+    topics: Topics,
+    sweeps: Sweeps,
     eta: Floats,
     label_mean: float,
     tau: float,
-    max_sweeps: int,
-    tol: float,
-    phi: Floats,
     gamma: Floats,
 ) -> None:
     """Coordinate ascent for one labelled document: phi word by word, then gamma."""
     log_theta, score, fresh = np.empty(len(gamma)), np.empty(len(gamma)), np.empty(len(gamma))
+    word, count, phi = words
     size = count.sum()
-    for _ in range(max_sweeps):
+    for _ in range(sweeps.max_sweeps):
         expect_log(gamma, log_theta)
         residual = label_mean
         for j in range(len(word)):
             residual -= count[j] / size * _dot(phi[j], eta)
         for j in range(len(word)):
-            for t in range(len(gamma)):
-                score[t] = log_theta[t] + log_word[word[j], t]
+            score_topics(log_theta, topics.log_word[word[j]], score)
             residual -= _update_word(count[j], size, residual, tau, eta, score, phi[j], fresh)
-        if update_gamma(count, phi, alpha, gamma) < tol:
+        if update_gamma(words, topics.alpha, gamma) < sweeps.tol:
             break
 
 
@@ -192,9 +173,7 @@ def _update_word(
     for t in range(len(eta)):
         score[t] += tau / size * eta[t] * (residual + (before - 0.5 * eta[t]) / size)
     softmax(score, fresh)
-    change, moved = _dot(fresh, eta) - before, 0.0
-    for t in range(len(eta)):
-        moved += abs(fresh[t] - phi[t])
+    change, moved = _dot(fresh, eta) - before, sum_of_changes(phi, fresh)
     linear, quadratic = moved * moved, 2.0 * (count - 1.0) * tau / (size * size) * change * change
     step = linear / quadratic if quadratic > linear else 1.0
     for t in range(len(eta)):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy.special import gammaln, psi
@@ -12,8 +12,16 @@ from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
 from manyhands.core.kernels import run_blocks
 from manyhands.core.settings import require
-from manyhands.methods.topics.corpus import Corpus, as_corpus
-from manyhands.methods.topics.kernels import count_words, update_unlabelled_block
+from manyhands.methods.topics.corpus import Corpus, as_corpus, check_topics, draw_topics
+from manyhands.methods.topics.kernels import (
+    Cells,
+    Sweeps,
+    Topics,
+    count_words,
+    update_unlabelled_block,
+)
+
+UNTIL_CONVERGED = Sweeps(max_sweeps=100, tol=1e-4)
 
 
 @dataclass(frozen=True)
@@ -34,21 +42,6 @@ class TopicFit:
     def topics_tw(self) -> Floats:
         """The expected probabilities of the words in every topic."""
         return np.asarray(self.zeta_tw / self.zeta_tw.sum(axis=1, keepdims=True))
-
-
-@dataclass(frozen=True)
-class Sweeps:
-    """How often the words of a document are swept in one E-step.
-
-    The sweeps end after `max_sweeps`, or when a sweep moves the count of a topic by less than
-    `tol` words on average.
-    """
-
-    max_sweeps: int
-    tol: float = 1e-3
-
-
-UNTIL_CONVERGED = Sweeps(max_sweeps=100, tol=1e-4)
 
 
 @dataclass(frozen=True)
@@ -74,19 +67,22 @@ class DocumentPosterior:
 
     def mean_topic_dt(self) -> Floats:
         """The mean topic of a document's words, E zbar; without words, that of the prior."""
-        n_topics = self.gamma_dt.shape[1]
         count_dt = self.gamma_dt - self.alpha
         size_d = count_dt.sum(axis=1, keepdims=True)
-        even_dt = np.full_like(count_dt, 1.0 / n_topics)
+        even_dt = np.full_like(count_dt, 1.0 / count_dt.shape[1])
         return np.asarray(np.divide(count_dt, size_d, out=even_dt, where=size_d > 0.5))
+
+    def cells(self, corpus: Corpus) -> Cells:
+        """The words of the documents with their topics, for compiled loops."""
+        return Cells(corpus.offsets, corpus.word, corpus.count, self.phi_jt)
 
     def word_counts(self, corpus: Corpus) -> Floats:
         """How often every word belongs to every topic, sum_j c_j phi[j], shape (w, t)."""
         counts_wt = np.zeros((corpus.n_words, self.phi_jt.shape[1]))
-        order, offsets = corpus.word_order, corpus.word_offsets
+        order, offsets, cells = corpus.word_order, corpus.word_offsets, self.cells(corpus)
 
         def work(words: tuple[int, int]) -> None:
-            count_words(*words, offsets, order, corpus.count, self.phi_jt, counts_wt)
+            count_words(*words, offsets, order, cells, counts_wt)
 
         run_blocks(work, corpus.word_blocks)
         return counts_wt
@@ -111,54 +107,66 @@ R = TypeVar("R", bound=Response)
 
 
 @dataclass(frozen=True)
-class _State(Generic[R]):
-    """The topics, q(beta_t) = Dirichlet(zeta[:,t]), and the response."""
+class VariationalEM:
+    """Variational EM with its settings, those that do not depend on the response.
 
-    zeta_wt: Floats
-    response: R
-
-
-def run_variational_em(
-    corpus: Corpus,
-    first_wt: Floats,
-    response: R,
-    *,
-    n_labels: int,
-    alpha: float,
-    word_prior: float,
-    sweeps: int,
-    max_iter: int,
-    tol: float,
-) -> tuple[TopicFit, R]:
-    """Maximise the bound, from the first topics on; return the topics and the response.
-
-    ::
-
-        E:  phi, gamma and the response's posterior of every document, one after another
-        M:  zeta[w,t] = word_prior + sum_j c_j phi[j,t] over the cells of word w; the response
-
-    The bound of a state is that of its parameters together with the posterior after its E-step.
-    EM ends when a step gains less than `tol` per word and label. A last E-step sweeps the
-    documents until they converge.
+    `start_tw` is the first posterior of the words of topics; without it the seed draws one.
     """
-    posterior = DocumentPosterior.uniform(corpus, first_wt.shape[1], alpha)
 
-    def e_step(state: _State[R], sweeps: Sweeps) -> float:
-        log_word_wt = expected_log(state.zeta_wt, axis=0)
-        return state.response.e_step(corpus, posterior, log_word_wt, sweeps)
+    n_topics: int
+    alpha: float
+    word_prior: float
+    start_tw: Any
+    sweeps: int
+    max_iter: int
+    tol: float
+    seed: int
 
-    def step(state: _State[R]) -> tuple[_State[R], float]:
-        bound = e_step(state, Sweeps(sweeps)) + state.response.prior_term()
-        bound += negative_kl(state.zeta_wt, word_prior, axis=0)
-        zeta_wt = word_prior + posterior.word_counts(corpus)
-        return _State(zeta_wt, state.response.m_step(corpus, posterior)), bound
+    def __post_init__(self) -> None:
+        for name in ("n_topics", "sweeps", "max_iter"):
+            require(getattr(self, name) >= 1, name, ">= 1", getattr(self, name))
+        require(self.tol >= 0, "tol", ">= 0", self.tol)
+        require_positive({"alpha": self.alpha, "word_prior": self.word_prior})
 
-    min_gain = tol * (float(corpus.count.sum()) + n_labels)
-    run = run_em(_State(first_wt, response), step, max_iter=max_iter, tol=min_gain)
-    e_step(run.state, UNTIL_CONVERGED)
-    zeta_tw = np.ascontiguousarray(run.state.zeta_wt.T)
-    fit = TopicFit(zeta_tw, posterior.gamma_dt, alpha, run.objective, run.converged)
-    return fit, run.state.response
+    def run(
+        self, corpus: Corpus, response: R, counts_dk: Floats, n_labels: int
+    ) -> tuple[TopicFit, R]:
+        """Maximise the bound; return the topics and the response.
+
+        ::
+
+            E:  phi, gamma and the response's posterior of every document, one after another
+            M:  zeta[w,t] = word_prior + sum_j c_j phi[j,t] over the cells of word w; the response
+
+        The bound of a state is that of its parameters together with the posterior after its E-step.
+        EM ends when a step gains less than `tol` per word and label. A last E-step sweeps the
+        documents until they converge. `counts_dk` are for the first topics, see `draw_topics`.
+        """
+        first_wt = (
+            draw_topics(corpus, counts_dk, self.n_topics, self.seed)
+            if self.start_tw is None
+            else check_topics(self.start_tw, corpus.n_words, self.n_topics)
+        )
+        posterior = DocumentPosterior.uniform(corpus, self.n_topics, self.alpha)
+
+        def e_step(state: tuple[Floats, R], sweeps: Sweeps) -> float:
+            zeta_wt, response = state
+            return response.e_step(corpus, posterior, expected_log(zeta_wt, axis=0), sweeps)
+
+        def step(state: tuple[Floats, R]) -> tuple[tuple[Floats, R], float]:
+            zeta_wt, response = state  # q(beta_t) = Dirichlet(zeta[:,t])
+            bound = e_step(state, Sweeps(self.sweeps)) + response.prior_term()
+            bound += negative_kl(zeta_wt, self.word_prior, axis=0)
+            zeta_wt = self.word_prior + posterior.word_counts(corpus)
+            return (zeta_wt, response.m_step(corpus, posterior)), bound
+
+        min_gain = self.tol * (float(corpus.count.sum()) + n_labels)
+        run = run_em((first_wt, response), step, max_iter=self.max_iter, tol=min_gain)
+        e_step(run.state, UNTIL_CONVERGED)
+        zeta_wt, response = run.state
+        zeta_tw = np.ascontiguousarray(zeta_wt.T)
+        fit = TopicFit(zeta_tw, posterior.gamma_dt, self.alpha, run.objective, run.converged)
+        return fit, response
 
 
 def infer_topics(zeta_tw: Floats, alpha: float, counts: Any) -> Floats:
@@ -168,21 +176,11 @@ def infer_topics(zeta_tw: Floats, alpha: float, counts: Any) -> Floats:
     if corpus.n_words != n_words:
         raise DataError(f"{corpus.n_words} columns of counts where the topics are of {n_words}")
     posterior = DocumentPosterior.uniform(corpus, n_topics, alpha)
-    log_word_wt = np.ascontiguousarray(expected_log(zeta_tw, axis=1).T)
+    topics = Topics(np.ascontiguousarray(expected_log(zeta_tw, axis=1).T), alpha)
+    cells, gamma_dt = posterior.cells(corpus), posterior.gamma_dt
 
-    def work(documents: tuple[int, int]) -> float:
-        return update_unlabelled_block(
-            *documents,
-            corpus.offsets,
-            corpus.word,
-            corpus.count,
-            log_word_wt,
-            alpha,
-            UNTIL_CONVERGED.max_sweeps,
-            UNTIL_CONVERGED.tol,
-            posterior.phi_jt,
-            posterior.gamma_dt,
-        )
+    def work(documents: tuple[int, int]) -> None:
+        update_unlabelled_block(*documents, cells, topics, UNTIL_CONVERGED, gamma_dt)
 
     run_blocks(work, corpus.document_blocks)
     return posterior.mean_topic_dt()
@@ -213,12 +211,7 @@ def negative_kl(belief: Floats, prior: float, axis: int) -> float:
     return float(total)
 
 
-def check_settings(
-    priors: Mapping[str, float], *, n_topics: int, sweeps: int, max_iter: int, tol: float
-) -> None:
-    """Raise an error unless the sizes are at least 1 and the priors above 0 and finite."""
-    for name, value in (("n_topics", n_topics), ("sweeps", sweeps), ("max_iter", max_iter)):
-        require(value >= 1, name, ">= 1", value)
-    require(tol >= 0, "tol", ">= 0", tol)
+def require_positive(priors: Mapping[str, float]) -> None:
+    """Raise an error unless the priors are above 0 and finite."""
     for name, prior in priors.items():
         require(0 < prior < np.inf, name, "above 0", prior)
