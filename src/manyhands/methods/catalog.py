@@ -1,9 +1,5 @@
 """The table of methods, in the order of the documentation."""
 
-import tomllib
-from dataclasses import replace
-from importlib.resources import files
-
 from manyhands.core.registry import Registry
 from manyhands.methods import (
     doctor_net,
@@ -15,7 +11,7 @@ from manyhands.methods import (
     semi_lfc,
     two_stage,
 )
-from manyhands.methods.base import About, Method
+from manyhands.methods.base import Method
 from manyhands.methods.crf import crf_ma
 from manyhands.methods.linear import kernel_machine, ma_lr, personal, raykar
 from manyhands.methods.topics import classification, regression
@@ -37,11 +33,10 @@ _ROWS: dict[str, Method] = {
     **crf_ma.ROWS,
     **regression.ROWS,
 }
-_ABOUT = tomllib.loads(files("manyhands.methods").joinpath("about.toml").read_text("utf-8"))
 METHODS: Registry[Method] = Registry(
     "method",
     {
-        name: replace(_ROWS[name], about=About(**_ABOUT[name]))
+        name: _ROWS[name]
         for name in sorted(_ROWS, key=lambda name: _ROWS[name].tasks == ("regression",))
     },
 )

@@ -19,7 +19,7 @@ from manyhands.engine.crowd_module import EVALUATION_BATCH, CrowdModule
 from manyhands.engine.regression import RegressionModule, init_regression_layer
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import Task
-from manyhands.methods.base import Method, NetworkMaker, NetworkMethod, Problem
+from manyhands.methods.base import About, Method, NetworkMaker, NetworkMethod, Problem
 from manyhands.methods.em import log_classes
 from manyhands.methods.end_to_end import NO_WARM_UP, uses_sparse
 from manyhands.networks import ClassificationHeads, RegressionHeads
@@ -296,6 +296,23 @@ def _heads(network: nn.Module, n_annotators: int, n_classes: int, **settings: An
 
 # A head per annotator learns that annotator's labels: classes cannot be interchanged.
 ROWS: dict[str, Method] = {
-    "doctor-net": DoctorNet(defaults=NO_WARM_UP),
-    "weighted-doctor-net": DoctorNet(weighted=True, defaults=NO_WARM_UP),
+    "doctor-net": DoctorNet(
+        defaults=NO_WARM_UP,
+        about=About(
+            source="Guan et al. 2018, DL-DN in Rodrigues and Pereira 2018",
+            equation="P(y | a, x) = softmax(W_a h(x) + b_a); f = mean_a P(. | a, x)",
+            cost="a plain epoch + K x h per label; a prediction takes all heads",
+            when="many labels per annotator, mistakes that depend on what is to be seen",
+        ),
+    ),
+    "weighted-doctor-net": DoctorNet(
+        weighted=True,
+        defaults=NO_WARM_UP,
+        about=About(
+            source="Guan et al. 2018, DL-WDN in Rodrigues and Pereira 2018",
+            equation="doctor-net with f = sum_a w_a P(. | a, x), heads fixed, then w by EM",
+            cost="doctor-net + up to 30 passes of all heads at the end",
+            when="as doctor-net, where some annotators should not count",
+        ),
+    ),
 }

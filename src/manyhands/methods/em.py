@@ -22,7 +22,7 @@ from manyhands.engine.batches import CrowdData
 from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.crowd_module import network_outputs
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import Method, NetworkMethod, Problem
+from manyhands.methods.base import About, Method, NetworkMethod, Problem
 from manyhands.methods.end_to_end import SEARCH
 from manyhands.noise import SpeeLFC
 
@@ -166,4 +166,23 @@ class CommonNoiseEM(NetworkMethod):
         return CommonNoiseModule(network, problem, steps, self.every)
 
 
-ROWS: dict[str, Method] = {"em": EM(defaults=SEARCH), "conal-em": CommonNoiseEM(defaults=SEARCH)}
+ROWS: dict[str, Method] = {
+    "em": EM(
+        defaults=SEARCH,
+        about=About(
+            source="Albarqouni et al. 2016 (AggNet), Rodrigues and Pereira 2018 (DL-EM)",
+            equation="q_ik ~ f_k prod_n C_a[k, y_n]; C by MAP, the network on q, in turns",
+            cost="a plain epoch + a pass of the network + K x K per label",
+            when="a consensus and a network that help each other, step by step",
+        ),
+    ),
+    "conal-em": CommonNoiseEM(
+        defaults=SEARCH,
+        about=About(
+            source="Chu, Ma and Wang 2021, appendix B",
+            equation="q_ik ~ f_k prod_n (omega_n G[k, y_n] + (1 - omega_n) C_a[k, y_n])",
+            cost="a plain epoch + a pass of the network + K per label",
+            when="as em, where annotators make the same mistakes",
+        ),
+    ),
+}

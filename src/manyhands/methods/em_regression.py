@@ -18,7 +18,7 @@ from manyhands.engine.regression import (
     set_annotators,
 )
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import Method, NetworkMethod, Problem
+from manyhands.methods.base import About, Method, NetworkMethod, Problem
 from manyhands.methods.end_to_end import SEARCH
 from manyhands.noise import RegressionLayer
 
@@ -99,4 +99,14 @@ class EMRegression(NetworkMethod):
         return EMRegressionModule(network, layer, problem.task.targets(ann), steps)
 
 
-ROWS: dict[str, Method] = {"em-regression": EMRegression(defaults=SEARCH)}
+ROWS: dict[str, Method] = {
+    "em-regression": EMRegression(
+        defaults=SEARCH,
+        about=About(
+            source="DL-EM in Rodrigues and Pereira 2018, Raykar et al. 2010",
+            equation="y ~ N(z, 1 / precision_a), z ~ N(f(x), v); f learns E[z], in turns",
+            cost="a plain epoch + a pass of the network + a few numbers per label",
+            when="numbers; several labels per item, annotators of different precision, none biased",
+        ),
+    ),
+}

@@ -13,7 +13,7 @@ from manyhands.core.settings import require_choice
 from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.engine.classification import ClassificationModule, target_loss
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import Method, Problem
+from manyhands.methods.base import About, Method, Problem
 from manyhands.methods.em import log_classes
 from manyhands.methods.end_to_end import FAST, PRIOR, EndToEnd
 from manyhands.noise import AnnotationBatch, NoiseModel, SpeeLFC
@@ -154,4 +154,16 @@ def smoothed_mean(class_ik: Tensor) -> Tensor:
     return (total_k / total_k.sum()).float()
 
 
-ROWS: dict[str, Method] = {"max-mig": MaxMIG(PRIOR, "auto", defaults=FAST)}
+ROWS: dict[str, Method] = {
+    "max-mig": MaxMIG(
+        PRIOR,
+        "auto",
+        defaults=FAST,
+        about=About(
+            source="Cao et al. 2019 (Max-MIG)",
+            equation="-log R_ii + R_ij, R_ij = sum_k f_k(x_i) prod_n C_a[k, y_jn] / P(y_j)",
+            cost="a plain epoch + K x K per label + K per pair of items in a batch",
+            when="the classes matter more than the profiles of annotators",
+        ),
+    ),
+}

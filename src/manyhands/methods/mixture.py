@@ -13,7 +13,7 @@ from manyhands.core.settings import require
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import Method, NetworkMethod, Problem
+from manyhands.methods.base import About, Method, NetworkMethod, Problem
 from manyhands.methods.em import log_classes
 from manyhands.methods.end_to_end import SEARCH
 from manyhands.noise import Mixture
@@ -140,4 +140,14 @@ class MixtureEM(NetworkMethod):
         return MixtureModule(network, noise, problem.task.targets(ann), self.pseudo_count)
 
 
-ROWS: dict[str, Method] = {"mixture": MixtureEM(defaults=SEARCH)}
+ROWS: dict[str, Method] = {
+    "mixture": MixtureEM(
+        defaults=SEARCH,
+        about=About(
+            source="Mena and Nanculef 2019 (Crowd Mixture Model)",
+            equation="q_n(m, k) ~ alpha_m beta_m[k, y_n] f_k; all in closed form but f",
+            cost="a plain epoch + a pass of the network + K per label",
+            when="huge crowds with a label or two each, or no names of annotators at all",
+        ),
+    ),
+}

@@ -14,7 +14,7 @@ from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.crowd_module import EVALUATION_BATCH
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import Method, Problem
+from manyhands.methods.base import About, Method, Problem
 from manyhands.methods.end_to_end import FAST, PRIOR, EndToEnd
 from manyhands.methods.max_mig import label_log_prob, smoothed_mean
 from manyhands.networks.autoencoder import ClassAutoencoder, require_autoencoder
@@ -171,4 +171,16 @@ def _numbers(inputs_b: Tensor) -> Tensor:
     return inputs_b.float()
 
 
-ROWS: dict[str, Method] = {"semi-lfc": SemiLFC(PRIOR, "auto", defaults=FAST)}
+ROWS: dict[str, Method] = {
+    "semi-lfc": SemiLFC(
+        PRIOR,
+        "auto",
+        defaults=FAST,
+        about=About(
+            source="Atarashi, Oyama and Kurihara 2018; M2 of Kingma et al. 2014",
+            equation="E log [p(t, z) p(x | t, z) prod_n C_a[t, y_n] / q(z | x, t) f_t], t ~ f",
+            cost="a plain epoch + K passes of an encoder and a decoder, unlabelled items too",
+            when="many items nobody labelled, and classes that show in the features",
+        ),
+    ),
+}

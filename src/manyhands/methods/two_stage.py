@@ -10,7 +10,7 @@ from manyhands.core.errors import DataError
 from manyhands.engine.classification import known_truth
 from manyhands.engine.crowd_module import CrowdModule
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import Method, NetworkMethod, Problem
+from manyhands.methods.base import About, Method, NetworkMethod, Problem
 from manyhands.methods.end_to_end import NO_WARM_UP
 
 
@@ -65,12 +65,78 @@ class TrainOnTruth(NetworkMethod):
 
 
 ROWS: dict[str, Method] = {
-    "two-stage-majority": TwoStage("majority", hard=True),
-    "two-stage-soft-majority": TwoStage("majority"),
-    "two-stage-dawid-skene": TwoStage("dawid-skene"),
-    "two-stage-glad": TwoStage("glad"),
-    "two-stage-worker-clustering": TwoStage("worker-clustering"),
-    "truth": TrainOnTruth(),
-    "two-stage-mean": TwoStage("mean", defaults=NO_WARM_UP),
-    "two-stage-gaussian": TwoStage("gaussian", defaults=NO_WARM_UP),
+    "two-stage-majority": TwoStage(
+        "majority",
+        hard=True,
+        about=About(
+            source="DL-MV in Rodrigues and Pereira 2018",
+            equation="cross-entropy of f(x) against the majority label",
+            cost="one aggregation, then a plain epoch",
+            when="the baseline: many labels per item and annotators of equal skill",
+        ),
+    ),
+    "two-stage-soft-majority": TwoStage(
+        "majority",
+        about=About(
+            source="softMV in Mena and Nanculef (Crowd Mixture Model)",
+            equation="cross-entropy of f(x) against the shares of the labels",
+            cost="one aggregation, then a plain epoch",
+            when="doubt in the labels is to show in the network's probabilities",
+        ),
+    ),
+    "two-stage-dawid-skene": TwoStage(
+        "dawid-skene",
+        about=About(
+            source="DL-DS in Rodrigues and Pereira 2018",
+            equation="cross-entropy of f(x) against the Dawid-Skene posterior",
+            cost="one aggregation, then a plain epoch",
+            when="three labels per item or more, annotators of different skill",
+        ),
+    ),
+    "two-stage-glad": TwoStage(
+        "glad",
+        about=About(
+            source="DL-GLAD in Chu, Ma and Wang 2021; GLAD in Whitehill et al. 2009",
+            equation="cross-entropy of f(x) against the GLAD posterior",
+            cost="one aggregation, then a plain epoch",
+            when="items differ in difficulty, annotators in skill, not in which mistakes they make",
+        ),
+    ),
+    "two-stage-worker-clustering": TwoStage(
+        "worker-clustering",
+        about=About(
+            source="DL-WC in Chu, Ma and Wang 2021; Imamura et al. 2018",
+            equation="cross-entropy of f(x) against the posterior of clustered annotators",
+            cost="one aggregation, then a plain epoch",
+            when="many annotators with few labels each, of a few kinds",
+        ),
+    ),
+    "truth": TrainOnTruth(
+        about=About(
+            source="DL-TRUE in Rodrigues and Pereira 2018",
+            equation="cross-entropy of f(x) against the truth",
+            cost="a plain epoch",
+            when="an upper bound for comparison: it is told the truth",
+        ),
+    ),
+    "two-stage-mean": TwoStage(
+        "mean",
+        defaults=NO_WARM_UP,
+        about=About(
+            source="DL-MEAN in Rodrigues and Pereira 2018",
+            equation="squared error of f(x) against the mean label",
+            cost="one aggregation, then a plain epoch",
+            when="numbers; the baseline: many labels per item and annotators of equal skill",
+        ),
+    ),
+    "two-stage-gaussian": TwoStage(
+        "gaussian",
+        defaults=NO_WARM_UP,
+        about=About(
+            source="Raykar et al. 2010, annotators without features",
+            equation="squared error of f(x) against the mean of labels less bias, by precision",
+            cost="one aggregation, then a plain epoch",
+            when="numbers; several labels per item, annotators who rate high or low",
+        ),
+    ),
 }

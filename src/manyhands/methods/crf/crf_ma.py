@@ -15,7 +15,7 @@ from manyhands.core.settings import require
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.task import Task
-from manyhands.methods.base import Method
+from manyhands.methods.base import About, Method
 from manyhands.methods.crf.crowd_sequences import (
     UNKNOWN,
     CrowdSequences,
@@ -259,4 +259,13 @@ def _tag_probabilities(crf: CrfObjective, weights: CrfWeights, targets: CrfTarge
     return np.where(is_labelled_t[:, None], targets.tag_tk, by_words_tk)
 
 
-ROWS: dict[str, Method] = {"crf-ma": CrfMa()}
+ROWS: dict[str, Method] = {
+    "crf-ma": CrfMa(
+        about=About(
+            source="Rodrigues, Pereira and Ribeiro 2013",
+            equation="sum_a pi_a p_crf(y^a | x) prod of K^-T over the others; a linear chain",
+            cost="tokens x K x (K + features of a token) per step, whatever the crowd",
+            when="tags of few sentences, and some annotators are reliable",
+        ),
+    ),
+}

@@ -16,7 +16,7 @@ from manyhands.core.arrays import Floats
 from manyhands.core.seeds import generator
 from manyhands.core.settings import require
 from manyhands.engine.inputs import Inputs
-from manyhands.methods.base import Method
+from manyhands.methods.base import About, Method
 from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod
 from manyhands.methods.linear.method import labelled_items
 from manyhands.methods.linear.personal import fit_personal
@@ -147,4 +147,13 @@ class KernelPersonal(FullBatchMethod):
         )
 
 
-ROWS: dict[str, Method] = {"pc-gp": KernelPersonal()}
+ROWS: dict[str, Method] = {
+    "pc-gp": KernelPersonal(
+        about=About(
+            source="Kajino, Tsuboi and Kashima 2012, on a kernel's features",
+            equation="pc on phi(x), phi(x) . phi(x') = exp(-gamma |x - x'|^2)",
+            cost="a pass over the labels with landmarks x K each",
+            when="as pc, where no linear boundary separates the classes",
+        ),
+    ),
+}

@@ -9,7 +9,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.kernels import even_blocks, run_blocks
 from manyhands.core.settings import require
-from manyhands.methods.base import Method
+from manyhands.methods.base import About, Method
 from manyhands.methods.linear.kernels import TINY, expect_attention
 from manyhands.methods.linear.logistic import SoftmaxRegression, run_regression_em
 from manyhands.methods.linear.method import LinearFit, LinearMethod, random_confusions
@@ -124,4 +124,13 @@ class MaLR(LinearMethod):
     solve = staticmethod(fit_ma_lr)
 
 
-ROWS: dict[str, Method] = {"ma-lr": MaLR()}
+ROWS: dict[str, Method] = {
+    "ma-lr": MaLR(
+        about=About(
+            source="Rodrigues, Pereira and Ribeiro 2013",
+            equation="P(y | a, x) = pi_a f_y + (1 - pi_a) / K",
+            cost="a step of the regression + K per label",
+            when="some label at random and the rest are good",
+        ),
+    ),
+}

@@ -16,7 +16,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.kernels import even_blocks, run_blocks
 from manyhands.core.settings import require
-from manyhands.methods.base import Method
+from manyhands.methods.base import About, Method
 from manyhands.methods.linear.kernels import personal_pass
 from manyhands.methods.linear.method import LinearFit, LinearMethod
 from manyhands.methods.linear.weights import Contrasts, LinearWeights, check_features, with_ones
@@ -224,4 +224,13 @@ class PersonalClassifiers(LinearMethod):
     solve = staticmethod(fit_personal)
 
 
-ROWS: dict[str, Method] = {"pc": PersonalClassifiers()}
+ROWS: dict[str, Method] = {
+    "pc": PersonalClassifiers(
+        about=About(
+            source="Kajino, Tsuboi and Kashima 2012",
+            equation="P(y | a, x) = softmax(x w_a), w_a ~ N(w_0, .); convex; predicts with w_0",
+            cost="a pass over the labels with features x K each",
+            when="annotators weigh the features differently",
+        ),
+    ),
+}

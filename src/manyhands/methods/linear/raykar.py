@@ -14,7 +14,7 @@ from manyhands.aggregation.kernels.confusion_pass import (
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
-from manyhands.methods.base import Method
+from manyhands.methods.base import About, Method
 from manyhands.methods.linear.logistic import SoftmaxRegression, run_regression_em
 from manyhands.methods.linear.method import LinearFit, LinearMethod, random_confusions
 from manyhands.methods.linear.weights import check_features
@@ -109,6 +109,21 @@ class Raykar(LinearMethod):
 
 
 ROWS: dict[str, Method] = {
-    "raykar": Raykar(),
-    "raykar-prior": Raykar({"prior_strength": 10.0}),  # labels per class, as Dawid-Skene has
+    "raykar": Raykar(
+        about=About(
+            source="Raykar et al. 2010",
+            equation="q_ik ~ f_k prod_n C_a[k, y_n]; C and a logistic regression by maximum",
+            cost="a step of the regression + K x K per label",
+            when="few features, and annotators with many labels each",
+        ),
+    ),
+    "raykar-prior": Raykar(
+        {"prior_strength": 10.0},
+        about=About(
+            source="Raykar et al. 2010, with their prior",
+            equation="the same with pseudo-labels of an annotator who is right more often",
+            cost="a step of the regression + K x K per label",
+            when="few features, and annotators with few labels each",
+        ),
+    ),
 }

@@ -14,7 +14,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Bools, Floats
 from manyhands.core.kernels import even_blocks, run_blocks
 from manyhands.core.settings import require
-from manyhands.methods.base import Method
+from manyhands.methods.base import About, Method
 from manyhands.methods.linear.kernels import log_softmax
 from manyhands.methods.topics.base import TopicMethod, TopicNetwork
 from manyhands.methods.topics.classification_kernels import (
@@ -265,4 +265,13 @@ class TopicModel(TopicMethod):
         return fit.eta_tk, fit.confusion_akl
 
 
-ROWS: dict[str, Method] = {"ma-slda-c": TopicModel()}
+ROWS: dict[str, Method] = {
+    "ma-slda-c": TopicModel(
+        about=About(
+            source="Rodrigues et al. 2017 (MA-sLDAc)",
+            equation="c ~ softmax(eta . mean topic of the words), y_n ~ C_a[c]; variational",
+            cost="a sweep takes words x topics x K operations",
+            when="texts as counts of words, and topics that people can read",
+        ),
+    ),
+}

@@ -14,7 +14,7 @@ from manyhands.aggregation.gaussian_steps import NetworkedParameters
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats, read_only
 from manyhands.core.kernels import run_blocks
-from manyhands.methods.base import Method
+from manyhands.methods.base import About, Method
 from manyhands.methods.topics.base import TopicMethod, TopicNetwork
 from manyhands.methods.topics.corpus import Corpus, check_documents
 from manyhands.methods.topics.kernels import Sweeps, Topics
@@ -297,4 +297,13 @@ class RegressionTopicModel(TopicMethod):
         }
 
 
-ROWS: dict[str, Method] = {"ma-slda-r": RegressionTopicModel()}
+ROWS: dict[str, Method] = {
+    "ma-slda-r": RegressionTopicModel(
+        about=About(
+            source="Rodrigues et al. 2017 (MA-sLDAr)",
+            equation="z ~ N(eta . mean topic of the words, v), y ~ N(z + b_a, 1 / precision_a)",
+            cost="a sweep takes words x topics operations, an update of eta topics / 2 times that",
+            when="numbers; texts as counts of words, and topics that people can read",
+        ),
+    ),
+}
