@@ -16,8 +16,7 @@ from manyhands.aggregation.kernels.coin_pass import CoinExpectation, expect_coin
 from manyhands.aggregation.kernels.glad_steps import ability_slopes, improve_easiness
 from manyhands.aggregation.majority import majority_posterior
 from manyhands.aggregation.parameters import Parameters
-from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.confusions import symmetric_confusions
+from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions
 from manyhands.core.settings import require
 
 

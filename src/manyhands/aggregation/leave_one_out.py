@@ -7,10 +7,9 @@ import numpy as np
 from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.consensus import Consensus
 from manyhands.annotations import Annotations
-from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.confusions import symmetric_confusions
+from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions
 from manyhands.core.errors import DataError
-from manyhands.core.seeds import generator
+from manyhands.core.settings import generator
 from manyhands.evaluation import LabelPredictions
 
 _MIN_LABELS = 3  # of an item before one of them is held out

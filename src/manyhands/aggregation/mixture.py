@@ -16,8 +16,7 @@ from manyhands.aggregation.kernels.mixture_pass import LabelPatterns, group_log_
 from manyhands.aggregation.majority import majority_posterior
 from manyhands.aggregation.parameters import Parameters
 from manyhands.core.arrays import AnyArray, Codes, Floats
-from manyhands.core.seeds import generator
-from manyhands.core.settings import require
+from manyhands.core.settings import generator, require
 
 _MIN_GAIN = 1e-9  # per label; two starts whose objectives differ by less are equally good
 _DECIMALS = 3  # so that there are at most a thousand different shares

@@ -16,8 +16,7 @@ from manyhands.aggregation.kernels.coin_pass import CoinExpectation, expect_coin
 from manyhands.aggregation.majority import majority_posterior
 from manyhands.aggregation.parameters import Parameters
 from manyhands.aggregation.sums import annotator_sums
-from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.confusions import symmetric_confusions
+from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions
 from manyhands.core.settings import require
 
 _MARGIN = 1e-12  # keeps an accuracy off 0 and 1, where its logit is infinite

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from manyhands.core.errors import DataError, SettingName
-from manyhands.core.registry import nearest_names
+from manyhands.core.settings import nearest_names
 
 WORDS = {
     "item": (

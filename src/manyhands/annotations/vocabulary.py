@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from manyhands.core.arrays import AnyArray, Codes, read_only
 from manyhands.core.errors import DataError
-from manyhands.core.registry import nearest_names
+from manyhands.core.settings import nearest_names
 
 BLANK = -2  # the code of a blank cell
 LARGEST = 2.0**63  # larger whole numbers stay text

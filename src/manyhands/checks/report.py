@@ -22,7 +22,7 @@ from manyhands.checks import (
 )
 from manyhands.checks.finding import SEVERITIES, Finding
 from manyhands.checks.label_table import LabelTable
-from manyhands.core.registry import Registry
+from manyhands.core.settings import Registry
 from manyhands.io import read_rows
 
 Check = Callable[[LabelTable], list[Finding]]

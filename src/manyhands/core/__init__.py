@@ -6,9 +6,13 @@ from manyhands.core.errors import (
     SettingError,
     UnknownNameError,
 )
-from manyhands.core.registry import Registry, nearest_names
-from manyhands.core.seeds import generator
-from manyhands.core.settings import require, require_choice
+from manyhands.core.settings import (
+    Registry,
+    generator,
+    nearest_names,
+    require,
+    require_choice,
+)
 
 __all__ = [
     "DataError",

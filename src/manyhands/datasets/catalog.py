@@ -1,6 +1,6 @@
 """DATASETS, the public corpora, and ITEM_SETS, the items for simulated crowds."""
 
-from manyhands.core.registry import Registry
+from manyhands.core.settings import Registry
 from manyhands.datasets.cifar10 import CIFAR10, CIFAR10_CATS_DOGS, CIFAR10H
 from manyhands.datasets.corpus import ItemSet, Reader
 from manyhands.datasets.dogs_cats import DOGS_CATS

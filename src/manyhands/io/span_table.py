@@ -8,7 +8,7 @@ from typing import Any
 from manyhands.annotations import Span
 from manyhands.annotations.vocabulary import name_to_text
 from manyhands.core.errors import DataError, SettingName
-from manyhands.core.registry import nearest_names
+from manyhands.core.settings import nearest_names
 from manyhands.io.tables import Table
 
 _NAMES = {

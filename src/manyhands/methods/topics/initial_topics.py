@@ -7,7 +7,7 @@ from scipy.sparse import csr_matrix
 
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
-from manyhands.core.seeds import generator
+from manyhands.core.settings import generator
 from manyhands.methods.topics.corpus import Corpus
 
 _SHAPE = 100.0  # of a gamma distribution with mean 1
