@@ -49,7 +49,7 @@ def test_a_declared_setting_is_in_the_help_of_a_command(monkeypatch):
     little = typer.Typer()
 
     @little.command()
-    @options.takes(training=options.TrainOptions)
+    @options.takes_groups
     def train(training: options.TrainOptions) -> None:
         received.update(training.given)
 
@@ -137,8 +137,21 @@ def test_the_shell_completes_names_of_methods():
 
 
 def test_names_after_a_comma_are_completed():
-    assert options.any_method_names("majority,dawid") == ["majority,dawid-skene"]
-    assert "conal" in options.method_names("con")
+    complete = options.completed("AGGREGATORS", "METHODS")
+    assert complete("majority,dawid") == ["majority,dawid-skene"]
+    assert "conal" in complete("con")
+
+
+def test_the_help_lists_all_aggregators():
+    shown = " ".join(call("aggregate", "--help").out.replace("│", " ").split())
+    known = [name for name, each in mh.AGGREGATORS.items() if each.kind == "classes"]
+    assert f"Aggregator: {', '.join(known[:-1])} or {known[-1]}; for numbers mean" in shown
+
+
+def test_long_choices_are_in_the_text_of_the_help():
+    shown = call("train", "--help").out
+    assert "likelihood|majority" not in shown
+    assert "confidence, log-odds" in " ".join(shown.replace("│", " ").split())
 
 
 def test_errors_name_options_and_keep_names_that_are_none():

@@ -23,6 +23,7 @@ from manyhands.cli import (
     simulate,
     train,
 )
+from manyhands.cli.options import with_names
 from manyhands.cli.output import remark, say
 from manyhands.core.errors import ManyhandsError, SettingName
 
@@ -55,6 +56,12 @@ class Command(TyperCommand):
             return super().invoke(ctx)
         except ManyhandsError as error:
             raise ManyhandsError(error.spelled(self.spelled)) from error
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help, with the names of the registries that it refers to."""
+        for each in self.params:
+            each.help = with_names(each.help or "")
+        super().format_help(ctx, formatter)
 
     def spelled(self, setting: SettingName) -> str:
         """A setting as the option that sets it; settings without an option keep their names."""

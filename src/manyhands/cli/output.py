@@ -94,6 +94,21 @@ def is_tagged(name: str) -> bool:
     return name.lower().endswith(mh.io.TAGGED_SUFFIXES)
 
 
+def put_tokens(
+    sentences: "mh.Sentences", tags: AnyArray, columns: dict[str, AnyArray], out: str
+) -> None:
+    """Write tokens with their tags to a CoNLL file, or a table, by the suffix."""
+    if is_tagged(out):
+        mh.io.write_bio(mh.annotations.TaggedSentences(sentences, tags), out)
+    else:
+        put_table(columns, out)
+
+
+def with_words(sentences: "mh.Sentences", columns: dict[str, AnyArray]) -> dict[str, AnyArray]:
+    """A table of tokens, with their names and words first."""
+    return {"item": sentences.token_names, "word": sentences.word} | columns
+
+
 def require_targets(
     *names: str | None, read: Sequence[str | None] = (), tagged: str | None = None
 ) -> None:
