@@ -18,6 +18,9 @@ from manyhands.cli import app, options
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import AT_LEAST_ONE, setting, settings_of
 from manyhands.engine.settings import FeatureOptions, TaggingOptions
+from manyhands.io.labels import LAYOUTS
+from manyhands.io.read import TASKS
+from manyhands.io.spans import ALIGNMENTS
 
 COMMANDS = [each.callback.__name__ for each in app.app.registered_commands]
 
@@ -76,12 +79,12 @@ def test_options_of_labels_are_the_arguments_of_read():
 @pytest.mark.parametrize(
     ("name", "choices"),
     [
-        ("layout", mh.io.LAYOUTS),
+        ("layout", LAYOUTS),
         ("kind", KINDS),
-        ("task", mh.io.TASKS),
+        ("task", TASKS),
         ("duplicates", DUPLICATES),
         ("orphan_tags", ORPHAN_TAGS),
-        ("alignment", mh.io.ALIGNMENTS),
+        ("alignment", ALIGNMENTS),
     ],
 )
 def test_choices_are_those_of_the_library(name, choices):

@@ -52,7 +52,7 @@ def _refuse_tokens(labels: str, reading: options.ReadingOptions) -> None:
     mark = (reading.missing or ["?"])[0]
     given = {"format": reading.format, "layout": reading.layout, "encoding": reading.encoding}
     found = mh.io.sniff_tokens(labels, missing=mark, **given)
-    if found in mh.io.TOKEN_FORMATS:
+    if found in {"conll", "spans"}:
         raise DataError(
             f"{labels}: has tagged tokens, and check is for labels of items; for the quality of "
             f"annotators: manyhands aggregate {labels} --out tags.bio --annotators annotators.csv"

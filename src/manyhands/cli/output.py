@@ -124,10 +124,7 @@ def require_targets(
     sources = {os.path.realpath(name) for name in read if name is not None}
     for name in targets:
         if name != "-":
-            if name == tagged and is_tagged(name):
-                mh.io.require_place(Path(name))
-            else:
-                mh.io.require_target(name)
+            mh.io.require_target(name, tagged=name == tagged)
             if os.path.realpath(name) in sources:
                 raise SettingError(f"{name}: is read from and would be lost; name another file")
 

@@ -13,17 +13,8 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.atomic import atomic_write
-from manyhands.io.labels import DENSE_MISSING, LABEL_SUFFIXES
-from manyhands.io.matrix import typed_cells
-from manyhands.io.tables import (
-    FORMATS,
-    SUFFIXES,
-    Table,
-    existing,
-    format_of,
-    require_target,
-    write_table,
-)
+from manyhands.io.labels import DENSE_MISSING, LABEL_SUFFIXES, typed_cells
+from manyhands.io.tables import FORMATS, Table, existing, format_of, require_target, write_table
 
 _NO_LABEL = {str(code) for code in DENSE_MISSING}
 
@@ -32,11 +23,11 @@ def copy_table(
     source: str | Path, target: str | Path, *, format: str | None = None, encoding: str = "utf-8"
 ) -> int:
     """Copy a table to another format with all its columns; return the number of rows."""
-    found = existing(source)
+    existing(source)
     require_target(target)
-    table = Table(found, format_of(found, format, SUFFIXES), encoding)
+    table = Table.open(source, format, encoding)
     if len(set(table.columns)) < len(table.columns):
-        raise DataError(f"{found}: a column name appears twice; rename one of them")
+        raise DataError(f"{table.path}: a column name appears twice; rename one of them")
     columns = {name: _plain(column) for name, column in table.select(table.columns).items()}
     write_table(columns, target)
     return len(columns[table.columns[0]])

@@ -12,10 +12,11 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from manyhands.annotations.columns import find_column
+from manyhands.annotations.rows import place
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName, first_line
 from manyhands.io.atomic import atomic_write, require_place
-from manyhands.io.delimited import not_text, read_columns, read_header, with_mark
+from manyhands.io.delimited import DELIMITERS, not_text, read_columns, read_header, with_mark
 
 SUFFIXES = {
     ".csv": "csv",
@@ -26,9 +27,9 @@ SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
+TAGGED_SUFFIXES = (".conll", ".bio", ".iob", ".iob2")  # of tokens with their tags
 FORMATS = ("csv", "tsv", "parquet", "jsonl")
 _PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
-DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 def format_of(path: Path, given: str | None, known: Mapping[str, str]) -> str:
@@ -83,6 +84,12 @@ class Table:
             self._loaded, self.first_line = _read_json_lines(path, encoding)
         self.columns = self._loaded.column_names
 
+    @classmethod
+    def open(cls, path: str | Path, format: str | None = None, encoding: str = "utf-8") -> "Table":
+        """The table of an existing file; the suffix decides the format unless it is given."""
+        found = existing(path)
+        return cls(found, format_of(found, format, SUFFIXES), encoding)
+
     def find_column(
         self,
         role: str,
@@ -107,6 +114,20 @@ class Table:
             raise DataError(f"{self.path}: has columns and no rows")
         return {name: self._loaded.column(name) for name in names}
 
+    def place(self, row: int) -> str:
+        """The place of a row of the selected columns, for an error message."""
+        return place(str(self.path), self.first_line, row)
+
+    def filled(
+        self, noun: str, column: Any, remedy: str, blanks: frozenset[str] = frozenset([""])
+    ) -> list[Any]:
+        """The cells of a column; a blank cell raises a `DataError`."""
+        cells: list[Any] = column.to_pylist()
+        for row, cell in enumerate(cells):
+            if cell is None or str(cell).strip().lower() in blanks:
+                raise DataError(f"{self.place(row)}: the {noun} is blank; {remedy}")
+        return cells
+
 
 def write_table(
     columns: Mapping[str, AnyArray], path: str | Path, format: str | None = None
@@ -117,10 +138,15 @@ def write_table(
         write_stream(columns, stream, kind)
 
 
-def require_target(path: str | Path) -> None:
-    """Raise a `DataError` for a file name that `write_table` cannot write to."""
-    format_of(Path(path), None, SUFFIXES)
-    require_place(Path(path))
+def require_target(path: str | Path, *, tagged: bool = False) -> None:
+    """Raise a `DataError` for a file name that `write_table` cannot write to.
+
+    With `tagged` it may also be the name of a file of tokens with their tags.
+    """
+    target = Path(path)
+    if not (tagged and target.suffix.lower() in TAGGED_SUFFIXES):
+        format_of(target, None, SUFFIXES)
+    require_place(target)
 
 
 def write_stream(columns: Mapping[str, AnyArray], stream: BinaryIO, format: str) -> None:
