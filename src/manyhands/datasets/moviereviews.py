@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from manyhands.annotations import Annotations
-from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.arrays import AnyArray, Floats, object_array
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require_choice
 from manyhands.datasets.arrays import read_numbers
@@ -47,7 +47,11 @@ def load_word_counts(home: Path, features: str, outside: Outside = "keep") -> Co
     annotations, notes = read_ratings(home / "answers.txt", _NO_COUNTED_RATING, outside)
     counts = [read_word_counts(home / name) for name in _COUNTED]
     n_words = max(part.shape[1] for part in counts)
-    train, test = (_widen(part, n_words) for part in counts)
+    # the same counts over one vocabulary
+    train, test = (
+        sparse.csr_matrix((part.data, part.indices, part.indptr), shape=(part.shape[0], n_words))
+        for part in counts
+    )
     return Corpus(
         "moviereviews-words",
         train,
@@ -56,12 +60,6 @@ def load_word_counts(home: Path, features: str, outside: Outside = "keep") -> Co
         Split(test, read_numbers(home / "labels_test.txt")),
         notes=notes,
     )
-
-
-def _widen(counts: sparse.csr_matrix, n_words: int) -> sparse.csr_matrix:
-    """The same counts over a larger vocabulary."""
-    shape = (counts.shape[0], n_words)
-    return sparse.csr_matrix((counts.data, counts.indices, counts.indptr), shape=shape)
 
 
 def read_ratings(path: Path, missing: int, outside: Outside) -> tuple[Annotations, tuple[str, ...]]:
@@ -102,7 +100,7 @@ def read_rated_texts(path: Path) -> tuple[AnyArray, Floats]:
                 f"{path}, line {number}: expected {len(columns)} cells with a rating that is a "
                 "number; the file may be cut short"
             ) from None
-    return np.array([*texts, None], dtype=object)[:-1], np.array(ratings)
+    return object_array(texts), np.array(ratings)
 
 
 MOVIEREVIEWS = Reader(
