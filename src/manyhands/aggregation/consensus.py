@@ -13,7 +13,7 @@ from manyhands.aggregation.most_probable import most_probable
 from manyhands.aggregation.quality import Quality, estimate_quality
 from manyhands.aggregation.saving import NAME, pack_consensus
 from manyhands.annotations import Annotations
-from manyhands.annotations.frames import make_frame
+from manyhands.annotations.columns import make_frame
 from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.core.errors import DataError
 from manyhands.evaluation import (

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations.columns import find_columns
+from manyhands.annotations.columns import find_columns, make_frame, open_frame
 from manyhands.annotations.dense import dense_cells, dense_matrix, require_no_label
-from manyhands.annotations.frames import make_frame, open_frame
 from manyhands.annotations.grouping import (
     DUPLICATES,
     Duplicates,
+    ItemArray,
     count_pairs,
     group_offsets,
     mask_duplicates,
@@ -35,7 +35,7 @@ from manyhands.core.settings import require_choice
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Annotations:
+class Annotations(ItemArray):
     """Parallel arrays `item`, `annotator`, `label`, sorted by item and then by annotator.
 
     Labels are class codes (`kind` is "classes") or real numbers ("numbers"). The object behaves as
@@ -242,21 +242,9 @@ class Annotations:
     def __len__(self) -> int:
         return self.n_items
 
-    @property
-    def shape(self) -> tuple[int]:
-        """(number of items,)."""
-        return (self.n_items,)
-
-    @property
-    def ndim(self) -> int:
-        """1: an array of items."""
-        return 1
-
     def __getitem__(self, key: Any) -> "Annotations":
         """The annotations of some items; annotators and classes keep their codes."""
-        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            key = key[0]  # scikit-learn indexes arrays as array[rows, ...]
-        chosen = np.atleast_1d(np.arange(self.n_items)[key])
+        chosen = self.positions(key)
         counts = self.labels_per_item[chosen]
         return replace(
             self.only(run_indices(self.item_offsets, chosen)),

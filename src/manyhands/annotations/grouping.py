@@ -13,7 +13,7 @@ Equal and conflicting repeats are treated alike.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,6 +26,29 @@ DUPLICATES = ("keep", "first", "last", "refuse")
 
 _BLOCKS = 16
 _SMALL = 32  # runs of at most this length are sorted by insertion
+
+
+class ItemArray:
+    """What scikit-learn needs of an array of items or sentences; a subclass has `__len__`."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(number of items,), or of sentences."""
+        return (len(self),)
+
+    @property
+    def ndim(self) -> int:
+        """1: an array of items, or of sentences."""
+        return 1
+
+    def positions(self, key: Any) -> Offsets:
+        """The positions that a key selects: an index, a slice, indices, a mask, or (key, ...)."""
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+            key = key[0]  # scikit-learn indexes arrays as array[rows, ...]
+        return np.atleast_1d(np.arange(len(self))[key])
 
 
 def group_offsets(codes: Codes, n_groups: int) -> Offsets:

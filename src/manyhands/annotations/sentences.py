@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations.grouping import offsets_from_lengths, run_indices
+from manyhands.annotations.grouping import ItemArray, offsets_from_lengths, run_indices
 from manyhands.core.arrays import AnyArray, Offsets, object_array, read_only
 from manyhands.core.errors import DataError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sentences:
+class Sentences(ItemArray):
     """Sentence s has the words `word[offsets[s]:offsets[s + 1]]` and the name `names[s]`.
 
     It behaves as an array of sentences: `len`, `shape` and indexing go by sentence. The items of
@@ -98,26 +98,14 @@ class Sentences:
 
     def tokens_of(self, sentences: Any) -> Offsets:
         """The tokens of some sentences, selected by an index, a slice, indices or a mask."""
-        return run_indices(self.offsets, np.atleast_1d(np.arange(len(self))[sentences]))
+        return run_indices(self.offsets, self.positions(sentences))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @property
-    def shape(self) -> tuple[int]:
-        """(number of sentences,)."""
-        return (len(self),)
-
-    @property
-    def ndim(self) -> int:
-        """1: an array of sentences."""
-        return 1
-
     def __getitem__(self, key: Any) -> "Sentences":
         """Some of the sentences, with their names."""
-        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            key = key[0]  # scikit-learn indexes arrays as array[rows, ...]
-        chosen = np.atleast_1d(np.arange(len(self))[key])
+        chosen = self.positions(key)
         return Sentences(
             read_only(self.word[self.tokens_of(chosen)]),
             read_only(offsets_from_lengths(self.lengths[chosen])),

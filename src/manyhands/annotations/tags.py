@@ -147,13 +147,13 @@ def find_orphan_tags(code_t: Codes, offsets: Offsets, scheme: TagScheme) -> Bool
 
     The code -1 is a token without a tag; an I-X after it is an orphan too.
     """
-    type_t, inside_t = tag_types(code_t, scheme), _with_none(scheme.is_inside_k, False)[code_t]
+    type_t, inside_t = tag_types(code_t, scheme), np.append(scheme.is_inside_k, False)[code_t]
     return np.asarray(inside_t & (previous_types(type_t, offsets) != type_t))
 
 
 def tag_types(code_t: Codes, scheme: TagScheme) -> Codes:
     """The entity type of every token; -1 for O and for a token without a tag."""
-    return np.asarray(_with_none(scheme.type_k, -1)[code_t], dtype=np.int32)
+    return np.asarray(np.append(scheme.type_k, -1)[code_t], dtype=np.int32)
 
 
 def previous_types(type_t: Codes, offsets: Offsets) -> Codes:
@@ -201,8 +201,3 @@ def repair_bio(tags: Sequence[str], orphan_tags: OrphanTags = "repair") -> list[
 
 def _is_entity(name: str) -> bool:
     return name[:2] in {"B-", "I-"} and len(name) > 2
-
-
-def _with_none(value_k: AnyArray, none: Any) -> AnyArray:
-    """The values of the tags, and at the end the value for the code -1."""
-    return np.append(value_k, none)
