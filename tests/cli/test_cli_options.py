@@ -13,7 +13,9 @@ import typer
 from command_line import HEADER, assert_refused, call, plain_json, start
 
 import manyhands as mh
-from manyhands.annotations import DUPLICATES, KINDS, ORPHAN_TAGS
+from manyhands.annotations.grouping import DUPLICATES
+from manyhands.annotations.labels import KINDS
+from manyhands.annotations.tags import ORPHAN_TAGS
 from manyhands.cli import app, options
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import AT_LEAST_ONE, setting, settings_of

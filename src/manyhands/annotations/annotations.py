@@ -20,13 +20,7 @@ from manyhands.annotations.grouping import (
     run_indices,
     stable_order,
 )
-from manyhands.annotations.labels import (
-    USED,
-    Kind,
-    as_list,
-    classes_as_numbers,
-    numbers_as_classes,
-)
+from manyhands.annotations.labels import USED, Kind, as_list, classes_as_numbers, numbers_as_classes
 from manyhands.annotations.rows import Rows, encode_rows
 from manyhands.annotations.vocabulary import Vocabulary
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets, read_only
@@ -95,15 +89,10 @@ class Annotations(ItemArray):
         Rows whose label is one of `missing` are dropped.
         """
         rows = encode_rows(
-            item,
-            annotator,
-            label,
-            kind=kind,
-            items=items,
-            annotators=annotators,
-            classes=classes,
+            item, annotator, label,
+            kind=kind, items=items, annotators=annotators, classes=classes,
             missing=as_list(missing),
-        )
+        )  # fmt: skip
         return cls.from_rows(rows, duplicates=duplicates)
 
     @classmethod
@@ -144,18 +133,11 @@ class Annotations(ItemArray):
         >>> Annotations.from_dense([[0, -1], [1, 1]]).n_annotations
         3
         """
-        cells = dense_cells(matrix, as_list(missing))
-        item_names = cells.row_names(items)
-        annotator_names = cells.column_names(annotators)
+        cells = dense_cells(matrix, as_list(missing), items, annotators)
         return cls.from_arrays(
-            item_names[cells.row],
-            annotator_names[cells.column],
-            cells.label,
-            kind=kind,
-            items=item_names,
-            annotators=annotator_names,
-            classes=classes,
-        )
+            cells.item, cells.annotator, cells.label,
+            kind=kind, items=cells.items, annotators=cells.annotators, classes=classes,
+        )  # fmt: skip
 
     @classmethod
     def from_dicts(
@@ -292,14 +274,14 @@ class Annotations(ItemArray):
         """The name of every label."""
         return self.label if self.class_vocabulary is None else self.classes[self.label]
 
+    def to_columns(self) -> dict[str, AnyArray]:
+        """The columns item, annotator and label of a long table, as names."""
+        item, annotator = self.items[self.item], self.annotators[self.annotator]
+        return {"item": item, "annotator": annotator, "label": self.label_names()}
+
     def to_frame(self) -> Any:
         """A long table with columns item, annotator, label, of the library the data came from."""
-        columns = {
-            "item": self.items[self.item],
-            "annotator": self.annotators[self.annotator],
-            "label": self.label_names(),
-        }
-        return make_frame(columns, self.backend)
+        return make_frame(self.to_columns(), self.backend)
 
     def to_dense(self, missing: Any = -1) -> AnyArray:
         """The (item, annotator) matrix of label names; it has n_items x n_annotators cells.

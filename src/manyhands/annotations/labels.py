@@ -65,7 +65,7 @@ def encode_labels(
         return _plain_numbers(floats, missing)
     codes, words = encode(values, "label")
     texts = [str(name) for name in words.names.tolist()]
-    dropped = {"" if _is_blank(code) else name_to_text(code) for code in missing}
+    dropped = {"" if is_blank(code) else name_to_text(code) for code in missing}
     state_of_word = np.array([_state(text, dropped) for text in texts] + [0, 0], dtype=np.int8)
     state_of_word[BLANK] = DROPPED if "" in dropped else EMPTY
     state = state_of_word[codes]
@@ -145,6 +145,7 @@ def _classes(
 ) -> LabelColumn:
     """Class codes of the words: of the given classes, or of the classes that are found."""
     names = normalize_classes(words.names[used])  # numbers, if a word for "missing" was dropped
+    class_of_used: AnyArray
     if given is not None:
         classes, class_of_used = given, given.codes(names.tolist())
     elif used.all() and np.array_equal(names, words.names):
@@ -189,7 +190,7 @@ def _decimal(floats: AnyArray) -> bool:
 
 
 def _plain_numbers(floats: AnyArray, missing: list[Any]) -> LabelColumn:
-    blank = DROPPED if any(_is_blank(code) for code in missing) else EMPTY
+    blank = DROPPED if any(is_blank(code) for code in missing) else EMPTY
     state = np.where(np.isnan(floats), blank, USED).astype(np.int8)
     state[np.isinf(floats)] = INFINITE
     codes = [number for code in missing if (number := _number(str(code))) is not None]
@@ -212,7 +213,8 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _is_blank(code: object) -> bool:
+def is_blank(code: object) -> bool:
+    """Whether a cell holds nothing, or white space of any kind."""
     return code is None or (isinstance(code, float) and np.isnan(code)) or str(code).strip() == ""
 
 

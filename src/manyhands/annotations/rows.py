@@ -66,10 +66,11 @@ class Rows:
             label = classes.codes(more.classes.names)[label]
         item = items.codes(more.items.names)[more.item]
         annotator = annotators.codes(more.annotators.names)[more.annotator]
-        own = (self.item, self.annotator, self.label, self.state)
-        added = (item, annotator, label, more.state)
-        columns = [np.concatenate(pair) for pair in zip(own, added, strict=True)]
-        return Rows(*columns, items, annotators, classes)
+        return Rows(
+            np.concatenate([self.item, item]), np.concatenate([self.annotator, annotator]),
+            np.concatenate([self.label, label]), np.concatenate([self.state, more.state]),
+            items, annotators, classes,
+        )  # fmt: skip
 
     def require_usable(self) -> None:
         """Raise a `DataError` with the place of the first cell that cannot be used."""

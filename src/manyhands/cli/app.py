@@ -59,7 +59,8 @@ class Command(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help, with the names of the registries that it refers to."""
-        for each in self.params:
+        parameters: Any = self.params
+        for each in parameters:
             each.help = with_names(each.help or "")
         super().format_help(ctx, formatter)
 

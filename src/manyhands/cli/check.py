@@ -50,8 +50,10 @@ def check(
 
 def _refuse_tokens(labels: str, reading: options.ReadingOptions) -> None:
     mark = (reading.missing or ["?"])[0]
-    given = {"format": reading.format, "layout": reading.layout, "encoding": reading.encoding}
-    found = mh.io.sniff_tokens(labels, missing=mark, **given)
+    found = mh.io.sniff_tokens(
+        labels, format=reading.format, layout=reading.layout, missing=mark,
+        encoding=reading.encoding,
+    )  # fmt: skip
     if found in {"conll", "spans"}:
         raise DataError(
             f"{labels}: has tagged tokens, and check is for labels of items; for the quality of "

@@ -34,8 +34,7 @@ class Request(options.OptionGroup):
                        show_default="all that fit"),
     ] = None  # fmt: skip
     features: Annotated[
-        str | None,
-        in_labels("Features of the items; networks are then trained.", metavar="FILE"),
+        str | None, in_labels("Features of the items; networks are then trained.", metavar="FILE")
     ] = None
     text: options.TextColumn = None
     dataset: Annotated[

@@ -24,6 +24,5 @@ DATASETS: Registry[Reader] = Registry(
 )
 
 ITEM_SETS: Registry[ItemSet] = Registry(
-    "item set",
-    {"cifar10": CIFAR10, "cifar10-cats-dogs": CIFAR10_CATS_DOGS, "dogs-cats": DOGS_CATS},
+    "item set", {"cifar10": CIFAR10, "cifar10-cats-dogs": CIFAR10_CATS_DOGS, "dogs-cats": DOGS_CATS}
 )

@@ -8,13 +8,7 @@ from manyhands.io.labels import read_annotations
 from manyhands.io.read import LabelFile, read, require_same_tokens
 from manyhands.io.sniff import column_names, sniff_tokens
 from manyhands.io.spans import TextLabels, read_spans, write_spans
-from manyhands.io.tables import (
-    SUFFIXES,
-    TAGGED_SUFFIXES,
-    require_target,
-    write_stream,
-    write_table,
-)
+from manyhands.io.tables import SUFFIXES, TAGGED_SUFFIXES, require_target, write_stream, write_table
 from manyhands.io.texts import read_texts, read_word_counts
 from manyhands.io.word_vectors import WordVectors, read_word_vectors
 

@@ -8,16 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import (
-    ORPHAN_TAGS,
-    OrphanTags,
-    Sentences,
-    TaggedSentences,
-    TagScheme,
-    TokenLabels,
-)
+from manyhands.annotations import Sentences, TaggedSentences, TagScheme, TokenLabels
 from manyhands.annotations.grouping import duplicated_pairs
-from manyhands.annotations.tags import is_bio_tag
+from manyhands.annotations.tags import ORPHAN_TAGS, OrphanTags, is_bio_tag
 from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice

@@ -52,14 +52,7 @@ def write_annotations(
     if kind not in FORMATS or layout == "wide":
         _require_one_each(annotations)
     if kind in FORMATS and layout == "long":
-        write_table(
-            {
-                "item": annotations.items[annotations.item],
-                "annotator": annotations.annotators[annotations.annotator],
-                "label": annotations.label_names(),
-            },
-            target,
-        )
+        write_table(annotations.to_columns(), target)
     elif kind == "json":
         with atomic_write(target) as stream:
             stream.write(json.dumps(_nested(annotations), ensure_ascii=False).encode())
@@ -117,13 +110,8 @@ def _write_matrix(annotations: Annotations, target: Path, kind: str, missing: An
 
 def _nested(annotations: Annotations) -> dict[str, dict[str, Any]]:
     nested: dict[str, dict[str, Any]] = {str(name): {} for name in annotations.items}
-    names = zip(
-        annotations.items[annotations.item].tolist(),
-        annotations.annotators[annotations.annotator].tolist(),
-        annotations.label_names().tolist(),
-        strict=True,
-    )
-    for item, annotator, label in names:
+    columns = [column.tolist() for column in annotations.to_columns().values()]
+    for item, annotator, label in zip(*columns, strict=True):
         nested[str(item)][str(annotator)] = label
     return nested
 

@@ -93,8 +93,7 @@ def _texts(table: Table, column: str, item: str | None) -> Features:
         if cell is not None and not isinstance(cell, str):
             where = f"{table.place(row)}, column {column!r}"
             raise DataError(
-                f"{where}: {cell!r} is no text; name another column with ",
-                SettingName("text", ...),
+                f"{where}: {cell!r} is no text; name another column with ", SettingName("text", ...)
             )
     texts = object_array(["" if cell is None else cell for cell in cells])
     items = np.arange(len(texts)) if key is None else _items(table, columns[key])

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations, Duplicates, Kind, Rows
+from manyhands.annotations import Annotations, Kind, Rows
 from manyhands.annotations.columns import find_columns
 from manyhands.annotations.dense import dense_cells
+from manyhands.annotations.grouping import Duplicates
 from manyhands.annotations.labels import as_list
 from manyhands.annotations.rows import encode_rows
 from manyhands.core.arrays import AnyArray
@@ -127,11 +128,10 @@ class ItemFile:
         items: Sequence[Any] | None = None,
         annotators: Sequence[Any] | None = None,
     ) -> Rows:
-        cells = dense_cells(grid, self._codes(DENSE_MISSING))
-        item, annotator = cells.row_names(items), cells.column_names(annotators)
+        cells = dense_cells(grid, self._codes(DENSE_MISSING), items, annotators)
         return self._encoded(
-            item[cells.row], annotator[cells.column], cells.label,
-            items=item, annotators=annotator, missing=(), first_line=first_line, row_of=cells.row,
+            cells.item, cells.annotator, cells.label, items=cells.items,
+            annotators=cells.annotators, missing=(), first_line=first_line, row_of=cells.row,
         )  # fmt: skip
 
     def _dict_rows(self, labels: dict[str, dict[str, Any]]) -> Rows:

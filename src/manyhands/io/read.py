@@ -8,17 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from manyhands.annotations import (
-    ORPHAN_TAGS,
-    Annotations,
-    Duplicates,
-    Kind,
-    OrphanTags,
-    Rows,
-    Sentences,
-    TokenLabels,
-)
+from manyhands.annotations import Annotations, Kind, Rows, Sentences, TokenLabels
+from manyhands.annotations.grouping import Duplicates
 from manyhands.annotations.labels import USED, MixedLabelsError, as_list
+from manyhands.annotations.tags import ORPHAN_TAGS, OrphanTags
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require, require_choice
 from manyhands.io.conll import read_conll, read_sentences

@@ -9,7 +9,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from manyhands.annotations import is_bio_tag
+from manyhands.annotations.tags import is_bio_tag
 from manyhands.core.errors import DataError
 from manyhands.io.conll import token_rows
 from manyhands.io.tables import SUFFIXES, TAGGED_SUFFIXES, Table

@@ -6,7 +6,6 @@ nobody labelled the document. At least one row of a document has its text.
 """
 
 import json
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +18,14 @@ from manyhands.annotations import (
     Span,
     TagScheme,
     TokenizedTexts,
-    Tokenizer,
     TokenLabels,
     find_spans,
     spans_to_tags,
     token_offsets,
 )
 from manyhands.annotations.grouping import duplicated_pairs
+from manyhands.annotations.labels import is_blank
+from manyhands.annotations.tokenizing import Tokenizer
 from manyhands.annotations.vocabulary import encode, name_to_text
 from manyhands.core.arrays import object_array
 from manyhands.core.errors import DataError, SettingName
@@ -158,7 +158,7 @@ def _write_rows(texts: TokenizedTexts, rows: list[tuple[Any, ...]], path: str | 
     called = [name_to_text(texts.sentences.names[s]) for s in document]
     annotators = [None if one is None else name_to_text(one) for one in annotator]
     said = [one for one in label if one is not None]
-    blank = [one for one in (*called, *annotators, *said) if one is not None and _is_blank(one)]
+    blank = [one for one in (*called, *annotators, *said) if one is not None and is_blank(one)]
     blank += [one for one in said if one != one.strip()]
     if blank:
         raise DataError(f"{blank[0]!r} cannot stand in a table of spans: it is blank, or ends so")
@@ -295,7 +295,7 @@ def _document_texts(cells: dict[str, list[Any]], wheres: list[str]) -> dict[str,
     """The text of every document by name, in the order of the documents."""
     contents: dict[str, str] = {}
     for where, document, text in zip(wheres, cells["item"], cells["text"], strict=True):
-        if _is_blank(document):
+        if is_blank(document):
             raise DataError(f"{where}: the document is blank; every row needs one")
         name, content = name_to_text(document), "" if text is None else str(text)
         before = contents.setdefault(name, content)
@@ -324,21 +324,15 @@ def _marked_span(cells: dict[str, list[Any]], row: int, where: str) -> _MarkedSp
     """One row of the table."""
     start, end, label = (cells[role][row] for role in ("start", "end", "label"))
     annotator = cells["annotator"][row]
-    who = None if _is_blank(annotator) else name_to_text(annotator)
+    who = None if is_blank(annotator) else name_to_text(annotator)
     document = name_to_text(cells["item"][row])
-    blank = [_is_blank(value) for value in (start, end, label)]
+    blank = [is_blank(value) for value in (start, end, label)]
     if all(blank):
         return _MarkedSpan(where, document, who, None)
     if any(blank) or who is None:
         raise DataError(f"{where}: a span needs an annotator, a start, an end and a label")
     span = Span(_whole(start, where), _whole(end, where), str(label).strip())
     return _MarkedSpan(where, document, who, span)
-
-
-def _is_blank(value: Any) -> bool:
-    """Whether a cell holds nothing, or white space of any kind."""
-    nothing = value is None or (isinstance(value, float) and math.isnan(value))
-    return nothing or not str(value).strip()
 
 
 def _whole(value: Any, where: str) -> int:
