@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.atomic import atomic_write
-from manyhands.io.tables import existing
-from manyhands.io.texts import text_lines
+from manyhands.io.texts import existing, text_lines
+
+L = TypeVar("L", TokenLabels, TaggedSentences)
 
 _BREAK = "-DOCSTART-"  # a line of CoNLL files that stands between documents
 _BLANKS = " \t"  # what parts cells; a token may hold, or be, white space of any other kind
@@ -60,7 +61,7 @@ def read_conll(
         range(width) if named is None else named,
         names,
     )
-    return labels if orphan_tags == "keep" else _at(path, labels.repaired, orphan_tags)
+    return labels if orphan_tags == "keep" else repaired_at(path, labels, orphan_tags)
 
 
 def read_bio(
@@ -77,7 +78,7 @@ def read_bio(
     columns.read(encoding)
     code_t, names = columns.classes()
     tagged = TaggedSentences(columns.sentences(), object_array(names)[code_t])
-    return tagged if orphan_tags == "keep" else _at(path, tagged.repaired, orphan_tags)
+    return tagged if orphan_tags == "keep" else repaired_at(path, tagged, orphan_tags)
 
 
 def read_sentences(
@@ -273,8 +274,9 @@ def _breaks_cells(text: str) -> bool:
     return any(mark in "\t\n\r" or "\ud800" <= mark <= "\udfff" for mark in text)
 
 
-def _at(path: str | Path, repaired: Any, orphan_tags: OrphanTags) -> Any:
+def repaired_at(path: str | Path, labels: L, orphan_tags: OrphanTags) -> L:
+    """The labels of a file with their orphan tags repaired; errors name the file."""
     try:
-        return repaired(orphan_tags)
+        return labels.repaired(orphan_tags)
     except DataError as error:
         raise error.at(path) from None

@@ -14,7 +14,8 @@ from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.atomic import atomic_write
 from manyhands.io.labels import DENSE_MISSING, LABEL_SUFFIXES, typed_cells
-from manyhands.io.tables import FORMATS, Table, existing, format_of, require_target, write_table
+from manyhands.io.tables import FORMATS, Table, format_of, require_target, write_table
+from manyhands.io.texts import existing
 
 _NO_LABEL = {str(code) for code in DENSE_MISSING}
 

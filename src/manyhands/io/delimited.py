@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError, SettingName
+from manyhands.core.errors import DataError
 from manyhands.core.kernels import kernel, run_blocks
+from manyhands.io.texts import not_a_table, not_text, with_mark
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _NAMES = pa.dictionary(pa.int32(), pa.string())
@@ -48,7 +49,7 @@ def read_header(path: Path, delimiter: str, encoding: str) -> list[str]:
     if any("\udc80" <= mark <= "\udcff" for name in header for mark in name):
         raise not_text(path, encoding)
     if any("\x00" in name for name in header):
-        raise _not_a_table(path)
+        raise not_a_table(path)
     return header
 
 
@@ -72,34 +73,6 @@ def read_columns(path: Path, columns: Sequence[str], delimiter: str, encoding: s
     in_lines = in_lines or _count_lines(path) == table.num_rows + 1
     unified = table.unify_dictionaries()
     return TextColumns({name: unified.column(name) for name in columns}, 2 if in_lines else None)
-
-
-def not_text(path: Path, encoding: str) -> DataError:
-    """An error with the first line that is not text in the encoding."""
-    try:
-        path.read_bytes().decode(encoding)
-    except LookupError:
-        return DataError(f"{path}: no encoding is called {encoding!r}; try utf-8 or latin-1")
-    except UnicodeDecodeError as error:
-        data = path.read_bytes()
-        line = data[: error.start].count(b"\n") + 1
-        byte = data[error.start]
-        return DataError(
-            f"{path}, line {line}: byte 0x{byte:02x} is not {encoding} text; save the file as "
-            "UTF-8 or name its encoding with ",
-            SettingName("encoding", ...),
-            " (latin-1, utf-16 ...)",
-        )
-    return _not_a_table(path)
-
-
-def with_mark(encoding: str) -> str:
-    """The encoding; UTF-8 skips the byte order mark that some tools write."""
-    return "utf-8-sig" if encoding.lower().replace("_", "-") in {"utf-8", "utf8"} else encoding
-
-
-def _not_a_table(path: Path) -> DataError:
-    return DataError(f"{path}: not a text table; give its format with ", SettingName("format", ...))
 
 
 @dataclass(frozen=True)
@@ -235,19 +208,13 @@ def holds_plain_integers(path: Path, delimiter: str) -> bool:
         # Not closed explicitly: a thread may use the array for a moment after the result is known.
         data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     body = data.find(b"\n") + 1
-    if body == 0 or body == len(data) or not _plain_start(data[body : body + 4096], delimiter):
+    plain = b"0123456789-\r\n" + delimiter.encode()
+    if body == 0 or body == len(data) or data[body : body + 4096].translate(None, plain):
         return False
-    return _every_block(np.frombuffer(data, dtype=np.uint8), body, ord(delimiter))
-
-
-def _every_block(data: AnyArray, body: int, delimiter: int) -> bool:
+    bytes_, mark = np.frombuffer(data, dtype=np.uint8), ord(delimiter)
     starts = range(body, len(data), _CHECKED_BLOCK)
     blocks = [(start, min(start + _CHECKED_BLOCK, len(data))) for start in starts]
-    return all(run_blocks(lambda block: _plain_cells(data, *block, delimiter), blocks))
-
-
-def _plain_start(text: bytes, delimiter: str) -> bool:
-    return not text.translate(None, b"0123456789-\r\n" + delimiter.encode())
+    return all(run_blocks(lambda block: _plain_cells(bytes_, *block, mark), blocks))
 
 
 @kernel

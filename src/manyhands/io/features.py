@@ -13,8 +13,8 @@ from manyhands.annotations.columns import is_candidate
 from manyhands.annotations.vocabulary import normalize_classes, normalize_names
 from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingError, SettingName
-from manyhands.io.tables import SUFFIXES, Table, existing, format_of
-from manyhands.io.texts import read_texts
+from manyhands.io.tables import SUFFIXES, Table, format_of
+from manyhands.io.texts import existing, read_texts
 
 FEATURE_SUFFIXES = SUFFIXES | {".npy": "npy", ".npz": "npz", ".txt": "txt"}
 _TEXT_NAMES = ("text", "texts")

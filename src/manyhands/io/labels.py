@@ -20,8 +20,9 @@ from manyhands.annotations.rows import encode_rows
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
-from manyhands.io.delimited import DELIMITERS, not_text, with_mark
-from manyhands.io.tables import SUFFIXES, Table, existing, format_of
+from manyhands.io.delimited import DELIMITERS
+from manyhands.io.tables import SUFFIXES, Table, format_of
+from manyhands.io.texts import existing, text_lines
 
 LABEL_SUFFIXES = SUFFIXES | {".txt": "txt", ".npy": "npy", ".json": "json"}
 LAYOUTS = ("long", "wide", "dense")
@@ -188,14 +189,9 @@ def _read_matrix(path: Path, format: str, encoding: str) -> tuple[AnyArray, int 
         return _array(path), None
     if format not in _SEPARATORS:
         raise DataError(f"{path}: a dense matrix is .txt, .csv, .tsv or .npy, not {format}")
-    try:
-        # only line feeds and carriage returns end a line, as in texts
-        lines = path.read_text(encoding=with_mark(encoding)).split("\n")
-    except (UnicodeError, LookupError):
-        raise not_text(path, encoding) from None
     rows = [
         (number, line.split(_SEPARATORS[format]))
-        for number, line in enumerate(lines, 1)
+        for number, line in enumerate(text_lines(path, encoding), 1)
         if line.strip()
     ]
     if not rows:

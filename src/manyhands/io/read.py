@@ -14,7 +14,7 @@ from manyhands.annotations.labels import USED, MixedLabelsError, as_list
 from manyhands.annotations.tags import ORPHAN_TAGS, OrphanTags
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require, require_choice
-from manyhands.io.conll import read_conll, read_sentences
+from manyhands.io.conll import read_conll, read_sentences, repaired_at
 from manyhands.io.labels import ItemFile
 from manyhands.io.sniff import UNCLEAR, sniff_tokens
 from manyhands.io.spans import ALIGNMENTS, Alignment, TextLabels, read_spans
@@ -163,10 +163,7 @@ class LabelFile(ItemFile):
             raise DataError(f"{self.path}: there is not a single label")
         n_orphan_tags = int(labels.find_orphan_tags().sum())
         if policy != "keep":
-            try:
-                labels = labels.repaired(policy)
-            except DataError as error:
-                raise error.at(self.path) from None
+            labels = repaired_at(self.path, labels, policy)
         return TextLabels(marked.texts, labels, n_orphan_tags)
 
     def read_sentences(self, tags: Iterable[Any] = ()) -> Sentences:

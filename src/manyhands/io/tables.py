@@ -16,7 +16,8 @@ from manyhands.annotations.rows import place
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName, first_line
 from manyhands.io.atomic import atomic_write, require_place
-from manyhands.io.delimited import DELIMITERS, not_text, read_columns, read_header, with_mark
+from manyhands.io.delimited import DELIMITERS, read_columns, read_header
+from manyhands.io.texts import existing, text_lines
 
 SUFFIXES = {
     ".csv": "csv",
@@ -50,18 +51,6 @@ def format_of(path: Path, given: str | None, known: Mapping[str, str]) -> str:
             SettingName("format", ...),
             " for a file that is read",
         )
-    return found
-
-
-def existing(path: str | Path) -> Path:
-    """The path of a file that exists; a `DataError` for anything else."""
-    found = Path(path)
-    if not found.exists():
-        raise DataError(f"{found}: no such file")
-    if found.is_dir():
-        raise DataError(f"{found}: is a folder; name a file in it")
-    if not found.is_file():
-        raise DataError(f"{found}: is not an ordinary file; save what it gives to one first")
     return found
 
 
@@ -161,17 +150,12 @@ def write_stream(columns: Mapping[str, AnyArray], stream: BinaryIO, format: str)
         pq.write_table(table, stream)
     elif format == "jsonl":
         for row in table.to_pylist():
-            clean = {name: None if _is_nan(value) else value for name, value in row.items()}
-            line = json.dumps(clean, ensure_ascii=False, default=str)
-            stream.write((line + "\n").encode())
+            nan = [key for key, cell in row.items() if isinstance(cell, float) and math.isnan(cell)]
+            stream.write((_json(row | dict.fromkeys(nan)) + "\n").encode())
     else:
         options = pacsv.WriteOptions(delimiter=DELIMITERS[format], quoting_style="needed")
         flat = [_flat(column) for column in table.columns]
         pacsv.write_csv(pa.table(flat, names=table.column_names), stream, options)
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def _plain(values: Any) -> Any:
@@ -205,18 +189,14 @@ def _read_json_lines(path: Path, encoding: str) -> tuple[pa.Table, int | None]:
     """
     columns: dict[str, list[Any]] = {}
     n_rows = last = 0
-    try:
-        with path.open(encoding=with_mark(encoding)) as stream:
-            for number, line in enumerate(stream, 1):
-                if not line.strip():
-                    continue
-                for name, value in _object(path, number, line).items():
-                    cells = columns.setdefault(name, [None] * n_rows)
-                    cells.extend([None] * (n_rows - len(cells)))
-                    cells.append(_cell(value))
-                n_rows, last = n_rows + 1, number
-    except (UnicodeError, LookupError):
-        raise not_text(path, encoding) from None
+    for number, line in enumerate(text_lines(path, encoding), 1):
+        if not line.strip():
+            continue
+        for name, value in _object(f"{path}, line {number}", line).items():
+            cells = columns.setdefault(name, [None] * n_rows)
+            cells.extend([None] * (n_rows - len(cells)))
+            cells.append(_json(value) if isinstance(value, dict | list) else value)
+        n_rows, last = n_rows + 1, number
     if n_rows == 0:
         raise DataError(f"{path}: the file is empty")
     full = {name: cells + [None] * (n_rows - len(cells)) for name, cells in columns.items()}
@@ -227,22 +207,16 @@ def _read_json_lines(path: Path, encoding: str) -> tuple[pa.Table, int | None]:
     return table, 1 if last == n_rows else None
 
 
-def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+def _object(where: str, line: str) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except json.JSONDecodeError as error:
-        raise DataError(
-            f"{path}, line {number}: not JSON ({error.msg}); the file may be cut short"
-        ) from None
+        raise DataError(f"{where}: not JSON ({error.msg}); the file may be cut short") from None
     except RecursionError:
-        raise DataError(f"{path}, line {number}: not a row; it is nested too deep") from None
+        raise DataError(f"{where}: not a row; it is nested too deep") from None
     if not isinstance(found, dict):
-        raise DataError(f"{path}, line {number}: expected an object like {{...}} on every line")
+        raise DataError(f"{where}: expected an object like {{...}} on every line")
     return found
-
-
-def _cell(value: Any) -> Any:
-    return _json(value) if isinstance(value, dict | list) else value
 
 
 def _column(cells: list[Any]) -> pa.Array:
