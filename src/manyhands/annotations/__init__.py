@@ -6,17 +6,20 @@ from manyhands.annotations.items import Items
 from manyhands.annotations.labels import Kind, MixedLabelsError
 from manyhands.annotations.recoding import recode_like, reindex_items
 from manyhands.annotations.rows import Rows
-from manyhands.annotations.sentences import Sentences
-from manyhands.annotations.spans import Span, Spans, find_spans, spans_to_tags, tags_to_spans
+from manyhands.annotations.sentences import Sentences, TokenizedTexts, token_offsets
 from manyhands.annotations.tags import (
+    Span,
+    Spans,
     TagScheme,
     allowed_starts,
     allowed_transitions,
+    find_spans,
     is_valid_bio,
     repair_bio,
+    spans_to_tags,
+    tags_to_spans,
 )
 from manyhands.annotations.token_labels import TaggedSentences, TokenLabels, align_to_tokens
-from manyhands.annotations.tokenizing import TokenizedTexts, token_offsets
 from manyhands.annotations.vocabulary import Vocabulary
 
 __all__ = [

@@ -121,7 +121,8 @@ def _aggregate_items(request: Request) -> None:
         consensus = consensus.calibrated(reading.truth(request.calibrate) or {})
     scores = consensus.score(truth).as_dict() if truth is not None else {}
     columns = consensus.item_columns()
-    _write_annotators(request, consensus)
+    if request.annotators:
+        output.put_table(consensus.annotator_columns(), request.annotators)
     if request.out != "-" or not request.json:
         output.put_table(columns, request.out)
     _tell(request, _summary(consensus), columns, scores, _lines(request, consensus, scores))
@@ -145,7 +146,8 @@ def _aggregate_tokens(request: Request) -> None:
     if gold is not None:
         scores = mh.evaluation.score_entities(gold.tags, found.tags, sentences.offsets).as_dict()
     columns = output.with_words(sentences, found.item_columns())
-    _write_annotators(request, found.tokens)
+    if request.annotators:
+        output.put_table(found.tokens.annotator_columns(), request.annotators)
     if request.spans:
         output.put_table(found.span_columns(marked.texts), request.spans)
     if request.out != "-" or not request.json:
@@ -153,11 +155,6 @@ def _aggregate_tokens(request: Request) -> None:
     notes = reading.notes_on(marked)
     lines = _token_lines(request, found, notes, scores)
     _tell(request, _token_summary(found, notes), columns, scores, lines)
-
-
-def _write_annotators(request: Request, consensus: "mh.Consensus") -> None:
-    if request.annotators:
-        output.put_table(consensus.annotator_columns(), request.annotators)
 
 
 def _tell(
@@ -179,18 +176,13 @@ def _summary(consensus: "mh.Consensus") -> dict[str, object]:
     ann = consensus.annotations
     return {
         "method": consensus.method_name,
-        "task": "regression" if ann.kind == "numbers" else "classification",
-        "kind": ann.kind,
-        "items": ann.n_items,
-        "annotators": ann.n_annotators,
-        "labels": ann.n_annotations,
-        "classes": ann.classes.tolist(),
-        "iterations": consensus.n_iterations,
-        "converged": consensus.converged,
-        "ties": int(consensus.tied.sum()),
+        "task": "regression" if ann.kind == "numbers" else "classification", "kind": ann.kind,
+        "items": ann.n_items, "annotators": ann.n_annotators, "labels": ann.n_annotations,
+        "classes": ann.classes.tolist(), "iterations": consensus.n_iterations,
+        "converged": consensus.converged, "ties": int(consensus.tied.sum()),
         "mean_confidence": float(consensus.confidence.mean()),
         "confidence_is_calibrated": consensus.temperature != 1.0,
-    }
+    }  # fmt: skip
 
 
 def _lines(request: Request, consensus: "mh.Consensus", scores: Mapping[str, Any]) -> list[str]:
@@ -224,17 +216,11 @@ def _number(value: float) -> str:
 def _token_summary(found: "mh.aggregation.TokenConsensus", notes: list[str]) -> dict[str, object]:
     ann = found.tokens.annotations
     return {
-        "method": found.tokens.method_name,
-        "task": "tagging",
-        "sentences": len(found.sentences),
-        "tokens": ann.n_items,
-        "annotators": ann.n_annotators,
-        "labels": ann.n_annotations,
-        "classes": ann.classes.tolist(),
-        "entities": len(found.spans),
-        "converged": found.tokens.converged,
-        "notes": notes,
-    }
+        "method": found.tokens.method_name, "task": "tagging",
+        "sentences": len(found.sentences), "tokens": ann.n_items, "annotators": ann.n_annotators,
+        "labels": ann.n_annotations, "classes": ann.classes.tolist(), "entities": len(found.spans),
+        "converged": found.tokens.converged, "notes": notes,
+    }  # fmt: skip
 
 
 def _token_lines(

@@ -9,7 +9,7 @@ import numpy as np
 
 import manyhands as mh
 from manyhands.cli.options import Json, Seed, Task, in_output, option
-from manyhands.cli.output import counting, require_folder, say, say_json, show_table
+from manyhands.cli.output import counting, records, require_folder, say, say_json, show_table
 
 Records = list[dict[str, Any]]
 
@@ -148,20 +148,18 @@ def _digits(seed: int) -> _Demo:
 
 def _digit_annotators(data: "mh.datasets.DigitsDemo") -> Records:
     consensus = mh.aggregate(data.crowd.annotations)
-    order = np.argsort(-consensus.annotator_quality, kind="stable")
-    accuracy_a = np.einsum("akk->a", data.crowd.confusion) / consensus.annotations.n_classes
-    return [
-        {
-            "annotator": int(a),
-            "quality": float(consensus.quality.value[a]),
-            "low": float(consensus.quality.low[a]),
-            "high": float(consensus.quality.high[a]),
-            "true accuracy": float(accuracy_a[a]),
-            "labels": int(consensus.annotations.labels_per_annotator[a]),
-            "behaviour": str(data.crowd.behaviour[a]),
-        }
-        for a in order
-    ]
+    quality, ann = consensus.quality, consensus.annotations
+    columns = {
+        "annotator": np.arange(ann.n_annotators),
+        "quality": quality.value,
+        "low": quality.low,
+        "high": quality.high,
+        "true accuracy": np.einsum("akk->a", data.crowd.confusion) / ann.n_classes,
+        "labels": ann.labels_per_annotator,
+        "behaviour": data.crowd.behaviour,
+    }
+    order = np.argsort(-quality.value, kind="stable")
+    return records({name: column[order] for name, column in columns.items()})
 
 
 def _write_digits(data: "mh.datasets.DigitsDemo", out: str) -> list[str]:
@@ -178,16 +176,15 @@ def _ratings(seed: int) -> _Demo:
     truth = dict(zip(ann.items.tolist(), data.truth.tolist(), strict=True))
     table = mh.aggregation.compare(ann, truth=truth, seed=seed)
     traits = mh.aggregate(ann).annotator_columns()
-    annotators = [
+    annotators = records(
         {
-            "annotator": a,
-            "quality": float(traits["quality"][a]),
-            "bias": float(traits["bias"][a]),
-            "bias simulated": float(data.bias[a]),
-            "behaviour": str(data.behaviour[a]),
+            "annotator": np.arange(ann.n_annotators),
+            "quality": traits["quality"],
+            "bias": traits["bias"],
+            "bias simulated": data.bias,
+            "behaviour": data.behaviour,
         }
-        for a in range(len(data.behaviour))
-    ]
+    )
     networks = _Networks(
         trial=lambda: mh.selection.Trial(
             data.features[:n_seen], ann[:n_seen], data.truth[:n_seen],
@@ -272,16 +269,14 @@ def _sentences(seed: int) -> _Demo:
 
 def _sentence_annotators(data: "mh.datasets.SentencesDemo") -> Records:
     ann = data.labels.annotations
-    quality_a = mh.aggregate(ann).annotator_quality
-    return [
-        {
-            "annotator": str(ann.annotators[a]),
-            "quality": float(quality_a[a]),
-            "labels": int(ann.labels_per_annotator[a]),
-            "behaviour": str(data.behaviour[a]),
-        }
-        for a in np.argsort(-quality_a, kind="stable")
-    ]
+    columns = {
+        "annotator": ann.annotators,
+        "quality": mh.aggregate(ann).annotator_quality,
+        "labels": ann.labels_per_annotator,
+        "behaviour": data.behaviour,
+    }
+    order = np.argsort(-columns["quality"], kind="stable")
+    return records({name: column[order] for name, column in columns.items()})
 
 
 def _write_sentences(data: "mh.datasets.SentencesDemo", out: str) -> list[str]:

@@ -25,7 +25,7 @@ from manyhands.annotations import (
 )
 from manyhands.annotations.grouping import duplicated_pairs
 from manyhands.annotations.labels import is_blank
-from manyhands.annotations.tokenizing import Tokenizer
+from manyhands.annotations.sentences import Tokenizer
 from manyhands.annotations.vocabulary import encode, name_to_text
 from manyhands.core.arrays import object_array
 from manyhands.core.errors import DataError, SettingName
