@@ -270,8 +270,7 @@ def _annotated(declared: Setting) -> Any:
         default = "yes" if default else "no"
     settings["show_default"] = False if default is None else str(default)
     flag = [f"--{declared.name.replace('_', '-')}"] if declared.default is False else []
-    option = typer.Option(*flag, help=help, rich_help_panel=declared.group, **settings)
-    return Annotated[kind | None, option]
+    return Annotated[kind | None, option(help, *flag, panel=declared.group, **settings)]
 
 
 class TrainOptions(OptionGroup):
