@@ -59,10 +59,6 @@ class Request(options.OptionGroup):
         method = self.method or mh.aggregation.DEFAULTS[kind]
         return mh.aggregation.parse_settings(method, self.set_ or [])
 
-    def task_note(self, what: str, task: str) -> str:
-        """How the task was decided, if the labels decided it."""
-        return f" ({what}: --task {task})" if self.reading.task is None else ""
-
 
 @options.takes_groups
 def aggregate(request: Request) -> None:
@@ -187,14 +183,12 @@ def _summary(consensus: "mh.Consensus") -> dict[str, object]:
 
 def _lines(request: Request, consensus: "mh.Consensus", scores: Mapping[str, Any]) -> list[str]:
     ann = consensus.annotations
-    numbers = ann.kind == "numbers"
+    note = request.reading.task_note("regression") if ann.kind == "numbers" else ""
     lines = [
         f"{consensus.method_name}: {ann.n_annotations} labels of {ann.n_items} "
-        f"items by {ann.n_annotators} annotators"
-        + request.task_note("labels are numbers", "regression")
-        * numbers
+        f"items by {ann.n_annotators} annotators{note}"
     ]
-    if not numbers and ann.n_classes == 1:
+    if ann.n_classes == 1:
         lines.append(f"note: there is only one class, {str(ann.classes[0])!r}")
     if consensus.tied.any():
         lines.append(f"ties: {int(consensus.tied.sum())} items (column tied)")
@@ -233,7 +227,7 @@ def _token_lines(
     lines = [
         f"{found.tokens.method_name}: {ann.n_annotations} tags of {ann.n_items} "
         f"tokens in {len(found.sentences)} sentences by {ann.n_annotators} annotators, "
-        f"{len(found.spans)} entities" + request.task_note("tagged tokens", "tagging")
+        f"{len(found.spans)} entities" + request.reading.task_note("tagging")
     ]
     lines += [f"note: {note}" for note in notes]
     if not found.tokens.converged:

@@ -9,7 +9,7 @@ import numpy as np
 
 import manyhands as mh
 from manyhands.cli.options import Json, Seed, Task, in_output, option
-from manyhands.cli.output import counting, records, require_folder, say, say_json, show_table
+from manyhands.cli.output import counting, records, say, say_json, show_table
 
 Records = list[dict[str, Any]]
 
@@ -288,5 +288,7 @@ def _write_sentences(data: "mh.datasets.SentencesDemo", out: str) -> list[str]:
 
 
 def _paths(out: str, *names: str) -> list[str]:
-    home = require_folder(out)
+    from manyhands.io.bundle import make_folder
+
+    home = make_folder(out)
     return [str(home / name) for name in names]

@@ -214,6 +214,12 @@ class LabelOptions(ReadingOptions):
             raise DataError(f"{path}: true tags are lines of a token and its tag, in a .bio file")
         return mh.read_bio(path, tags=self.settings()["classes"], encoding=self.encoding)
 
+    def task_note(self, task: str) -> str:
+        """How the task was decided, if the labels decided it."""
+        reasons = {"regression": "labels are numbers", "tagging": "tagged tokens"}
+        decided = self.task is None and task in reasons
+        return f" ({reasons[task]}: --task {task})" if decided else ""
+
     def notes_on(self, marked: "mh.io.TextLabels") -> list[str]:
         """What a person should know about a file of tagged tokens that was read."""
         notes, labels = [], marked.labels

@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import manyhands as mh
@@ -127,15 +126,6 @@ def require_targets(
             mh.io.require_target(name, tagged=name == tagged)
             if os.path.realpath(name) in sources:
                 raise SettingError(f"{name}: is read from and would be lost; name another file")
-
-
-def require_folder(name: str) -> Path:
-    """A folder to write to; it is created if it does not exist."""
-    home = Path(name)
-    if home.exists() and not home.is_dir():
-        raise SettingError(f"{home}: is a file; name a folder")
-    home.mkdir(parents=True, exist_ok=True)
-    return home
 
 
 def records(columns: Mapping[str, AnyArray]) -> list[dict[str, Any]]:

@@ -188,8 +188,7 @@ def _tell(
     output.say(
         f"{model.method}: {ann.n_annotations} labels of {ann.n_items} {what} by "
         f"{ann.n_annotators} annotators, {last['epoch']} epochs, loss {last['loss']:.4f}"
-        + _task_note(task)
-        * (request.reading.task is None)
+        + request.reading.task_note(task)
     )
     for note in notes:
         output.say(f"note: {note}")
@@ -201,9 +200,3 @@ def _tell(
     output.say(
         f"model in {request.out}: manyhands predict {request.out} {where} --out predictions.csv"
     )
-
-
-def _task_note(task: str) -> str:
-    """How the task was decided, where the labels decided it."""
-    notes = {"regression": "labels are numbers", "tagging": "tagged tokens"}
-    return f" ({notes[task]}: --task {task})" if task in notes else ""
