@@ -8,8 +8,8 @@ import csv
 import mmap
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,14 +26,6 @@ _NAMES = pa.dictionary(pa.int32(), pa.string())
 _BLOCK, _LARGEST_BLOCK = 1 << 20, (1 << 31) - 1
 _CHECKED_BLOCK = 1 << 24
 _LONGEST = 18  # digits that surely fit 64 bits
-
-
-@dataclass(frozen=True)
-class TextColumns:
-    """Columns by name; `first_line` is the line of the first row if every row is one line."""
-
-    columns: dict[str, pa.ChunkedArray]
-    first_line: int | None
 
 
 def read_header(path: Path, delimiter: str, encoding: str) -> list[str]:
@@ -53,84 +45,73 @@ def read_header(path: Path, delimiter: str, encoding: str) -> list[str]:
     return header
 
 
-def read_columns(path: Path, columns: Sequence[str], delimiter: str, encoding: str) -> TextColumns:
-    """Some columns of a delimited file with a header line, as whole numbers or text."""
-    header = read_header(path, delimiter, encoding)
-    kind = pa.int64() if holds_plain_integers(path, delimiter) else _NAMES
-    quotes = _Quotes.of(path)
-    settings = _Settings(path, delimiter, encoding, tuple(columns), kind, quotes.in_rows)
-    try:
-        if quotes.odd:
-            _require_closed_quotes(settings)
-        table = _read(settings)
-        in_lines = not quotes.in_rows
-        if all(_holds_blank(table.column(name)) for name in columns):  # a blank line does that
-            table, in_lines = _read(settings, skip_blank_lines=True), False
-    except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError) as error:
-        raise _diagnosis(settings, len(header), str(error)) from None
-    if table.num_rows == 0:
-        raise DataError(f"{path}: has a header line and no rows")
-    in_lines = in_lines or _count_lines(path) == table.num_rows + 1
-    unified = table.unify_dictionaries()
-    return TextColumns({name: unified.column(name) for name in columns}, 2 if in_lines else None)
+class _File(NamedTuple):
+    """A delimited file, and how to read some of its columns."""
 
-
-@dataclass(frozen=True)
-class _Settings:
     path: Path
     delimiter: str
     encoding: str
-    columns: tuple[str, ...]
+    columns: Sequence[str]
     kind: pa.DataType
     quoted: bool
 
 
-@dataclass(frozen=True)
-class _Quotes:
-    """Whether rows have quotes, so that a cell may have a line break, and their number is odd."""
+def read_columns(
+    path: Path, columns: Sequence[str], delimiter: str, encoding: str
+) -> tuple[dict[str, pa.ChunkedArray], int | None]:
+    """Some columns of a delimited file with a header line, as whole numbers or text.
 
-    in_rows: bool
-    odd: bool
-
-    @classmethod
-    def of(cls, path: Path) -> "_Quotes":
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            if data.find(b'"') < 0:
-                return cls(False, False)
-            body = data.find(b"\n") + 1
-            header = data[:body].count(b'"')
-            if header % 2 == 0 and data.find(b'"', body) < 0:
-                return cls(False, False)
-        return cls(True, _count(path, b'"') % 2 == 1)
-
-
-def _read(settings: _Settings, *, skip_blank_lines: bool = False) -> pa.Table:
-    size = settings.path.stat().st_size
+    The second value is the line of the first row if every row is one line.
+    """
+    header = read_header(path, delimiter, encoding)
+    kind = pa.int64() if holds_plain_integers(path, delimiter) else _NAMES
+    quoted = _has_quoted_rows(path)
+    file = _File(path, delimiter, encoding, columns, kind, quoted)
     try:
-        return _read_blocks(settings, skip_blank_lines, _BLOCK)
+        if quoted and _count(path, b'"') % 2 == 1:
+            _require_closed_quotes(file)
+        table, in_lines = _read(file), not quoted
+        if all(_holds_blank(table.column(name)) for name in columns):  # a blank line does that
+            table, in_lines = _read(file, skip_blank_lines=True), False
+    except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError) as error:
+        raise _diagnosis(file, len(header), str(error)) from None
+    if table.num_rows == 0:
+        raise DataError(f"{path}: has a header line and no rows")
+    in_lines = in_lines or _count_lines(path) == table.num_rows + 1
+    unified = table.unify_dictionaries()
+    return {name: unified.column(name) for name in columns}, 2 if in_lines else None
+
+
+def _has_quoted_rows(path: Path) -> bool:
+    """Whether there are quotes below the header, so that a cell may have a line break."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        body = data.find(b"\n") + 1
+        return data[:body].count(b'"') % 2 == 1 or data.find(b'"', body) >= 0
+
+
+def _read(file: _File, *, skip_blank_lines: bool = False, block: int = _BLOCK) -> pa.Table:
+    try:
+        return pacsv.read_csv(
+            file.path,
+            read_options=pacsv.ReadOptions(encoding=file.encoding, block_size=block),
+            parse_options=pacsv.ParseOptions(
+                delimiter=file.delimiter,
+                newlines_in_values=file.quoted,
+                ignore_empty_lines=skip_blank_lines,
+            ),
+            convert_options=pacsv.ConvertOptions(
+                include_columns=list(file.columns),
+                column_types=dict.fromkeys(file.columns, file.kind),
+                strings_can_be_null=False,
+                null_values=[],
+            ),
+        )
     except pa.ArrowInvalid as error:
-        if "straddl" not in str(error) or size <= _BLOCK:
+        size = file.path.stat().st_size
+        if "straddl" not in str(error) or block > _BLOCK or size <= _BLOCK:
             raise
     # a row is longer than a block: read the file in one block
-    return _read_blocks(settings, skip_blank_lines, min(size, _LARGEST_BLOCK))
-
-
-def _read_blocks(settings: _Settings, skip_blank_lines: bool, block: int) -> pa.Table:
-    return pacsv.read_csv(
-        settings.path,
-        read_options=pacsv.ReadOptions(encoding=settings.encoding, block_size=block),
-        parse_options=pacsv.ParseOptions(
-            delimiter=settings.delimiter,
-            newlines_in_values=settings.quoted,
-            ignore_empty_lines=skip_blank_lines,
-        ),
-        convert_options=pacsv.ConvertOptions(
-            include_columns=list(settings.columns),
-            column_types=dict.fromkeys(settings.columns, settings.kind),
-            strings_can_be_null=False,
-            null_values=[],
-        ),
-    )
+    return _read(file, skip_blank_lines=skip_blank_lines, block=min(size, _LARGEST_BLOCK))
 
 
 def _holds_blank(column: pa.ChunkedArray) -> bool:
@@ -142,34 +123,34 @@ def _holds_blank(column: pa.ChunkedArray) -> bool:
     )
 
 
-def _diagnosis(settings: _Settings, n_columns: int, message: str) -> DataError:
+def _diagnosis(file: _File, n_columns: int, message: str) -> DataError:
     """Read the file again, slowly, to find the line that is broken."""
-    path = settings.path
+    path = file.path
     try:
-        for line, cells in _rows(path, settings.delimiter, settings.encoding, strict=True):
+        for line, cells in _rows(path, file.delimiter, file.encoding, strict=True):
             if cells and len(cells) != n_columns:
                 cut = "; the file may be cut short" if len(cells) < n_columns else ""
                 return DataError(
                     f"{path}, line {line}: {len(cells)} cells where the header has {n_columns}{cut}"
                 )
-        path.read_bytes().decode(settings.encoding)
+        path.read_bytes().decode(file.encoding)
     except UnicodeError:
-        return not_text(path, settings.encoding)
+        return not_text(path, file.encoding)
     except csv.Error as error:
         return DataError(f"{path}: not a valid table ({error}); a quote may be left open")
     return DataError(f"{path}: cannot be read as a table ({message.splitlines()[0]})")
 
 
-def _require_closed_quotes(settings: _Settings) -> None:
+def _require_closed_quotes(file: _File) -> None:
     """Raise a `DataError` for a file that ends inside a quoted cell."""
     line = 1
     try:
-        for last, _ in _rows(settings.path, settings.delimiter, settings.encoding, strict=True):
+        for last, _ in _rows(file.path, file.delimiter, file.encoding, strict=True):
             line = last + 1
     except csv.Error as error:
         if "end of data" in str(error):
             raise DataError(
-                f"{settings.path}, line {line}: a quote is opened and never closed; "
+                f"{file.path}, line {line}: a quote is opened and never closed; "
                 "the file may be cut short"
             ) from None
 

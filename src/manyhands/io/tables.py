@@ -96,9 +96,9 @@ class Table:
     def select(self, names: Sequence[str]) -> dict[str, Any]:
         """Some columns by name."""
         if self._loaded is None:
-            read = read_columns(self.path, names, DELIMITERS[self.format], self.encoding)
-            self.first_line = read.first_line
-            return dict(read.columns)
+            delimiter = DELIMITERS[self.format]
+            columns, self.first_line = read_columns(self.path, names, delimiter, self.encoding)
+            return columns
         if self._loaded.num_rows == 0:
             raise DataError(f"{self.path}: has columns and no rows")
         return {name: self._loaded.column(name) for name in names}
