@@ -44,8 +44,7 @@ def read_conll(
     B-X or I-X: "keep" it, "repair" it to B-X, or "refuse" it.
     """
     require_choice("orphan_tags", orphan_tags, ORPHAN_TAGS)
-    columns = _Columns(existing(path), tags, missing)
-    columns.read(encoding)
+    columns = _Columns(existing(path), tags, missing).read(encoding)
     width = columns.width - 1
     if not width:
         raise DataError(f"{path}: no column of tags behind the tokens")
@@ -74,8 +73,7 @@ def read_bio(
 ) -> TaggedSentences:
     """Read lines with a token first and its tag in `column`, by default the last."""
     require_choice("orphan_tags", orphan_tags, ORPHAN_TAGS)
-    columns = _Columns(existing(path), tags, None, column)
-    columns.read(encoding)
+    columns = _Columns(existing(path), tags, None, column).read(encoding)
     code_t, names = columns.classes()
     tagged = TaggedSentences(columns.sentences(), object_array(names)[code_t])
     return tagged if orphan_tags == "keep" else repaired_at(path, tagged, orphan_tags)
@@ -88,8 +86,7 @@ def read_sentences(
 
     Of several columns the last must contain tags: those of BIO, or known `tags`.
     """
-    columns = _Columns(existing(path), None, None, -1, any_tag=True)
-    columns.read(encoding)
+    columns = _Columns(existing(path), None, None, -1, any_tag=True).read(encoding)
     if columns.width > 1 and not any(is_bio_tag(cell) or cell in tags for cell in columns.code_of):
         raise DataError(
             f"{path}: lines of {columns.width} columns, and the last has no tags; put one token in "
@@ -148,8 +145,8 @@ class _Columns:
     label: list[int] = field(default_factory=list)
     code_of: dict[str, int] = field(default_factory=dict)
 
-    def read(self, encoding: str) -> None:
-        """Read every line of the file."""
+    def read(self, encoding: str) -> "_Columns":
+        """These columns, with every line of the file."""
         for number, cells in token_rows(self.path, encoding):
             if not cells or cells[0] == _BREAK:
                 self.ends.append(len(self.words))
@@ -161,6 +158,7 @@ class _Columns:
         self.ends.append(len(self.words))
         if not self.words:
             raise DataError(f"{self.path}: the file holds no token")
+        return self
 
     def sentences(self) -> Sentences:
         """The sentences; several blank lines count as one."""
