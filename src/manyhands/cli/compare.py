@@ -187,10 +187,8 @@ def _compare_methods(
 ) -> "mh.aggregation.Comparison":
     mh.selection.require_methods(names or (), trial.task)  # before the bar is shown
     settings = request.training.settings(trial.task)
-    with (
-        output.counting("training", mh.selection.n_runs(trial, names, request.runs)) as done,
-        output.noting(),
-    ):
+    n_runs = mh.selection.n_runs(trial, names, request.runs)
+    with output.counting("training", n_runs) as done, output.noting():
         return mh.selection.compare_training(
             trial, names, runs=request.runs, seed=request.seed, settings=settings,
             jobs=request.n_jobs, done=done,
@@ -245,7 +243,7 @@ def _require_classes(task: str | None) -> None:
 
 def _tell(request: Request, table: "mh.aggregation.Comparison", rule: str = "") -> None:
     ranked_by = table.ranked_by
-    _put(request, table, {"ranked_by": ranked_by}, {"selection": rule} if rule else {})
+    _put(request, table, {"ranked_by": ranked_by} | ({"selection": rule} if rule else {}))
     if request.out == "-" and not request.json:
         output.remark(f"ranked by {ranked_by}" + (f"; {rule}" if rule else ""))
 
@@ -263,15 +261,10 @@ def _tell_choice(request: Request, choice: "mh.aggregation.Choice") -> None:
             )
 
 
-def _put(
-    request: Request,
-    table: "mh.aggregation.Comparison",
-    before: dict[str, Any],
-    after: dict[str, Any] | None = None,
-) -> None:
+def _put(request: Request, table: "mh.aggregation.Comparison", facts: dict[str, Any]) -> None:
     """Print the table, or an object that has it, and write it to a file if one is named."""
     if request.json:
-        output.say_json(before | {"methods": table.records()} | (after or {}))
+        output.say_json(facts | {"methods": table.records()})
     elif request.out == "-":
         rows = [list(row.values()) for row in table.records()]
         output.show_table("", list(table.columns), rows)
