@@ -1,6 +1,5 @@
 """Features of items from a file, numbers or texts, and truths of items from a table."""
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from manyhands.annotations.columns import is_candidate
-from manyhands.annotations.vocabulary import normalize_classes, normalize_names
+from manyhands.annotations.vocabulary import normalize_classes, normalize_names, repeated
 from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.io.tables import SUFFIXES, Table, format_of
@@ -87,7 +86,7 @@ def _text_column(table: Table, given: str | None) -> str | None:
 def _texts(table: Table, column: str, item: str | None) -> Features:
     others = [name for name in table.columns if name != column]
     key = table.find_column("item", item, among=others) if others else None
-    columns = table.select([column] if key is None else [column, key])
+    columns = table.select([name for name in (column, key) if name is not None])
     cells = columns[column].to_pylist()
     for row, cell in enumerate(cells):
         if cell is not None and not isinstance(cell, str):
@@ -105,7 +104,7 @@ def _numbers(table: Table, item: str | None) -> Features:
     names = [name for name in table.columns if name != key]
     if not names:
         raise DataError(f"{table.path}: has a column of items and no features")
-    twice = [name for name in names if names.count(name) > 1]
+    twice = repeated(names)
     if twice:
         raise DataError(f"{table.path}: the column {twice[0]!r} appears more than once")
     columns = table.select([key, *names])
@@ -196,7 +195,7 @@ def read_truth(
     columns = table.select([item, truth])
     items = _items(table, columns[item]).tolist()
     truths = table.filled("truth", columns[truth], _LEAVE_OUT, frozenset(["", "nan"]))
-    twice = [name for name, count in Counter(items).items() if count > 1]
+    twice = repeated(items)
     if twice:
         raise DataError(f"{table.path}: the truth of item {twice[0]!r} is given more than once")
     return dict(zip(items, normalize_classes(truths).tolist(), strict=True))

@@ -3,7 +3,6 @@
 import json
 import re
 import zipfile
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from manyhands.annotations.dense import dense_cells
 from manyhands.annotations.grouping import Duplicates
 from manyhands.annotations.labels import as_list
 from manyhands.annotations.rows import encode_rows
+from manyhands.annotations.vocabulary import repeated
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
@@ -114,7 +114,7 @@ class ItemFile:
         columns = table.select([item, *annotators])
         grid = np.array([columns[name].to_pylist() for name in annotators], dtype=object).T
         names = table.filled("item", columns[item], "every row needs an item")
-        twice = _repeated(names)
+        twice = repeated(names)
         if twice:
             raise DataError(
                 f"{table.path}: the item {twice[0]!r} has more than one row; in a wide table it "
@@ -173,14 +173,10 @@ def _json_object(path: Path) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    twice = _repeated([name for name, _ in pairs])
+    twice = repeated([name for name, _ in pairs])
     if twice:
         raise DataError(f"{twice[0]!r} is named twice in one object; name it once")
     return dict(pairs)
-
-
-def _repeated(names: Iterable[Any]) -> list[Any]:
-    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def _read_matrix(path: Path, format: str, encoding: str) -> tuple[AnyArray, int | None]:
