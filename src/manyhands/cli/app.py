@@ -86,17 +86,9 @@ def _value_text(value: object) -> str:
 
 
 for command in (
-    demo.demo,
-    check.check,
-    aggregate.aggregate,
-    train.train,
-    predict.predict,
-    compare.compare,
-    convert.convert,
-    simulate.simulate,
-    reproduce.reproduce,
-    datasets.datasets,
-):
+    demo.demo, check.check, aggregate.aggregate, train.train, predict.predict, compare.compare,
+    convert.convert, simulate.simulate, reproduce.reproduce, datasets.datasets,
+):  # fmt: skip
     app.command(cls=Command)(command)
 
 

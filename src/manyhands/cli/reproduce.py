@@ -83,18 +83,14 @@ def _run(runs: list[Any], records: Any, options: Any, n_jobs: int) -> None:
 
 
 def _show(experiment: Any, written: Any) -> None:
-    rows = [
-        {
-            name: "-" if cell is None else str(cell)
-            for name, cell in row.items()
-            if name not in written.hidden
-        }
-        for row in written.rows
-    ]
-    if rows:
-        header = [name.replace("_", " ") for name in rows[0]]
-        title = f"{experiment.name}: {experiment.title}"
-        show_table(title, header, [list(row.values()) for row in rows])
+    if written.rows:
+        names = [name for name in written.rows[0] if name not in written.hidden]
+        header = [name.replace("_", " ") for name in names]
+        rows = [
+            ["-" if row.get(name) is None else str(row[name]) for name in names]
+            for row in written.rows
+        ]
+        show_table(f"{experiment.name}: {experiment.title}", header, rows)
     written_to = ", ".join(written.files) or "nothing, there is nothing to show"
     say(f"written: {written_to}")
 
