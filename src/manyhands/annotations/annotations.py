@@ -21,7 +21,7 @@ from manyhands.annotations.grouping import (
     stable_order,
 )
 from manyhands.annotations.labels import USED, Kind, as_list, classes_as_numbers, numbers_as_classes
-from manyhands.annotations.rows import Rows, encode_rows
+from manyhands.annotations.rows import Rows, encode_rows, nested_columns
 from manyhands.annotations.vocabulary import Vocabulary
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets, read_only
 from manyhands.core.errors import DataError
@@ -149,12 +149,8 @@ class Annotations(ItemArray):
         missing: Any = (),
     ) -> "Annotations":
         """From {item: {annotator: label}}; an empty dictionary is an unlabelled item."""
-        item = [i for i, by_annotator in labels.items() for _ in by_annotator]
-        annotator = [a for by_annotator in labels.values() for a in by_annotator]
-        label = [label for by_annotator in labels.values() for label in by_annotator.values()]
-        return cls.from_arrays(
-            item, annotator, label, items=labels, kind=kind, classes=classes, missing=missing
-        )
+        columns = nested_columns(labels)
+        return cls.from_arrays(*columns, items=labels, kind=kind, classes=classes, missing=missing)
 
     @property
     def kind(self) -> Kind:

@@ -1,6 +1,6 @@
 """A label table in file order, encoded but not yet cleaned."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +98,18 @@ def place(source: str, first_line: int | None, row: int) -> str:
     """
     where = f"row {row + 1}" if first_line is None else f"line {row + first_line}"
     return f"{source}, {where}" if source else where
+
+
+def nested_columns(labels: Mapping[Any, Mapping[Any, Any]]) -> list[list[Any]]:
+    """The columns item, annotator and label of {item: {annotator: label}}.
+
+    >>> nested_columns({"a": {"u": 1, "w": 2}, "b": {}})
+    [['a', 'a'], ['u', 'w'], [1, 2]]
+    """
+    rows = [
+        (i, a, label) for i, by_annotator in labels.items() for a, label in by_annotator.items()
+    ]
+    return [[row[column] for row in rows] for column in range(3)]
 
 
 def encode_rows(

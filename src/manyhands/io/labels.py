@@ -15,7 +15,7 @@ from manyhands.annotations.columns import find_columns
 from manyhands.annotations.dense import dense_cells
 from manyhands.annotations.grouping import Duplicates
 from manyhands.annotations.labels import as_list
-from manyhands.annotations.rows import encode_rows
+from manyhands.annotations.rows import encode_rows, nested_columns
 from manyhands.annotations.vocabulary import repeated
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
@@ -84,7 +84,8 @@ class ItemFile:
         if format in {"txt", "npy"} or self.layout == "dense":
             return self._dense_rows(*_read_matrix(found, format, self.encoding))
         if format == "json":
-            return self._dict_rows(_json_object(found))
+            labels = _json_object(found)
+            return self._encoded(*nested_columns(labels), items=list(labels))
         table = Table(found, format, self.encoding)
         return self._wide_rows(table) if self.layout == "wide" else self._long_rows(table)
 
@@ -134,14 +135,6 @@ class ItemFile:
             cells.item, cells.annotator, cells.label, items=cells.items,
             annotators=cells.annotators, missing=(), first_line=first_line, row_of=cells.row,
         )  # fmt: skip
-
-    def _dict_rows(self, labels: dict[str, dict[str, Any]]) -> Rows:
-        triples = [
-            (item, annotator, label)
-            for item, by_annotator in labels.items()
-            for annotator, label in by_annotator.items()
-        ]
-        return self._encoded(*map(list, zip(*triples, strict=True)), items=list(labels))
 
 
 def _layout_hint(table: Table) -> tuple[str | SettingName, ...]:
