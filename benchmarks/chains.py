@@ -23,7 +23,7 @@ from benchmarks.benchmark import CHAINS, TAGGING, Row, command_given, parser
 from benchmarks.numbers import count
 from benchmarks.sequence_page import PAGE, make_page
 from manyhands.core.kernels import thread_count
-from manyhands.core.seeds import generator
+from manyhands.core.settings import generator
 from manyhands.experiments import write_page
 from manyhands.methods.crf.inference import Transitions, expect
 

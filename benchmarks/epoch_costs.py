@@ -22,7 +22,7 @@ from benchmarks.cost_page import BROKEN, PAGE, make_page, verdict
 from benchmarks.machine import machine_facts
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Codes, Floats
-from manyhands.core.seeds import generator
+from manyhands.core.settings import generator
 from manyhands.experiments import write_page
 from manyhands.experiments.runs import classification_methods
 from manyhands.methods import FullBatchMethod

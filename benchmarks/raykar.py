@@ -23,7 +23,7 @@ from benchmarks.cost_page import PAGE, make_page
 from benchmarks.machine import machine_facts
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
-from manyhands.core.seeds import generator
+from manyhands.core.settings import generator
 from manyhands.experiments import write_page
 from manyhands.methods.linear.raykar import fit_raykar
 from manyhands.methods.linear.weights import LinearWeights

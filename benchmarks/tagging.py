@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.benchmark import CHAINS, TAGGING, Row, command_given, parser
 from benchmarks.sequence_page import PAGE, make_page
 from manyhands.annotations import Sentences, TokenLabels
-from manyhands.core.seeds import generator
+from manyhands.core.settings import generator
 from manyhands.estimators import CrowdTagger
 from manyhands.experiments import write_page
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from manyhands.annotations import Annotations
-from manyhands.core.seeds import generator, seed_for
+from manyhands.core.settings import generator, seed_for
 from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.inputs import TensorInputs

@@ -13,11 +13,16 @@ import typer
 from command_line import HEADER, assert_refused, call, plain_json, start
 
 import manyhands as mh
-from manyhands.annotations import DUPLICATES, KINDS, ORPHAN_TAGS
+from manyhands.annotations.grouping import DUPLICATES
+from manyhands.annotations.labels import KINDS
+from manyhands.annotations.tags import ORPHAN_TAGS
 from manyhands.cli import app, options
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import AT_LEAST_ONE, setting, settings_of
 from manyhands.engine.settings import FeatureOptions, TaggingOptions
+from manyhands.io.labels import LAYOUTS
+from manyhands.io.read import TASKS
+from manyhands.io.spans import ALIGNMENTS
 
 COMMANDS = [each.callback.__name__ for each in app.app.registered_commands]
 
@@ -49,7 +54,7 @@ def test_a_declared_setting_is_in_the_help_of_a_command(monkeypatch):
     little = typer.Typer()
 
     @little.command()
-    @options.takes(training=options.TrainOptions)
+    @options.takes_groups
     def train(training: options.TrainOptions) -> None:
         received.update(training.given)
 
@@ -76,12 +81,12 @@ def test_options_of_labels_are_the_arguments_of_read():
 @pytest.mark.parametrize(
     ("name", "choices"),
     [
-        ("layout", mh.io.LAYOUTS),
+        ("layout", LAYOUTS),
         ("kind", KINDS),
-        ("task", mh.io.TASKS),
+        ("task", TASKS),
         ("duplicates", DUPLICATES),
         ("orphan_tags", ORPHAN_TAGS),
-        ("alignment", mh.io.ALIGNMENTS),
+        ("alignment", ALIGNMENTS),
     ],
 )
 def test_choices_are_those_of_the_library(name, choices):
@@ -137,8 +142,21 @@ def test_the_shell_completes_names_of_methods():
 
 
 def test_names_after_a_comma_are_completed():
-    assert options.any_method_names("majority,dawid") == ["majority,dawid-skene"]
-    assert "conal" in options.method_names("con")
+    complete = options.completed("AGGREGATORS", "METHODS")
+    assert complete("majority,dawid") == ["majority,dawid-skene"]
+    assert "conal" in complete("con")
+
+
+def test_the_help_lists_all_aggregators():
+    shown = " ".join(call("aggregate", "--help").out.replace("│", " ").split())
+    known = [name for name, each in mh.AGGREGATORS.items() if each.kind == "classes"]
+    assert f"Aggregator: {', '.join(known[:-1])} or {known[-1]}; for numbers mean" in shown
+
+
+def test_long_choices_are_in_the_text_of_the_help():
+    shown = call("train", "--help").out
+    assert "likelihood|majority" not in shown
+    assert "confidence, log-odds" in " ".join(shown.replace("│", " ").split())
 
 
 def test_errors_name_options_and_keep_names_that_are_none():

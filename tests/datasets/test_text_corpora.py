@@ -5,7 +5,6 @@ from text_files import write_moviereviews, write_moviereviews_words, write_ner
 
 from manyhands.core.errors import DataError
 from manyhands.datasets import DATASETS
-from manyhands.datasets.moviereviews import load_moviereviews
 
 
 def test_minus_one_is_no_rating_and_minus_a_tenth_is_one(tmp_path):
@@ -17,12 +16,10 @@ def test_minus_one_is_no_rating_and_minus_a_tenth_is_one(tmp_path):
     assert corpus.notes == ("2 ratings outside of 0..1 are kept",)
 
 
-def test_ratings_outside_the_scale_are_refused_on_demand(tmp_path):
+def test_ratings_within_the_scale_have_no_note(tmp_path):
     write_moviereviews(tmp_path / "moviereviews")
-    with pytest.raises(DataError, match=r"answers\.txt, line 1: annotator 2 rated 1\.1"):
-        load_moviereviews(tmp_path / "moviereviews", "texts", outside="refuse")
     (tmp_path / "moviereviews/answers.txt").write_text("0.1 -1\n0 1\n-1 -1\n0.5 1\n")
-    assert load_moviereviews(tmp_path / "moviereviews", "texts", outside="refuse").notes == ()
+    assert DATASETS["moviereviews"].read(tmp_path).notes == ()
 
 
 def test_texts_stay_as_they_are(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyhands.core.errors import DataError
-from manyhands.io import integers, read_annotations
+from manyhands.io import delimited, read_annotations
 
 PLAIN = re.compile(r"0|-?[1-9][0-9]{0,17}")
 ODD = [
@@ -77,7 +77,7 @@ def test_whole_numbers_are_read_as_the_csv_module_reads_them(tmp_path, text, blo
     path = tmp_path / "labels.csv"
     path.write_bytes(text.encode())
     wanted = by_hand(text)
-    with mock.patch.object(integers, "_BLOCK", block):  # blocks that cut cells anywhere
+    with mock.patch.object(delimited, "_CHECKED_BLOCK", block):  # blocks that cut cells anywhere
         if wanted is None:
             with pytest.raises(DataError):
                 read_annotations(path, kind="classes")
@@ -100,11 +100,11 @@ def test_an_odd_cell_is_seen_wherever_blocks_begin(place, block, tmp_path):
     rows = [",".join(numbers[n : n + 3]) for n in (0, 3, 6)]
     path = tmp_path / "labels.csv"
     path.write_text("item,annotator,label\n" + "\n".join(rows) + "\n")
-    with mock.patch.object(integers, "_BLOCK", block):
-        assert not integers.holds_plain_integers(path, ",")
+    with mock.patch.object(delimited, "_CHECKED_BLOCK", block):
+        assert not delimited.holds_plain_integers(path, ",")
     path.write_text(path.read_text().replace("07", "70"))
-    with mock.patch.object(integers, "_BLOCK", block):
-        assert integers.holds_plain_integers(path, ",")
+    with mock.patch.object(delimited, "_CHECKED_BLOCK", block):
+        assert delimited.holds_plain_integers(path, ",")
 
 
 @pytest.mark.parametrize(
@@ -129,4 +129,4 @@ def test_an_odd_cell_is_seen_wherever_blocks_begin(place, block, tmp_path):
 def test_only_plainly_written_numbers_take_the_fast_way(text, plain, tmp_path):
     path = tmp_path / "labels.csv"
     path.write_bytes(text.encode())
-    assert integers.holds_plain_integers(path, ",") is plain
+    assert delimited.holds_plain_integers(path, ",") is plain

@@ -5,6 +5,7 @@ import pytest
 
 import manyhands as mh
 from manyhands.core.errors import DataError, SettingError
+from manyhands.io.conll import read_sentences
 
 HEADER = "item,annotator,label\n"
 TOKENS = "#token\tu\tv\nAda\tB-PER\tI-PER\nsang\tO\tO\n\nOslo\tB-LOC\t?\n"
@@ -71,7 +72,7 @@ def test_errors_name_arguments(write, name, text, settings, message):
 
 
 def test_words_are_read_with_tags_or_without(write):
-    read = mh.io.read_sentences
+    read = read_sentences
     for text in (
         "#Ada\nsang\n\nOslo\n",
         "#Ada O\nsang O\n\nOslo B-LOC\n",

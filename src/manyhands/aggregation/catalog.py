@@ -17,8 +17,7 @@ from manyhands.aggregation.one_coin import OneCoin
 from manyhands.aggregation.worker_clustering import WorkerClustering
 from manyhands.annotations import Annotations, Kind
 from manyhands.core.errors import SettingError
-from manyhands.core.registry import Registry, nearest_names
-from manyhands.core.settings import Setting, settings_of
+from manyhands.core.settings import Registry, Setting, nearest_names, settings_of
 
 AGGREGATORS: Registry[type[Aggregator[Any]]] = Registry(
     "aggregator",

@@ -11,10 +11,9 @@ from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.catalog import AGGREGATORS
 from manyhands.aggregation.consensus import Consensus
 from manyhands.annotations import Annotations
-from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.confusions import symmetric_confusions
+from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions
 from manyhands.core.errors import DataError, SettingError
-from manyhands.core.seeds import generator
+from manyhands.core.settings import generator
 from manyhands.evaluation import ClassificationScorecard, LabelPredictions
 
 _MIN_LABELS = 3  # of an item before one of them is held out

@@ -11,7 +11,7 @@ import numpy as np
 from manyhands.aggregation.evidence import Evidence, nothing_known
 from manyhands.aggregation.quality import Quality, estimate_quality
 from manyhands.annotations import Annotations
-from manyhands.annotations.frames import make_frame
+from manyhands.annotations.columns import make_frame
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 from manyhands.core.errors import DataError
 from manyhands.evaluation import (

@@ -19,8 +19,7 @@ from manyhands.aggregation.dawid_skene import fit_class_prior
 from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.coin_pass import CoinExpectation, expect_coins
 from manyhands.aggregation.kernels.glad_steps import ability_slopes, improve_easiness
-from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.confusions import symmetric_confusions
+from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions
 from manyhands.core.settings import POSITIVE, setting
 
 

@@ -21,8 +21,7 @@ from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.mixture_pass import LabelPatterns, group_log_likelihoods
 from manyhands.aggregation.worker_clustering import GroupParameters
 from manyhands.core.arrays import AnyArray, Codes, Floats
-from manyhands.core.seeds import generator
-from manyhands.core.settings import AT_LEAST_ONE, COUNT, POSITIVE, setting
+from manyhands.core.settings import AT_LEAST_ONE, COUNT, POSITIVE, generator, setting
 
 _MIN_GAIN = 1e-9  # per label; two starts whose objectives differ by less are equally good
 _DECIMALS = 3  # so that there are at most a thousand different shares

@@ -19,8 +19,7 @@ from manyhands.aggregation.dawid_skene import fit_class_prior
 from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.coin_pass import CoinExpectation, expect_coins
 from manyhands.aggregation.sums import annotator_sums
-from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.confusions import symmetric_confusions
+from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions
 from manyhands.core.settings import NOT_NEGATIVE, setting
 
 _MARGIN = 1e-12  # keeps an accuracy off 0 and 1, where its logit is infinite

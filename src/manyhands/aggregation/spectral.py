@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from manyhands.aggregation.evidence import Evidence
 from manyhands.aggregation.kernels.confusion_pass import TINY, ConfusionPass
 from manyhands.core.arrays import AnyArray, Bools, Floats
-from manyhands.core.seeds import generator
+from manyhands.core.settings import generator
 
 _MAX_CLASSES = 50  # the third moment has the cube of this many cells
 _GROUP_LABELS = 5.0  # weight of the group's confusion for an annotator, in labels

@@ -2,37 +2,31 @@
 
 from manyhands.annotations.annotations import Annotations
 from manyhands.annotations.decoding import decode_bio
-from manyhands.annotations.grouping import DUPLICATES, Duplicates
 from manyhands.annotations.items import Items
-from manyhands.annotations.labels import KINDS, Kind, MixedLabelsError
+from manyhands.annotations.labels import Kind, MixedLabelsError
 from manyhands.annotations.recoding import recode_like, reindex_items
 from manyhands.annotations.rows import Rows
-from manyhands.annotations.sentences import Sentences
-from manyhands.annotations.spans import Span, Spans, find_spans, spans_to_tags, tags_to_spans
+from manyhands.annotations.sentences import Sentences, TokenizedTexts, token_offsets
 from manyhands.annotations.tags import (
-    ORPHAN_TAGS,
-    OrphanTags,
+    Span,
+    Spans,
     TagScheme,
     allowed_starts,
     allowed_transitions,
-    is_bio_tag,
+    find_spans,
     is_valid_bio,
     repair_bio,
+    spans_to_tags,
+    tags_to_spans,
 )
 from manyhands.annotations.token_labels import TaggedSentences, TokenLabels, align_to_tokens
-from manyhands.annotations.tokenizing import TokenizedTexts, Tokenizer, token_offsets
 from manyhands.annotations.vocabulary import Vocabulary
 
 __all__ = [
-    "DUPLICATES",
-    "KINDS",
-    "ORPHAN_TAGS",
     "Annotations",
-    "Duplicates",
     "Items",
     "Kind",
     "MixedLabelsError",
-    "OrphanTags",
     "Rows",
     "Sentences",
     "Span",
@@ -41,14 +35,12 @@ __all__ = [
     "TaggedSentences",
     "TokenLabels",
     "TokenizedTexts",
-    "Tokenizer",
     "Vocabulary",
     "align_to_tokens",
     "allowed_starts",
     "allowed_transitions",
     "decode_bio",
     "find_spans",
-    "is_bio_tag",
     "is_valid_bio",
     "recode_like",
     "reindex_items",

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations.columns import find_columns
+from manyhands.annotations.columns import find_columns, make_frame, open_frame
 from manyhands.annotations.dense import dense_cells, dense_matrix, require_no_label
-from manyhands.annotations.frames import make_frame, open_frame
 from manyhands.annotations.grouping import (
     DUPLICATES,
     Duplicates,
+    ItemArray,
     count_pairs,
     group_offsets,
     mask_duplicates,
@@ -20,14 +20,8 @@ from manyhands.annotations.grouping import (
     run_indices,
     stable_order,
 )
-from manyhands.annotations.labels import (
-    USED,
-    Kind,
-    as_list,
-    classes_as_numbers,
-    numbers_as_classes,
-)
-from manyhands.annotations.rows import Rows, encode_rows
+from manyhands.annotations.labels import USED, Kind, as_list, classes_as_numbers, numbers_as_classes
+from manyhands.annotations.rows import Rows, encode_rows, nested_columns
 from manyhands.annotations.vocabulary import Vocabulary
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets, read_only
 from manyhands.core.errors import DataError
@@ -35,7 +29,7 @@ from manyhands.core.settings import require_choice
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Annotations:
+class Annotations(ItemArray):
     """Parallel arrays `item`, `annotator`, `label`, sorted by item and then by annotator.
 
     Labels are class codes (`kind` is "classes") or real numbers ("numbers"). The object behaves as
@@ -95,15 +89,10 @@ class Annotations:
         Rows whose label is one of `missing` are dropped.
         """
         rows = encode_rows(
-            item,
-            annotator,
-            label,
-            kind=kind,
-            items=items,
-            annotators=annotators,
-            classes=classes,
+            item, annotator, label,
+            kind=kind, items=items, annotators=annotators, classes=classes,
             missing=as_list(missing),
-        )
+        )  # fmt: skip
         return cls.from_rows(rows, duplicates=duplicates)
 
     @classmethod
@@ -144,18 +133,11 @@ class Annotations:
         >>> Annotations.from_dense([[0, -1], [1, 1]]).n_annotations
         3
         """
-        cells = dense_cells(matrix, as_list(missing))
-        item_names = cells.row_names(items)
-        annotator_names = cells.column_names(annotators)
+        cells = dense_cells(matrix, as_list(missing), items, annotators)
         return cls.from_arrays(
-            item_names[cells.row],
-            annotator_names[cells.column],
-            cells.label,
-            kind=kind,
-            items=item_names,
-            annotators=annotator_names,
-            classes=classes,
-        )
+            cells.item, cells.annotator, cells.label,
+            kind=kind, items=cells.items, annotators=cells.annotators, classes=classes,
+        )  # fmt: skip
 
     @classmethod
     def from_dicts(
@@ -167,12 +149,8 @@ class Annotations:
         missing: Any = (),
     ) -> "Annotations":
         """From {item: {annotator: label}}; an empty dictionary is an unlabelled item."""
-        item = [i for i, by_annotator in labels.items() for _ in by_annotator]
-        annotator = [a for by_annotator in labels.values() for a in by_annotator]
-        label = [label for by_annotator in labels.values() for label in by_annotator.values()]
-        return cls.from_arrays(
-            item, annotator, label, items=labels, kind=kind, classes=classes, missing=missing
-        )
+        columns = nested_columns(labels)
+        return cls.from_arrays(*columns, items=labels, kind=kind, classes=classes, missing=missing)
 
     @property
     def kind(self) -> Kind:
@@ -242,21 +220,9 @@ class Annotations:
     def __len__(self) -> int:
         return self.n_items
 
-    @property
-    def shape(self) -> tuple[int]:
-        """(number of items,)."""
-        return (self.n_items,)
-
-    @property
-    def ndim(self) -> int:
-        """1: an array of items."""
-        return 1
-
     def __getitem__(self, key: Any) -> "Annotations":
         """The annotations of some items; annotators and classes keep their codes."""
-        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            key = key[0]  # scikit-learn indexes arrays as array[rows, ...]
-        chosen = np.atleast_1d(np.arange(self.n_items)[key])
+        chosen = self.positions(key)
         counts = self.labels_per_item[chosen]
         return replace(
             self.only(run_indices(self.item_offsets, chosen)),
@@ -304,14 +270,14 @@ class Annotations:
         """The name of every label."""
         return self.label if self.class_vocabulary is None else self.classes[self.label]
 
+    def to_columns(self) -> dict[str, AnyArray]:
+        """The columns item, annotator and label of a long table, as names."""
+        item, annotator = self.items[self.item], self.annotators[self.annotator]
+        return {"item": item, "annotator": annotator, "label": self.label_names()}
+
     def to_frame(self) -> Any:
         """A long table with columns item, annotator, label, of the library the data came from."""
-        columns = {
-            "item": self.items[self.item],
-            "annotator": self.annotators[self.annotator],
-            "label": self.label_names(),
-        }
-        return make_frame(columns, self.backend)
+        return make_frame(self.to_columns(), self.backend)
 
     def to_dense(self, missing: Any = -1) -> AnyArray:
         """The (item, annotator) matrix of label names; it has n_items x n_annotators cells.

@@ -16,11 +16,7 @@ from manyhands.core.kernels import kernel
 
 
 def decode_bio(
-    log_prob_tk: Floats,
-    offsets: Offsets,
-    tags: Sequence[str],
-    *,
-    choice_t: Codes | None = None,
+    log_prob_tk: Floats, offsets: Offsets, tags: Sequence[str], *, choice_t: Codes | None = None
 ) -> Codes:
     """Codes of the valid BIO sequence that maximises sum_t log p(tag_t) in every sentence.
 

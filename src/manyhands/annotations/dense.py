@@ -1,8 +1,7 @@
 """Dense matrices with a row per item and a column per annotator."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,27 +9,27 @@ from manyhands.core.arrays import AnyArray, Bools, Codes
 from manyhands.core.errors import DataError
 
 
-@dataclass(frozen=True)
-class DenseCells:
-    """The cells of a dense matrix that hold a label."""
+class DenseCells(NamedTuple):
+    """The cells of a dense matrix that hold a label, and the names of all rows and columns."""
 
-    row: Codes
-    column: Codes
+    item: AnyArray
+    annotator: AnyArray
     label: AnyArray
-    n_rows: int
-    n_columns: int
-
-    def row_names(self, given: Sequence[Any] | None = None) -> AnyArray:
-        """Names of the items: the given names, or 0, 1, 2 ..."""
-        return _names("item", self.n_rows, given)
-
-    def column_names(self, given: Sequence[Any] | None = None) -> AnyArray:
-        """Names of the annotators: the given names, or 0, 1, 2 ..."""
-        return _names("annotator", self.n_columns, given)
+    items: AnyArray
+    annotators: AnyArray
+    row: Codes
 
 
-def dense_cells(matrix: Any, missing: Iterable[Any]) -> DenseCells:
-    """The labelled cells of a matrix in row order; NaN and None are always missing."""
+def dense_cells(
+    matrix: Any,
+    missing: Iterable[Any],
+    items: Sequence[Any] | None = None,
+    annotators: Sequence[Any] | None = None,
+) -> DenseCells:
+    """The labelled cells of a matrix in row order; NaN and None are always missing.
+
+    The names of items and annotators are 0, 1, 2 ... by default.
+    """
     grid = _as_grid(matrix)
     if grid.ndim != 2:
         raise DataError(f"expected a matrix of items x annotators; got shape {grid.shape}")
@@ -39,15 +38,16 @@ def dense_cells(matrix: Any, missing: Iterable[Any]) -> DenseCells:
     label = grid[filled]
     if label.dtype.kind in "UOS":
         label = np.array([_without_decimals(value) for value in label.tolist()], dtype=object)
-    return DenseCells(row.astype(np.int32), column.astype(np.int32), label, *grid.shape)
+    item_names = _names("item", grid.shape[0], items)
+    annotator_names = _names("annotator", grid.shape[1], annotators)
+    return DenseCells(
+        item_names[row], annotator_names[column], label,
+        item_names, annotator_names, row.astype(np.int32),
+    )  # fmt: skip
 
 
 def dense_matrix(
-    shape: tuple[int, int],
-    row: Codes,
-    column: Codes,
-    label: AnyArray,
-    missing: Any,
+    shape: tuple[int, int], row: Codes, column: Codes, label: AnyArray, missing: Any
 ) -> AnyArray:
     """The matrix of labels; `missing` fills the other cells, and the last repeated label wins."""
     dtype = object if label.dtype == object else np.result_type(label.dtype, type(missing))

@@ -13,7 +13,7 @@ Equal and conflicting repeats are treated alike.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,13 +28,42 @@ _BLOCKS = 16
 _SMALL = 32  # runs of at most this length are sorted by insertion
 
 
+class ItemArray:
+    """What scikit-learn needs of an array of items or sentences; a subclass has `__len__`."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(number of items,), or of sentences."""
+        return (len(self),)
+
+    @property
+    def ndim(self) -> int:
+        """1: an array of items, or of sentences."""
+        return 1
+
+    def positions(self, key: Any) -> Offsets:
+        """The positions that a key selects: an index, a slice, indices, a mask, or (key, ...)."""
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+            key = key[0]  # scikit-learn indexes arrays as array[rows, ...]
+        return np.atleast_1d(np.arange(len(self))[key])
+
+
+@kernel
 def group_offsets(codes: Codes, n_groups: int) -> Offsets:
     """Where each group starts in the sorted codes, and where the last group ends.
 
     >>> group_offsets(np.array([0, 0, 2], dtype=np.int32), 3).tolist()
     [0, 2, 2, 3]
     """
-    return _offsets(codes, n_groups)
+    offsets = np.zeros(n_groups + 1, dtype=np.int64)
+    for code in codes:
+        offsets[code + 1] += 1
+    for group in range(n_groups):
+        offsets[group + 1] += offsets[group]
+    return offsets
 
 
 def stable_order(codes: Codes, n_groups: int) -> Codes:
@@ -69,13 +98,17 @@ def pair_order(first: Codes, second: Codes, n_first: int, n_second: int) -> Code
     return order
 
 
+@kernel
 def count_pairs(first: Codes, second: Codes, n_first: int, n_second: int) -> Floats:
     """How often each pair of codes occurs, shape (n_first, n_second).
 
     >>> count_pairs(*np.array([[0, 0, 1], [1, 1, 0]], dtype=np.int32), 2, 2).tolist()
     [[0.0, 2.0], [1.0, 0.0]]
     """
-    return _count_pairs(first, second, np.zeros((n_first, n_second)))
+    counts = np.zeros((n_first, n_second))
+    for n in range(len(first)):
+        counts[first[n], second[n]] += 1.0
+    return counts
 
 
 def offsets_from_lengths(lengths: Sequence[int] | AnyArray) -> Offsets:
@@ -125,23 +158,6 @@ def mask_duplicates(
     if duplicates == "first":
         return ~repeated
     return ~np.append(repeated[1:], False)
-
-
-@kernel
-def _count_pairs(first: Codes, second: Codes, counts: Floats) -> Floats:
-    for n in range(len(first)):
-        counts[first[n], second[n]] += 1.0
-    return counts
-
-
-@kernel
-def _offsets(codes: Codes, n_groups: int) -> Offsets:
-    offsets = np.zeros(n_groups + 1, dtype=np.int64)
-    for code in codes:
-        offsets[code + 1] += 1
-    for group in range(n_groups):
-        offsets[group + 1] += offsets[group]
-    return offsets
 
 
 @kernel

@@ -65,34 +65,33 @@ def encode_labels(
         return _plain_numbers(floats, missing)
     codes, words = encode(values, "label")
     texts = [str(name) for name in words.names.tolist()]
-    dropped = {"" if _is_blank(code) else name_to_text(code) for code in missing}
+    dropped = {"" if is_blank(code) else name_to_text(code) for code in missing}
     state_of_word = np.array([_state(text, dropped) for text in texts] + [0, 0], dtype=np.int8)
     state_of_word[BLANK] = DROPPED if "" in dropped else EMPTY
     state = state_of_word[codes]
-    used = np.array([s == USED for s in state_of_word[: len(texts)]], dtype=bool)
+    used = state_of_word[: len(texts)] == USED
+    given = None
     if classes is not None:
         given = Vocabulary.of(normalize_classes(list(classes)), "class")
-        return _given_classes(codes, words, state, used, given)
-    kept = [text for text, use in zip(texts, used, strict=True) if use]
-    if (kind or guess_kind(kept, codes, texts)) == "numbers":
-        return _numbers(codes, texts, used, state)
-    return _found_classes(codes, words, state, used)
+    else:
+        kept = [text for text, use in zip(texts, used, strict=True) if use]
+        if (kind or _guess_kind(kept, codes, texts)) == "numbers":
+            return _numbers(codes, texts, used, state)
+    return _classes(codes, words, state, used, given)
 
 
-def guess_kind(kept: list[str], codes: AnyArray, texts: list[str]) -> Kind:
+def _guess_kind(kept: list[str], codes: AnyArray, texts: list[str]) -> Kind:
     """Guess the kind from the distinct labels; words among numbers raise `MixedLabelsError`."""
     numbers = [_number(text) for text in kept]
     n_words = sum(number is None for number in numbers)
     if n_words == len(kept):
         return "classes"
     if n_words:
-        odd = [
-            t
-            for t, x in zip(kept, numbers, strict=True)
-            if (x is None) == (2 * n_words <= len(kept))
-        ]
-        row = int(np.flatnonzero(codes == texts.index(odd[0]))[0])
-        raise MixedLabelsError(odd[0], row, _number(odd[0]) is None)
+        words_are_odd = 2 * n_words <= len(kept)
+        pairs = zip(kept, numbers, strict=True)
+        odd = next(text for text, number in pairs if (number is None) == words_are_odd)
+        row = int(np.flatnonzero(codes == texts.index(odd))[0])
+        raise MixedLabelsError(odd, row, words_are_odd)
     present = np.array(numbers, dtype=float)
     decimal = bool(np.any((present != np.floor(present)) | np.isinf(present)))
     many_below_zero = len(present) > _MANY_WHOLE_NUMBERS and present.min() < 0
@@ -141,28 +140,24 @@ def classes_as_numbers(label: AnyArray, classes: Vocabulary) -> AnyArray:
     return np.array(numbers, dtype=np.float64)[label]
 
 
-def _given_classes(
-    codes: AnyArray, words: Vocabulary, state: AnyArray, used: AnyArray, classes: Vocabulary
+def _classes(
+    codes: AnyArray, words: Vocabulary, state: AnyArray, used: AnyArray, given: Vocabulary | None
 ) -> LabelColumn:
+    """Class codes of the words: of the given classes, or of the classes that are found."""
+    names = normalize_classes(words.names[used])  # numbers, if a word for "missing" was dropped
+    class_of_used: AnyArray
+    if given is not None:
+        classes, class_of_used = given, given.codes(names.tolist())
+    elif used.all() and np.array_equal(names, words.names):
+        return LabelColumn(codes, state, Vocabulary(words.names, "class"))
+    else:
+        distinct, class_of_used = np.unique(names, return_inverse=True)
+        classes = Vocabulary(read_only(distinct), "class")
     class_of_word = np.full(len(words) + 2, -1, dtype=np.int32)
-    class_of_word[np.flatnonzero(used)] = classes.codes(
-        normalize_classes(words.names[used]).tolist()
-    )
+    class_of_word[np.flatnonzero(used)] = class_of_used
     values = class_of_word[codes]
     state = np.where((state == USED) & (values < 0), OUTSIDE, state).astype(np.int8)
     return LabelColumn(values, state, classes)
-
-
-def _found_classes(
-    codes: AnyArray, words: Vocabulary, state: AnyArray, used: AnyArray
-) -> LabelColumn:
-    names = normalize_classes(words.names[used])  # numbers, if a word for "missing" was dropped
-    if used.all() and np.array_equal(names, words.names):
-        return LabelColumn(codes, state, Vocabulary(words.names, "class"))
-    distinct, class_of_used = np.unique(names, return_inverse=True)
-    class_of_word = np.full(len(words) + 2, -1, dtype=np.int32)
-    class_of_word[np.flatnonzero(used)] = class_of_used
-    return LabelColumn(class_of_word[codes], state, Vocabulary(read_only(distinct), "class"))
 
 
 def _numbers(codes: AnyArray, texts: list[str], used: AnyArray, state: AnyArray) -> LabelColumn:
@@ -195,7 +190,7 @@ def _decimal(floats: AnyArray) -> bool:
 
 
 def _plain_numbers(floats: AnyArray, missing: list[Any]) -> LabelColumn:
-    blank = DROPPED if any(_is_blank(code) for code in missing) else EMPTY
+    blank = DROPPED if any(is_blank(code) for code in missing) else EMPTY
     state = np.where(np.isnan(floats), blank, USED).astype(np.int8)
     state[np.isinf(floats)] = INFINITE
     codes = [number for code in missing if (number := _number(str(code))) is not None]
@@ -218,7 +213,8 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _is_blank(code: object) -> bool:
+def is_blank(code: object) -> bool:
+    """Whether a cell holds nothing, or white space of any kind."""
     return code is None or (isinstance(code, float) and np.isnan(code)) or str(code).strip() == ""
 
 

@@ -1,6 +1,6 @@
 """A label table in file order, encoded but not yet cleaned."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from manyhands.annotations.labels import (
     encode_labels,
 )
 from manyhands.annotations.vocabulary import BLANK, Vocabulary, encode, join_names
-from manyhands.core.arrays import AnyArray, Bools, Codes
+from manyhands.core.arrays import AnyArray, Codes
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.kernels import run_blocks
 
@@ -47,14 +47,10 @@ class Rows:
         """The file and line of a row, or its number."""
         return place(self.source, self.first_line, _row(row, self.row_of))
 
-    @property
-    def has_label(self) -> Bools:
-        """Which rows have a label that can be used."""
-        return np.asarray(self.state == USED)
-
     def usable(self) -> AnyArray:
         """Positions of the rows whose three cells can be used."""
-        return np.flatnonzero(self.has_label & (self.item >= 0) & (self.annotator >= 0))
+        named = (self.item >= 0) & (self.annotator >= 0)
+        return np.flatnonzero(named & (self.state == USED))
 
     def to_rows(self) -> "Rows":
         """These rows, as `Annotations.to_rows` gives those of annotations."""
@@ -68,16 +64,13 @@ class Rows:
         if classes is not None and more.classes is not None:
             classes = classes.extended(more.classes)
             label = classes.codes(more.classes.names)[label]
+        item = items.codes(more.items.names)[more.item]
         annotator = annotators.codes(more.annotators.names)[more.annotator]
         return Rows(
-            np.concatenate([self.item, items.codes(more.items.names)[more.item]]),
-            np.concatenate([self.annotator, annotator]),
-            np.concatenate([self.label, label]),
-            np.concatenate([self.state, more.state]),
-            items,
-            annotators,
-            classes,
-        )
+            np.concatenate([self.item, item]), np.concatenate([self.annotator, annotator]),
+            np.concatenate([self.label, label]), np.concatenate([self.state, more.state]),
+            items, annotators, classes,
+        )  # fmt: skip
 
     def require_usable(self) -> None:
         """Raise a `DataError` with the place of the first cell that cannot be used."""
@@ -89,13 +82,8 @@ class Rows:
         ):
             _refuse(self, codes == BLANK, f"the {column} is blank", "every label needs one")
             _refuse(self, codes < 0, f"this {column} is not among the {len(names)} listed")
-        _refuse(
-            self,
-            self.state == EMPTY,
-            "the label is blank",
-            "drop such rows with ",
-            SettingName("missing", ""),
-        )
+        drop = ("drop such rows with ", SettingName("missing", ""))
+        _refuse(self, self.state == EMPTY, "the label is blank", *drop)
         if self.classes is not None:
             known = f"they are {join_names(self.classes.names)}"
             _refuse(self, self.state == OUTSIDE, "the label is outside the classes", known)
@@ -110,6 +98,18 @@ def place(source: str, first_line: int | None, row: int) -> str:
     """
     where = f"row {row + 1}" if first_line is None else f"line {row + first_line}"
     return f"{source}, {where}" if source else where
+
+
+def nested_columns(labels: Mapping[Any, Mapping[Any, Any]]) -> list[list[Any]]:
+    """The columns item, annotator and label of {item: {annotator: label}}.
+
+    >>> nested_columns({"a": {"u": 1, "w": 2}, "b": {}})
+    [['a', 'a'], ['u', 'w'], [1, 2]]
+    """
+    rows = [
+        (i, a, label) for i, by_annotator in labels.items() for a, label in by_annotator.items()
+    ]
+    return [[row[column] for row in rows] for column in range(3)]
 
 
 def encode_rows(
@@ -150,28 +150,16 @@ def encode_rows(
     except DataError as error:
         raise (error.at(source) if source else error) from None
     return Rows(
-        item_codes,
-        annotator_codes,
-        labels.values,
-        labels.state,
-        item_names,
-        annotator_names,
-        labels.classes,
-        source,
-        first_line,
-        row_of,
-    )
+        item_codes, annotator_codes, labels.values, labels.state,
+        item_names, annotator_names, labels.classes, source, first_line, row_of,
+    )  # fmt: skip
 
 
 def _row(entry: int, row_of: AnyArray | None) -> int:
     return entry if row_of is None else int(row_of[entry])
 
 
-def _encode_names(
-    values: Any,
-    noun: str,
-    given: Iterable[Any] | None,
-) -> tuple[Codes, Vocabulary]:
+def _encode_names(values: Any, noun: str, given: Iterable[Any] | None) -> tuple[Codes, Vocabulary]:
     codes, found = encode(values, noun)
     if given is None:
         return codes, found

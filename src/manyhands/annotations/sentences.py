@@ -1,19 +1,24 @@
-"""Sentences: the words of all sentences in one array, with the offsets of the sentences."""
+"""Sentences: their words in one array with the offsets of sentences; texts split into tokens."""
 
-from collections.abc import Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from manyhands.annotations.grouping import offsets_from_lengths, run_indices
+from manyhands.annotations.grouping import ItemArray, offsets_from_lengths, run_indices
 from manyhands.core.arrays import AnyArray, Offsets, object_array, read_only
 from manyhands.core.errors import DataError
 
+Tokenizer = Callable[[str], Sequence[tuple[int, int]]]
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sentences:
+class Sentences(ItemArray):
     """Sentence s has the words `word[offsets[s]:offsets[s + 1]]` and the name `names[s]`.
 
     It behaves as an array of sentences: `len`, `shape` and indexing go by sentence. The items of
@@ -98,26 +103,14 @@ class Sentences:
 
     def tokens_of(self, sentences: Any) -> Offsets:
         """The tokens of some sentences, selected by an index, a slice, indices or a mask."""
-        return run_indices(self.offsets, np.atleast_1d(np.arange(len(self))[sentences]))
+        return run_indices(self.offsets, self.positions(sentences))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @property
-    def shape(self) -> tuple[int]:
-        """(number of sentences,)."""
-        return (len(self),)
-
-    @property
-    def ndim(self) -> int:
-        """1: an array of sentences."""
-        return 1
-
     def __getitem__(self, key: Any) -> "Sentences":
         """Some of the sentences, with their names."""
-        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            key = key[0]  # scikit-learn indexes arrays as array[rows, ...]
-        chosen = np.atleast_1d(np.arange(len(self))[key])
+        chosen = self.positions(key)
         return Sentences(
             read_only(self.word[self.tokens_of(chosen)]),
             read_only(offsets_from_lengths(self.lengths[chosen])),
@@ -126,3 +119,105 @@ class Sentences:
 
     def __repr__(self) -> str:
         return f"Sentences({len(self)} sentences, {self.n_tokens} tokens)"
+
+
+def token_offsets(text: str) -> list[tuple[int, int]]:
+    """The (start, end) of every token of a text, in characters.
+
+    A token is a run of letters, digits and underscores with their combining marks, or one other
+    character. White space separates tokens.
+
+    >>> token_offsets("It's 3.5!")
+    [(0, 2), (2, 3), (3, 4), (5, 6), (6, 7), (7, 8), (8, 9)]
+    """
+    offsets = [match.span() for match in _TOKEN.finditer(text)]
+    return offsets if text.isascii() else _join_marks(offsets, text)
+
+
+def _join_marks(offsets: list[tuple[int, int]], text: str) -> list[tuple[int, int]]:
+    """Join combining marks, such as accents and vowel signs, with the word before them."""
+    joined: list[tuple[int, int]] = []
+    after_mark = False
+    for start, end in offsets:
+        is_mark = end - start == 1 and unicodedata.category(text[start]).startswith("M")
+        touches = bool(joined) and joined[-1][1] == start and _is_letter(text[joined[-1][0]])
+        continues = touches and (is_mark or (after_mark and _is_letter(text[start])))
+        if continues:
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((start, end))
+        after_mark = continues and is_mark
+    return joined
+
+
+def _is_letter(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+@dataclass(frozen=True, eq=False)
+class TokenizedTexts:
+    """Texts, their tokens as `Sentences`, and the characters `start:end` of every token.
+
+    >>> texts = TokenizedTexts.of(["Anna sang."])
+    >>> texts.sentences.words(0), texts.excerpt(0, 2)
+    (['Anna', 'sang', '.'], 'Anna sang')
+    """
+
+    texts: AnyArray
+    sentences: Sentences
+    start: Offsets
+    end: Offsets
+
+    @classmethod
+    def of(
+        cls,
+        texts: Sequence[str],
+        names: Sequence[Any] | None = None,
+        tokenizer: Tokenizer = token_offsets,
+    ) -> "TokenizedTexts":
+        """Texts split by a tokenizer, which returns the (start, end) of every token in order."""
+        offsets_s = [_checked(tokenizer(text), text) for text in texts]
+        word = [
+            text[start:end]
+            for text, offsets in zip(texts, offsets_s, strict=True)
+            for start, end in offsets
+        ]
+        flat = np.array([pair for offsets in offsets_s for pair in offsets], dtype=np.int64)
+        start_t, end_t = flat.reshape(-1, 2).T
+        lengths = [len(offsets) for offsets in offsets_s]
+        sentences = Sentences.from_tokens(word, offsets_from_lengths(lengths), names)
+        return cls(read_only(object_array(texts)), sentences, read_only(start_t), read_only(end_t))
+
+    @classmethod
+    def of_words(
+        cls, words: Sequence[Sequence[str]], names: Sequence[Any] | None = None
+    ) -> "TokenizedTexts":
+        """Texts of the given words, joined by single spaces."""
+        lengths = [[len(word) for word in each] for each in words]
+        starts = [offsets_from_lengths(np.array(one, dtype=np.int64) + 1)[:-1] for one in lengths]
+        start_t = np.concatenate([np.zeros(0, dtype=np.int64), *starts])
+        length_t = np.array([length for one in lengths for length in one], dtype=np.int64)
+        texts = object_array([" ".join(each) for each in words])
+        sentences = Sentences.from_lists(words, names)
+        return cls(read_only(texts), sentences, read_only(start_t), read_only(start_t + length_t))
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def excerpt(self, first: int, end: int) -> str:
+        """The text of the tokens `first:end`, counted over all texts, with its white space."""
+        text = str(self.texts[self.sentences.sentence_of_token[first]])
+        return text[self.start[first] : self.end[end - 1]]
+
+
+def _checked(offsets: Sequence[tuple[int, int]], text: str) -> Sequence[tuple[int, int]]:
+    reached = 0
+    for start, end in offsets:
+        if not reached <= start < end <= len(text):
+            raise DataError(
+                f"the tokenizer returned the token {start}..{end} of a text of {len(text)} "
+                f"characters after a token that ends at {reached}; tokens must be in order, must "
+                "not overlap and must lie in the text"
+            )
+        reached = end
+    return offsets

@@ -1,4 +1,4 @@
-"""BIO tags: schemes, allowed transitions, and orphan tags.
+"""BIO tags: schemes, allowed transitions, orphan tags, and the spans of entities.
 
 O is a token outside of entities, B-X the first token of an entity of type X, I-X a further token.
 An I-X that follows neither B-X nor I-X is an *orphan*; the CoNLL evaluation reads it as B-X. The
@@ -9,7 +9,7 @@ B-X), or `refuse` them with an error.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -110,6 +110,10 @@ class TagScheme:
         return np.array([*self.names, None], dtype=object)[code_t]
 
 
+def _is_entity(name: str) -> bool:
+    return name[:2] in {"B-", "I-"} and len(name) > 2
+
+
 def is_bio_tag(name: str) -> bool:
     """Whether this is O, B-TYPE or I-TYPE.
 
@@ -147,13 +151,13 @@ def find_orphan_tags(code_t: Codes, offsets: Offsets, scheme: TagScheme) -> Bool
 
     The code -1 is a token without a tag; an I-X after it is an orphan too.
     """
-    type_t, inside_t = tag_types(code_t, scheme), _with_none(scheme.is_inside_k, False)[code_t]
+    type_t, inside_t = tag_types(code_t, scheme), np.append(scheme.is_inside_k, False)[code_t]
     return np.asarray(inside_t & (previous_types(type_t, offsets) != type_t))
 
 
 def tag_types(code_t: Codes, scheme: TagScheme) -> Codes:
     """The entity type of every token; -1 for O and for a token without a tag."""
-    return np.asarray(_with_none(scheme.type_k, -1)[code_t], dtype=np.int32)
+    return np.asarray(np.append(scheme.type_k, -1)[code_t], dtype=np.int32)
 
 
 def previous_types(type_t: Codes, offsets: Offsets) -> Codes:
@@ -199,10 +203,90 @@ def repair_bio(tags: Sequence[str], orphan_tags: OrphanTags = "repair") -> list[
     return [str(name) for name in scheme.names_of(code_t)]
 
 
-def _is_entity(name: str) -> bool:
-    return name[:2] in {"B-", "I-"} and len(name) > 2
+class Span(NamedTuple):
+    """The tokens `first:end` are an entity of a type."""
+
+    first: int
+    end: int
+    type: str
 
 
-def _with_none(value_k: AnyArray, none: Any) -> AnyArray:
-    """The values of the tags, and at the end the value for the code -1."""
-    return np.append(value_k, none)
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Spans of many sentences as parallel arrays, in the order of their tokens.
+
+    `first` and `end` count the tokens of all sentences; `type` is an index into `types`.
+    """
+
+    sentence: Offsets
+    first: Offsets
+    end: Offsets
+    type: Codes
+    types: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def type_names(self) -> AnyArray:
+        """The name of the type of every span."""
+        return np.array([*self.types, None], dtype=object)[self.type]
+
+    def of_sentences(self, offsets: Offsets) -> list[list[Span]]:
+        """A list of spans per sentence, with tokens counted from 0 in each sentence."""
+        by_sentence: list[list[Span]] = [[] for _ in range(len(offsets) - 1)]
+        names = self.type_names
+        for each, s in enumerate(self.sentence.tolist()):
+            first, end = int(self.first[each] - offsets[s]), int(self.end[each] - offsets[s])
+            by_sentence[s].append(Span(first, end, str(names[each])))
+        return by_sentence
+
+
+def find_spans(code_t: Codes, offsets: Offsets, scheme: TagScheme) -> Spans:
+    """The spans of tag codes; -1 is a token without a tag.
+
+    A span begins at B-X, and at an I-X that follows no tag of type X (the CoNLL convention). It
+    ends before the next span, before a tag of another type or O, and at the end of the sentence.
+    """
+    type_t = tag_types(code_t, scheme)
+    begins_t = np.append(scheme.is_begin_k, False)[code_t]
+    first_t = (type_t >= 0) & (begins_t | (previous_types(type_t, offsets) != type_t))
+    breaks_t = first_t | (type_t < 0)
+    starts = offsets[:-1]
+    breaks_t[starts[starts < len(code_t)]] = True
+    first = np.flatnonzero(first_t)
+    breaks = np.append(np.flatnonzero(breaks_t), len(code_t))
+    end = breaks[np.searchsorted(breaks, first, side="right")]
+    sentence = np.searchsorted(offsets, first, side="right") - 1
+    return Spans(sentence, first, end, type_t[first], scheme.types)
+
+
+def tags_to_spans(tags: Sequence[str]) -> list[Span]:
+    """The spans of one sentence's tags.
+
+    >>> tags_to_spans(["B-PER", "I-PER", "O", "I-LOC"])
+    [Span(first=0, end=2, type='PER'), Span(first=3, end=4, type='LOC')]
+    """
+    scheme = TagScheme.covering(tags)
+    offsets = np.array([0, len(tags)])
+    return find_spans(scheme.codes(tags), offsets, scheme).of_sentences(offsets)[0]
+
+
+def spans_to_tags(spans: Iterable[Span], n_tokens: int) -> list[str]:
+    """The tags of one sentence from its spans; spans must not overlap.
+
+    >>> spans_to_tags([Span(1, 3, "PER")], 4)
+    ['O', 'B-PER', 'I-PER', 'O']
+    """
+    tags = [OUTSIDE] * n_tokens
+    reached = 0
+    for first, end, name in sorted(spans):
+        if not 0 <= first < end <= n_tokens:
+            raise DataError(f"the span {first}..{end} is outside a sentence of {n_tokens} tokens")
+        if first < reached:
+            raise DataError(
+                f"the span {first}..{end} overlaps the span that ends at token {reached}"
+            )
+        tags[first:end] = [f"B-{name}", *[f"I-{name}"] * (end - first - 1)]
+        reached = end
+    return tags

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.annotations.annotations import Annotations
+from manyhands.annotations.grouping import ItemArray
 from manyhands.annotations.labels import USED
 from manyhands.annotations.recoding import reindex_items
 from manyhands.annotations.rows import Rows
@@ -19,7 +20,7 @@ from manyhands.core.settings import require_choice
 
 
 @dataclass(frozen=True, eq=False)
-class TokenLabels:
+class TokenLabels(ItemArray):
     """Sentences and the crowd's labels of their tokens: token t is item t of `annotations`.
 
     `len` and indexing go by sentence.
@@ -62,22 +63,9 @@ class TokenLabels:
     def __len__(self) -> int:
         return len(self.sentences)
 
-    @property
-    def shape(self) -> tuple[int]:
-        """(number of sentences,)."""
-        return self.sentences.shape
-
-    @property
-    def ndim(self) -> int:
-        """1: an array of sentences."""
-        return 1
-
     def __getitem__(self, key: Any) -> "TokenLabels":
         """Some of the sentences with their labels; annotators and classes keep their codes."""
-        chosen = self.sentences[key]
-        if isinstance(key, tuple):
-            key = key[0]
-        return TokenLabels(chosen, self.annotations[self.sentences.tokens_of(key)])
+        return TokenLabels(self.sentences[key], self.annotations[self.sentences.tokens_of(key)])
 
     def find_orphan_tags(self) -> Bools:
         """Which labels are an I-X that follows no B-X or I-X of the same annotator.
@@ -97,15 +85,16 @@ class TokenLabels:
     def repaired(self, orphan_tags: OrphanTags = "repair") -> "TokenLabels":
         """Every orphan I-X becomes B-X, or raises a `DataError`; see `find_orphan_tags`."""
         require_choice("orphan_tags", orphan_tags, ("repair", "refuse"))
-        orphan_n = self.find_orphan_tags()
+        ann, orphan_n = self.annotations, self.find_orphan_tags()
         if not orphan_n.any():
             return self
         if orphan_tags == "refuse":
-            self._refuse(int(np.argmax(orphan_n)))
-        label_n = self.annotations.label.copy()
-        scheme = TagScheme.of(self.annotations.classes)
-        label_n[orphan_n] = scheme.require_begins()[label_n[orphan_n]]
-        return replace(self, annotations=replace(self.annotations, label=read_only(label_n)))
+            n = int(np.argmax(orphan_n))
+            who = f"annotator {ann.annotators[ann.annotator[n]]!s}: "
+            raise _orphan_tag(self.sentences, int(ann.item[n]), ann.classes[ann.label[n]], who)
+        label_n = ann.label.copy()
+        label_n[orphan_n] = TagScheme.of(ann.classes).require_begins()[label_n[orphan_n]]
+        return replace(self, annotations=replace(ann, label=read_only(label_n)))
 
     def _by_annotator(self) -> tuple[AnyArray, AnyArray]:
         """Runs of labels: one annotator, consecutive tokens of one sentence."""
@@ -115,13 +104,6 @@ class TokenLabels:
         sentence = self.sentences.sentence_of_token[token]
         breaks = (np.diff(who) != 0) | (np.diff(sentence) != 0) | (np.diff(token) != 1)
         return order, np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(order)]])
-
-    def _refuse(self, n: int) -> None:
-        ann = self.annotations
-        token, who = int(ann.item[n]), ann.annotators[ann.annotator[n]]
-        raise orphan_tag_error(
-            self.sentences, token, ann.classes[ann.label[n]], f"annotator {who!s}: "
-        )
 
 
 def align_to_tokens(sentences: Sentences, annotations: Annotations) -> Annotations:
@@ -165,10 +147,6 @@ class TaggedSentences:
     def __getitem__(self, key: Any) -> "TaggedSentences":
         return TaggedSentences(self.sentences[key], self.tags[self.sentences.tokens_of(key)])
 
-    def tags_of(self, sentence: int) -> list[str]:
-        """The tags of one sentence."""
-        return [str(tag) for tag in self.tags[self.sentences.tokens_of(sentence)]]
-
     def repaired(self, orphan_tags: OrphanTags = "repair") -> "TaggedSentences":
         """Every orphan I-X becomes B-X, or raises a `DataError` with its place."""
         require_choice("orphan_tags", orphan_tags, ("repair", "refuse"))
@@ -177,14 +155,12 @@ class TaggedSentences:
         orphan_t = find_orphan_tags(code_t, self.sentences.offsets, scheme)
         if orphan_tags == "refuse" and orphan_t.any():
             token = int(np.argmax(orphan_t))
-            raise orphan_tag_error(self.sentences, token, self.tags[token])
+            raise _orphan_tag(self.sentences, token, self.tags[token])
         code_t[orphan_t] = scheme.require_begins()[code_t[orphan_t]]
         return replace(self, tags=scheme.names_of(code_t))
 
 
-def orphan_tag_error(
-    sentences: Sentences, token: int, tag: object, annotator: str = ""
-) -> DataError:
+def _orphan_tag(sentences: Sentences, token: int, tag: object, annotator: str = "") -> DataError:
     """The error for an orphan I-X, with its sentence and token."""
     s = int(sentences.sentence_of_token[token])
     position = token - int(sentences.offsets[s])

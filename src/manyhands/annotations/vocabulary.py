@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from manyhands.core.arrays import AnyArray, Codes, read_only
 from manyhands.core.errors import DataError
-from manyhands.core.registry import nearest_names
+from manyhands.core.settings import nearest_names
 
 BLANK = -2  # the code of a blank cell
 LARGEST = 2.0**63  # larger whole numbers stay text
@@ -36,7 +36,7 @@ class Vocabulary:
     def of(cls, names: Iterable[Any], noun: str = "name") -> "Vocabulary":
         """A vocabulary in the given order; a name given twice raises a `DataError`."""
         array = normalize_names(list(names))
-        twice = [name for name, count in Counter(array.tolist()).items() if count > 1]
+        twice = repeated(array.tolist())
         if twice:
             raise DataError(f"the {noun} {twice[0]!r} is listed twice; list every name once")
         return cls(read_only(array), noun)
@@ -142,6 +142,11 @@ def normalize_classes(names: Sequence[Any] | AnyArray) -> AnyArray:
     normalized = normalize_names(names)
     whole = [_WHOLE_CLASS.fullmatch(str(name)) for name in normalized.tolist()]
     return normalize_names([found[1] for found in whole if found]) if all(whole) else normalized
+
+
+def repeated(names: Iterable[Any]) -> list[Any]:
+    """The names that occur more than once, in the order of their first occurrence."""
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def join_names(names: Iterable[Any], limit: int = 6) -> str:

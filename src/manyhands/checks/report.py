@@ -22,8 +22,8 @@ from manyhands.checks import (
 )
 from manyhands.checks.finding import SEVERITIES, Finding
 from manyhands.checks.label_table import LabelTable
-from manyhands.core.registry import Registry
-from manyhands.io import read_rows
+from manyhands.core.settings import Registry
+from manyhands.io.labels import ItemFile
 
 Check = Callable[[LabelTable], list[Finding]]
 
@@ -90,10 +90,10 @@ def check_file(path: str | Path, **reading: Any) -> CheckReport:
     If some labels are numbers and some are words, a finding says so and all are read as classes.
     """
     try:
-        return check(read_rows(path, **reading))
+        return check(ItemFile(path, **reading).rows())
     except MixedLabelsError as error:
         finding = _mixed_labels(error)
-    report = check(read_rows(path, **(reading | {"kind": "classes"})))
+    report = check(ItemFile(path, **(reading | {"kind": "classes"})).rows())
     return replace(report, findings=(finding, *report.findings))
 
 

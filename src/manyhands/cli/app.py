@@ -23,6 +23,7 @@ from manyhands.cli import (
     simulate,
     train,
 )
+from manyhands.cli.options import with_names
 from manyhands.cli.output import remark, say
 from manyhands.core.errors import ManyhandsError, SettingName
 
@@ -56,6 +57,13 @@ class Command(TyperCommand):
         except ManyhandsError as error:
             raise ManyhandsError(error.spelled(self.spelled)) from error
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help, with the names of the registries that it refers to."""
+        parameters: Any = self.params
+        for each in parameters:
+            each.help = with_names(each.help or "")
+        super().format_help(ctx, formatter)
+
     def spelled(self, setting: SettingName) -> str:
         """A setting as the option that sets it; settings without an option keep their names."""
         options = {each.name: each for each in self.params if each.opts[0].startswith("--")}
@@ -78,17 +86,9 @@ def _value_text(value: object) -> str:
 
 
 for command in (
-    demo.demo,
-    check.check,
-    aggregate.aggregate,
-    train.train,
-    predict.predict,
-    compare.compare,
-    convert.convert,
-    simulate.simulate,
-    reproduce.reproduce,
-    datasets.datasets,
-):
+    demo.demo, check.check, aggregate.aggregate, train.train, predict.predict, compare.compare,
+    convert.convert, simulate.simulate, reproduce.reproduce, datasets.datasets,
+):  # fmt: skip
     app.command(cls=Command)(command)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import OUTPUT, Json, LabelsFile, ReadingOptions, takes
+from manyhands.cli import options
 from manyhands.cli.output import say, say_json, working
 from manyhands.core.errors import DataError
 
@@ -13,17 +13,15 @@ _MARKS = {"error": "ERROR  ", "warning": "WARNING", "note": "note   "}
 _MOST_NAMES = 5
 
 
-@takes(options=ReadingOptions)
+@options.takes_groups
 def check(
-    labels: LabelsFile,
+    labels: options.LabelsFile,
+    reading: options.ReadingOptions,
     strict: Annotated[
-        bool,
-        typer.Option("--strict", rich_help_panel=OUTPUT,
-                     help="Exit with 1 if there is an error or a warning."),
+        bool, options.in_output("Exit with 1 if there is an error or a warning.", "--strict")
     ] = False,
-    json: Json = False,
-    options: ReadingOptions = ReadingOptions(),  # noqa: B008 - frozen
-) -> None:  # fmt: skip
+    json: options.Json = False,
+) -> None:
     """Check what is wrong or risky in a file of labels.
 
     Every finding has a severity, the rows or names it is about, and what to do.
@@ -32,8 +30,8 @@ def check(
 
     Example: manyhands check labels.csv --missing NA --strict
     """
-    settings = options.settings()
-    _refuse_tokens(labels, options)
+    settings = reading.settings()
+    _refuse_tokens(labels, reading)
     with working(f"checking {labels}"):
         report = mh.checks.check_file(labels, **settings)
     if json:
@@ -50,16 +48,13 @@ def check(
         raise typer.Exit(1)
 
 
-def _refuse_tokens(labels: str, options: ReadingOptions) -> None:
-    mark = (options.missing or ["?"])[0]
+def _refuse_tokens(labels: str, reading: options.ReadingOptions) -> None:
+    mark = (reading.missing or ["?"])[0]
     found = mh.io.sniff_tokens(
-        labels,
-        format=options.format,
-        layout=options.layout,
-        missing=mark,
-        encoding=options.encoding,
-    )
-    if found in mh.io.TOKEN_FORMATS:
+        labels, format=reading.format, layout=reading.layout, missing=mark,
+        encoding=reading.encoding,
+    )  # fmt: skip
+    if found in {"conll", "spans"}:
         raise DataError(
             f"{labels}: has tagged tokens, and check is for labels of items; for the quality of "
             f"annotators: manyhands aggregate {labels} --out tags.bio --annotators annotators.csv"

@@ -3,38 +3,14 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any
 
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import (
-    LABELS,
-    TRAINING,
-    DataFolder,
-    Jobs,
-    Json,
-    LabelOptions,
-    OutFile,
-    Seed,
-    TextColumn,
-    TrainOptions,
-    Truth,
-    any_method_names,
-    takes,
-)
-from manyhands.cli.output import (
-    counting,
-    noting,
-    put_table,
-    remark,
-    require_targets,
-    say,
-    say_json,
-    show_table,
-    working,
-)
-from manyhands.cli.tokens import notes_on, read_true_tags
+from manyhands.cli import options, output
+from manyhands.cli.options import in_labels
 from manyhands.core.errors import SettingError
 
 _BY_TRUTH = "nothing was chosen with clean labels"
@@ -43,81 +19,72 @@ _VALIDATED = f"epoch chosen on validation labels of the crowd; {_BY_TRUTH}"
 _EITHER = f"last epoch, or epoch chosen on validation labels, as the method has it; {_BY_TRUTH}"
 
 
-@dataclass(frozen=True)
-class _Request:
+@dataclass(frozen=True, kw_only=True)
+class Request(options.OptionGroup):
     """What to compare, on what, and how."""
 
-    labels: str | None
-    names: list[str] | None
-    features: str | None
-    text: str | None
-    dataset: str | None
-    data: str | None
-    feature_set: str | None
-    truth: str | None
-    runs: int
-    seed: int
-    jobs: int | None
-    options: LabelOptions
-    training: TrainOptions
+    labels: Annotated[
+        str | None,
+        typer.Argument(metavar="LABELS", help="Labels, or tagged tokens. Not with --dataset."),
+    ] = None
+    methods: Annotated[
+        str | None,
+        options.option("Methods, such as majority,dawid-skene.", metavar="NAME,NAME",
+                       autocompletion=options.completed("AGGREGATORS", "METHODS"),
+                       show_default="all that fit"),
+    ] = None  # fmt: skip
+    features: Annotated[
+        str | None, in_labels("Features of the items; networks are then trained.", metavar="FILE")
+    ] = None
+    text: options.TextColumn = None
+    dataset: Annotated[
+        str | None,
+        in_labels("A public corpus by name (see manyhands datasets) in the folder --data.",
+                  metavar="NAME"),
+    ] = None  # fmt: skip
+    data: options.DataFolder = None
+    feature_set: Annotated[
+        str | None, in_labels("Features of the corpus.", metavar="NAME", show_default="its first")
+    ] = None
+    truth: options.Truth = None
+    select: Annotated[
+        bool,
+        options.option("Choose a winner without truth, on validation labels, by --monitor "
+                       "(default: ranks), and say whether majority voting is enough.", "--select"),
+    ] = False  # fmt: skip
+    runs: Annotated[
+        int, options.in_training("Seeds per method, for networks and for --select.", min=1)
+    ] = 1
+    jobs: options.Jobs = None
+    out: options.OutFile = "-"
+    seed: options.Seed = 0
+    json: options.Json = False
+    reading: options.LabelOptions
+    training: options.TrainOptions
 
-    @property
+    @cached_property
     def file(self) -> "mh.io.LabelFile":
         """The file of labels."""
-        return self.options.file(str(self.labels))
+        return self.reading.file(str(self.labels))
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the methods, if they were given."""
+        return [name.strip() for name in self.methods.split(",")] if self.methods else None
 
     @property
     def n_jobs(self) -> int:
         """Number of runs at the same time."""
         return self.jobs or os.cpu_count() or 1
 
+    @property
+    def monitor(self) -> str:
+        """The criterion of --select; by default all criteria together."""
+        return str(self.training.given.get("monitor", mh.evaluation.RANKS))
 
-@takes(options=LabelOptions, training=TrainOptions)
-def compare(
-    labels: Annotated[
-        str | None,
-        typer.Argument(metavar="LABELS", help="Labels, or tagged tokens. Not with --dataset."),
-    ] = None,
-    methods: Annotated[
-        str | None,
-        typer.Option(metavar="NAME,NAME", help="Methods, such as majority,dawid-skene.",
-                     autocompletion=any_method_names, show_default="all that fit"),
-    ] = None,
-    features: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", rich_help_panel=LABELS,
-                     help="Features of the items; networks are then trained."),
-    ] = None,
-    text: TextColumn = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", rich_help_panel=LABELS,
-                     help="A public corpus by name (see manyhands datasets) in the folder --data."),
-    ] = None,
-    data: DataFolder = None,
-    feature_set: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", rich_help_panel=LABELS, help="Features of the corpus.",
-                     show_default="its first"),
-    ] = None,
-    truth: Truth = None,
-    select: Annotated[
-        bool,
-        typer.Option("--select", help="Choose a winner without truth, on validation labels, by "
-                     "--monitor (default: ranks), and say whether majority voting is enough."),
-    ] = False,
-    runs: Annotated[
-        int,
-        typer.Option(min=1, rich_help_panel=TRAINING,
-                     help="Seeds per method, for networks and for --select."),
-    ] = 1,
-    jobs: Jobs = None,
-    out: OutFile = "-",
-    seed: Seed = 0,
-    json: Json = False,
-    options: LabelOptions = LabelOptions(),  # noqa: B008 - frozen
-    training: TrainOptions = TrainOptions(),  # noqa: B008 - never changed
-) -> None:  # fmt: skip
+
+@options.takes_groups
+def compare(request: Request) -> None:
     """Compare methods on the same labels in one ranked table.
 
     Without features, aggregators are compared: with --truth by accuracy (classes) or mean
@@ -152,46 +119,39 @@ def compare(
 
     Example: manyhands compare tokens.conll --truth test.bio --methods majority,crowd-layer-mw
     """
-    if (labels is None) == (dataset is None):
+    labels = request.labels
+    if (labels is None) == (request.dataset is None):
         raise SettingError("give a file of labels, or --dataset with --data, one of the two")
-    require_targets(out, read=[labels, truth, features])
-    names = [name.strip() for name in methods.split(",")] if methods else None
-    request = _Request(labels, names, features, text, dataset, data, feature_set, truth, runs, seed,
-                       jobs, options, training)  # fmt: skip
-    if labels is not None and features is None and request.file.tokens is None:
-        if select:
-            _tell_choice(_select_aggregator(request), out, json)
+    output.require_targets(request.out, read=[labels, request.truth, request.features])
+    if labels is not None and request.features is None and request.file.tokens is None:
+        if request.select:
+            _tell_choice(request, _select_aggregator(request))
         else:
-            _tell(_compare_aggregators(request), "", out, json)
+            _tell(request, _compare_aggregators(request))
         return
     trial, names, notes = _trial(request)
-    if select:
-        _tell_choice(_select_method(request, trial, names), out, json)
+    if request.select:
+        _tell_choice(request, _select_method(request, trial, names))
         return
     table = _compare_methods(request, trial, names)
     for note in notes:
-        remark(f"note: {note}")
-    _tell(table, _epoch_rule(trial, names, training), out, json)
+        output.remark(f"note: {note}")
+    _tell(request, table, _epoch_rule(trial, names, request.training))
 
 
-def _trial(
-    request: _Request,
-) -> "tuple[mh.selection.Trial, list[str] | None, list[str]]":
+def _trial(request: Request) -> "tuple[mh.selection.Trial, list[str] | None, list[str]]":
     """What networks are compared on, the methods, and notes."""
-    options, truth = request.options, request.truth
+    reading, truth = request.reading, request.truth
     if request.dataset is not None:
         return _corpus(request), request.names, []
     file = request.file
     if file.tokens is None:
-        table = options.features(str(request.features), request.text)
-        truths = options.truth(truth)
+        table = reading.features(str(request.features), request.text)
+        truths = reading.truth(truth)
         return mh.selection.trial_of_files(table, file.read_items(), truths), request.names, []
-    gold = read_true_tags(truth, options)
+    gold = reading.true_tags(truth)
     marked = file.read_tokens()
-    trial, notes = (
-        mh.selection.trial_of_tokens(marked.labels, gold),
-        notes_on(marked, options.orphan_tags),
-    )
+    trial, notes = mh.selection.trial_of_tokens(marked.labels, gold), reading.notes_on(marked)
     if gold is not None and trial.test_features is not None:
         notes.append(f"scored on the {len(gold)} sentences of {truth}, not on the labelled ones")
     names = request.names
@@ -201,33 +161,34 @@ def _trial(
     return trial, names, notes
 
 
-def _corpus(request: _Request) -> "mh.selection.Trial":
+def _corpus(request: Request) -> "mh.selection.Trial":
     reader = mh.DATASETS[str(request.dataset)]
     if request.data is None:
         raise SettingError("give --data, the folder that holds the corpora")
     trial = mh.selection.trial_of_corpus(reader.read(request.data, request.feature_set))
     task = trial.task
-    if request.options.task not in (None, task):
+    if request.reading.task not in (None, task):
         raise SettingError(
-            f"{request.dataset} is a corpus for {task}; got --task {request.options.task}"
+            f"{request.dataset} is a corpus for {task}; got --task {request.reading.task}"
         )
     return trial
 
 
-def _compare_aggregators(request: _Request) -> "mh.aggregation.Comparison":
-    truth = request.options.truth(request.truth)
+def _compare_aggregators(request: Request) -> "mh.aggregation.Comparison":
+    truth = request.reading.truth(request.truth)
     mh.aggregation.require_comparable(request.names or ())  # before a long file is read
-    with working(f"comparing methods on {request.labels}"):
+    with output.working(f"comparing methods on {request.labels}"):
         ann = request.file.read_items()
         return mh.aggregation.compare(ann, request.names, truth=truth, seed=request.seed)
 
 
 def _compare_methods(
-    request: _Request, trial: "mh.selection.Trial", names: list[str] | None
+    request: Request, trial: "mh.selection.Trial", names: list[str] | None
 ) -> "mh.aggregation.Comparison":
     mh.selection.require_methods(names or (), trial.task)  # before the bar is shown
     settings = request.training.settings(trial.task)
-    with counting("training", mh.selection.n_runs(trial, names, request.runs)) as done, noting():
+    n_runs = mh.selection.n_runs(trial, names, request.runs)
+    with output.counting("training", n_runs) as done, output.noting():
         return mh.selection.compare_training(
             trial, names, runs=request.runs, seed=request.seed, settings=settings,
             jobs=request.n_jobs, done=done,
@@ -235,7 +196,7 @@ def _compare_methods(
 
 
 def _epoch_rule(
-    trial: "mh.selection.Trial", names: Sequence[str] | None, training: TrainOptions
+    trial: "mh.selection.Trial", names: Sequence[str] | None, training: options.TrainOptions
 ) -> str:
     """How the epoch of every run was chosen."""
     trains = names is None or not mh.METHODS.keys().isdisjoint(names)
@@ -245,31 +206,29 @@ def _epoch_rule(
     return _EITHER if fraction is None else _VALIDATED if fraction else _LAST
 
 
-def _select_aggregator(request: _Request) -> "mh.aggregation.Choice":
-    options = request.options
-    numbers = options.kind == "numbers" or options.bounds is not None
-    _require_classes("regression" if numbers else options.task)
-    monitor = _monitor(request.training)
+def _select_aggregator(request: Request) -> "mh.aggregation.Choice":
+    reading = request.reading
+    numbers = reading.kind == "numbers" or reading.bounds is not None
+    _require_classes("regression" if numbers else reading.task)
     mh.aggregation.candidates(request.names)  # before a long file is read
-    truth = options.truth(request.truth)
-    with working(f"comparing methods on {request.labels}"):
+    truth = reading.truth(request.truth)
+    with output.working(f"comparing methods on {request.labels}"):
         return mh.aggregation.select(
-            request.file.read_items(), request.names, monitor=monitor, truth=truth,
+            request.file.read_items(), request.names, monitor=request.monitor, truth=truth,
             runs=request.runs, seed=request.seed,
         )  # fmt: skip
 
 
 def _select_method(
-    request: _Request, trial: "mh.selection.Trial", names: list[str] | None
+    request: Request, trial: "mh.selection.Trial", names: list[str] | None
 ) -> "mh.selection.Selection":
     _require_classes(trial.task)
     settings: dict[str, Any] = request.training.settings("classification")
-    monitor = _monitor(request.training)
     settings.pop("monitor", None)
     n_models = len(mh.selection.all_candidates(names, settings, trial.features))
-    with counting("training", n_models * request.runs) as done:
+    with output.counting("training", n_models * request.runs) as done:
         return mh.selection.select_on_trial(
-            trial, names, monitor=monitor, runs=request.runs, seed=request.seed,
+            trial, names, monitor=request.monitor, runs=request.runs, seed=request.seed,
             settings=settings, jobs=request.n_jobs, done=done,
         )  # fmt: skip
 
@@ -282,34 +241,32 @@ def _require_classes(task: str | None) -> None:
         )
 
 
-def _monitor(training: TrainOptions) -> str:
-    """The criterion of --select; by default all criteria together."""
-    return str(training.given.get("monitor", mh.evaluation.RANKS))
+def _tell(request: Request, table: "mh.aggregation.Comparison", rule: str = "") -> None:
+    ranked_by = table.ranked_by
+    _put(request, table, {"ranked_by": ranked_by} | ({"selection": rule} if rule else {}))
+    if request.out == "-" and not request.json:
+        output.remark(f"ranked by {ranked_by}" + (f"; {rule}" if rule else ""))
 
 
-def _tell(table: "mh.aggregation.Comparison", rule: str, out: str, json: bool) -> None:
-    if json:
-        content = {"ranked_by": table.ranked_by, "methods": table.records()}
-        say_json(content | ({"selection": rule} if rule else {}))
-    elif out == "-":
-        show_table("", list(table.columns), [list(row.values()) for row in table.records()])
-        remark(f"ranked by {table.ranked_by}" + (f"; {rule}" if rule else ""))
-    if out != "-":
-        put_table(table.columns, out)
-
-
-def _tell_choice(choice: "mh.aggregation.Choice", out: str, json: bool) -> None:
+def _tell_choice(request: Request, choice: "mh.aggregation.Choice") -> None:
     table = choice.table
-    if json:
-        keys = ("winner", "majority_is_enough", "reason")
-        content = {name: getattr(choice, name) for name in keys}
-        say_json(content | {"ranked_by": table.ranked_by, "methods": table.records()})
-    elif out == "-":
-        show_table("", list(table.columns), [list(row.values()) for row in table.records()])
-    if not json:
-        say(f"The winner is {choice.winner}, by {table.ranked_by}.")
-        say(choice.reason)
+    facts = {name: getattr(choice, name) for name in ("winner", "majority_is_enough", "reason")}
+    _put(request, table, facts | {"ranked_by": table.ranked_by})
+    if not request.json:
+        output.say(f"The winner is {choice.winner}, by {table.ranked_by}.")
+        output.say(choice.reason)
         if "accuracy" in table.columns:
-            remark("accuracy is against the truth and for information: nothing was chosen by it")
-    if out != "-":
-        put_table(table.columns, out)
+            output.remark(
+                "accuracy is against the truth and for information: nothing was chosen by it"
+            )
+
+
+def _put(request: Request, table: "mh.aggregation.Comparison", facts: dict[str, Any]) -> None:
+    """Print the table, or an object that has it, and write it to a file if one is named."""
+    if request.json:
+        output.say_json(facts | {"methods": table.records()})
+    elif request.out == "-":
+        rows = [list(row.values()) for row in table.records()]
+        output.show_table("", list(table.columns), rows)
+    if request.out != "-":
+        output.put_table(table.columns, request.out)

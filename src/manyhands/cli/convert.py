@@ -6,25 +6,23 @@ from typing import Annotated, Literal
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import OUTPUT, AnyLabelsFile, Json, LabelOptions, takes
-from manyhands.cli.output import is_tagged, remark, require_targets, say, say_json
-from manyhands.cli.tokens import notes_on
+from manyhands.cli import options, output
 from manyhands.core.errors import SettingError
 
 
-@takes(options=LabelOptions)
+@options.takes_groups
 def convert(
-    source: AnyLabelsFile,
+    source: options.AnyLabelsFile,
     target: Annotated[
         str, typer.Argument(metavar="OUT", help="File to write; the suffix decides the format.")
     ],
+    reading: options.LabelOptions,
     to: Annotated[
         Literal["long", "wide"],
-        typer.Option(help="Layout of a table that is written: one row per label (long), or one "
-                     "column per annotator (wide).", rich_help_panel=OUTPUT),
+        options.in_output("Layout of a table that is written: one row per label (long), or one "
+                          "column per annotator (wide)."),
     ] = "long",
-    json: Json = False,
-    options: LabelOptions = LabelOptions(),  # noqa: B008 - frozen
+    json: options.Json = False,
 ) -> None:  # fmt: skip
     """Convert labels to another format.
 
@@ -41,33 +39,33 @@ def convert(
 
     Example: manyhands convert spans.jsonl tokens.conll
     """
-    plain = LabelOptions(format=options.format, encoding=options.encoding)
-    as_it_is = replace(options, missing=options.missing or None) == plain and to == "long"
+    plain = options.LabelOptions(format=reading.format, encoding=reading.encoding)
+    as_it_is = replace(reading, missing=reading.missing or None) == plain and to == "long"
     what = "rows"
-    if as_it_is and _is_table(source, options.format) and _is_table(target):
-        n_rows = mh.io.copy_table(source, target, format=options.format, encoding=options.encoding)
-    elif options.file(source).tokens is not None:
-        if to != "long" or options.duplicates != "keep":
+    if as_it_is and _is_table(source, reading.format) and _is_table(target):
+        n_rows = mh.io.copy_table(source, target, format=reading.format, encoding=reading.encoding)
+    elif reading.file(source).tokens is not None:
+        if to != "long" or reading.duplicates != "keep":
             raise SettingError("--to and --duplicates are for labels of items, not tagged tokens")
-        n_rows, what = _convert_tokens(source, target, options), "tags"
+        n_rows, what = _convert_tokens(source, target, reading), "tags"
     else:
-        annotations = options.file(source).read_items()
+        annotations = reading.file(source).read_items()
         mh.io.write_annotations(annotations, target, layout=to)
         n_rows = annotations.n_annotations
     if json:
-        say_json({"out": target, "rows": n_rows})
+        output.say_json({"out": target, "rows": n_rows})
     else:
-        say(f"{target}: {n_rows} {what} written")
+        output.say(f"{target}: {n_rows} {what} written")
 
 
-def _convert_tokens(source: str, target: str, options: LabelOptions) -> int:
+def _convert_tokens(source: str, target: str, reading: options.LabelOptions) -> int:
     """Write tagged tokens as columns of tags or as spans; return the number of tags."""
-    require_targets(target, read=[source], tagged=target)
-    policy = options.orphan_tags or "keep"
-    marked = replace(options, orphan_tags=policy).file(source).read_tokens()
-    for note in notes_on(marked, policy):
-        remark(f"note: {note}")
-    if is_tagged(target):
+    output.require_targets(target, read=[source], tagged=target)
+    kept = replace(reading, orphan_tags=reading.orphan_tags or "keep")
+    marked = kept.file(source).read_tokens()
+    for note in kept.notes_on(marked):
+        output.remark(f"note: {note}")
+    if output.is_tagged(target):
         mh.io.write_conll(marked.labels, target)
     else:
         mh.io.write_spans(marked, target)
@@ -75,4 +73,4 @@ def _convert_tokens(source: str, target: str, options: LabelOptions) -> int:
 
 
 def _is_table(name: str, format: str | None = None) -> bool:
-    return not is_tagged(name) and mh.io.is_table(name, format)
+    return not output.is_tagged(name) and mh.io.is_table(name, format)

@@ -1,51 +1,70 @@
 """manyhands demo: a consensus, annotators and a trained network on embedded data."""
 
 import importlib.util
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import typer
 
 import manyhands as mh
-from manyhands.cli.options import OUTPUT, Json, Seed, Task
-from manyhands.cli.output import counting, require_folder, say, say_json, show_table
+from manyhands.cli.options import Json, Seed, Task, in_output, option
+from manyhands.cli.output import counting, records, say, say_json, show_table
 
 Records = list[dict[str, Any]]
-_TAGGER_SETTINGS = {"epochs": 12, "learning_rate": 0.005}
 
 
-@dataclass(frozen=True)
-class _Demo:
-    """The results of a demo, and the words around them."""
+class _Results(NamedTuple):
+    """A table of results: its title, its rows, and the columns and rows that are shown."""
+
+    title: str
+    rows: Records
+    columns: Sequence[str] | None = None
+    shown: Records | None = None
+
+    def show(self) -> None:
+        rows = self.shown or self.rows
+        columns = list(self.columns or rows[0])
+        show_table(self.title, columns, [[row[name] for name in columns] for row in rows])
+
+
+class _Networks(NamedTuple):
+    """Networks to train: on what, by which methods, and the words around their results."""
+
+    trial: "Callable[[], mh.selection.Trial]"
+    methods: Sequence[str]
+    intro: str
+    title: str
+    columns: Sequence[str]
+    settings: dict[str, Any]
+
+    def train(self, seed: int) -> _Results:
+        with counting("training networks", len(self.methods)) as done:
+            table = mh.selection.compare_training(
+                self.trial(), self.methods, seed=seed, settings=self.settings, done=done
+            )
+        return _Results(self.title, table.records(), self.columns)
+
+
+class _Demo(NamedTuple):
+    """The results of a demo, the networks to train, and the words around them."""
 
     intro: str
-    aggregators: Records
-    aggregators_title: str
-    aggregators_columns: tuple[str, ...]
-    annotators: Records
-    annotators_title: str
-    annotators_shown: Records
-    networks: Records | None
-    networks_intro: str
-    networks_title: str
-    networks_columns: tuple[str, ...]
-    files: list[str]
-    next: tuple[str, ...]
+    aggregators: _Results
+    annotators: _Results
+    networks: _Networks
+    write: Callable[[str], list[str]]
+    next: Sequence[str]
 
 
 def demo(
     out: Annotated[
-        str | None,
-        typer.Option("--out", metavar="DIR", help="Folder to write the data of the demo to.",
-                     rich_help_panel=OUTPUT),
+        str | None, in_output("Folder to write the data of the demo to.", metavar="DIR")
     ] = None,
     task: Annotated[
         Task,
-        typer.Option(help="Digits (classification), ratings (regression) or sentences with names "
-                     "(tagging)."),
+        option("Digits (classification), ratings (regression) or sentences with names (tagging).",
+               metavar="TASK"),
     ] = "classification",
     seed: Seed = 0,
     json: Json = False,
@@ -60,79 +79,65 @@ def demo(
     Example: manyhands demo --task tagging --out demo
     """
     demos = {"classification": _digits, "regression": _ratings, "tagging": _sentences}
-    result = demos[task](out, seed)
+    found = demos[task](seed)
+    files = found.write(out) if out else []
+    has_torch = importlib.util.find_spec("torch") is not None
+    networks = found.networks.train(seed) if has_torch else None
     if json:
-        say_json({"methods": result.aggregators, "annotators": result.annotators,
-                  "networks": result.networks or [], "files": result.files})  # fmt: skip
+        say_json({"methods": found.aggregators.rows, "annotators": found.annotators.rows,
+                  "networks": networks.rows if networks else [], "files": files})  # fmt: skip
         return
-    say(result.intro + "\n")
-    _show(result.aggregators_title, result.aggregators, result.aggregators_columns)
+    say(found.intro + "\n")
+    found.aggregators.show()
     say()
-    _show(result.annotators_title, result.annotators_shown)
-    if result.networks is None:
+    found.annotators.show()
+    if networks is None:
         say("\nTo train networks from these labels: pip install 'manyhands[learn]'")
     else:
-        say(f"\n{result.networks_intro}\n")
-        _show(result.networks_title, result.networks, result.networks_columns)
+        say(f"\n{found.networks.intro}\n")
+        networks.show()
     say("\nTry next:")
     if not out:
         say(f"  manyhands demo --task {task} --out demo")
-    for line in result.next:
+    for line in found.next:
         say(f"  manyhands {line.format(folder=out or 'demo')}")
 
 
-def _show(title: str, rows: Records, columns: Sequence[str] | None = None) -> None:
-    shown = list(columns or rows[0])
-    show_table(title, shown, [[row[name] for name in shown] for row in rows])
-
-
-def _trained(
-    trial: "mh.selection.Trial", methods: Sequence[str], seed: int, **settings: Any
-) -> Records:
-    with counting("training networks", len(methods)) as done:
-        table = mh.selection.compare_training(
-            trial, methods, seed=seed, settings=settings, done=done
-        )
-    return table.records()
-
-
-def _has_torch() -> bool:
-    return importlib.util.find_spec("torch") is not None
-
-
-def _digits(out: str | None, seed: int) -> _Demo:
+def _digits(seed: int) -> _Demo:
     data = mh.datasets.load_demo(seed)
     crowd = data.crowd
     table = mh.aggregation.compare(crowd.annotations, truth=crowd.truth_by_item, seed=seed)
     annotators = _digit_annotators(data)
-    files = _write_digits(data, out) if out else []
-    networks = None
-    if _has_torch():
-        n_items = len(data.features)
-        order = np.random.default_rng(seed).permutation(n_items)
-        seen, test = np.sort(order[: n_items // 3]), order[n_items // 3 :]
-        trial = mh.selection.Trial(
+    order = np.random.default_rng(seed).permutation(len(data.features))
+    seen, test = np.sort(order[: len(order) // 3]), order[len(order) // 3 :]
+    networks = _Networks(
+        trial=lambda: mh.selection.Trial(
             data.features[seen], crowd.annotations[seen], crowd.truth[seen],
             data.features[test], crowd.truth[test],
-        )  # fmt: skip
-        methods = ("two-stage-majority", "two-stage-dawid-skene", "conal", "truth")
-        networks = _trained(trial, methods, seed)
+        ),
+        methods=("two-stage-majority", "two-stage-dawid-skene", "conal", "truth"),
+        intro="Networks trained on a third of the digits with their labels, and tested on the "
+        "others.\nThe method truth trains on the true digits.",
+        title="Accuracy of networks on new digits",
+        columns=("method", "accuracy", "log_loss", "seconds"),
+        settings={},
+    )  # fmt: skip
     return _Demo(
         intro="1797 handwritten digits (real images, from scikit-learn), each labelled by 3 of 40\n"
         "annotators. The annotators are simulated: 14 are careful, 16 middling, 5 click at\n"
         "random and 5 always give the same digit. No method knows which is which.",
-        aggregators=table.records(),
-        aggregators_title="Accuracy of the consensus",
-        aggregators_columns=("method", "accuracy", "log_loss", "calibration_error", "seconds"),
-        annotators=annotators,
-        annotators_title="Quality of annotators by dawid-skene (behaviour: as simulated)",
-        annotators_shown=[*annotators[:4], *annotators[-4:]],
+        aggregators=_Results(
+            "Accuracy of the consensus",
+            table.records(),
+            ("method", "accuracy", "log_loss", "calibration_error", "seconds"),
+        ),
+        annotators=_Results(
+            "Quality of annotators by dawid-skene (behaviour: as simulated)",
+            annotators,
+            shown=[*annotators[:4], *annotators[-4:]],
+        ),
         networks=networks,
-        networks_intro="Networks trained on a third of the digits with their labels, and tested on "
-        "the others.\nThe method truth trains on the true digits.",
-        networks_title="Accuracy of networks on new digits",
-        networks_columns=("method", "accuracy", "log_loss", "seconds"),
-        files=files,
+        write=lambda out: _write_digits(data, out),
         next=(
             "check {folder}/labels.csv",
             "aggregate {folder}/labels.csv --truth {folder}/truth.csv --out consensus.csv",
@@ -143,20 +148,18 @@ def _digits(out: str | None, seed: int) -> _Demo:
 
 def _digit_annotators(data: "mh.datasets.DigitsDemo") -> Records:
     consensus = mh.aggregate(data.crowd.annotations)
-    order = np.argsort(-consensus.annotator_quality, kind="stable")
-    accuracy_a = np.einsum("akk->a", data.crowd.confusion) / consensus.annotations.n_classes
-    return [
-        {
-            "annotator": int(a),
-            "quality": float(consensus.quality.value[a]),
-            "low": float(consensus.quality.low[a]),
-            "high": float(consensus.quality.high[a]),
-            "true accuracy": float(accuracy_a[a]),
-            "labels": int(consensus.annotations.labels_per_annotator[a]),
-            "behaviour": str(data.crowd.behaviour[a]),
-        }
-        for a in order
-    ]
+    quality, ann = consensus.quality, consensus.annotations
+    columns = {
+        "annotator": np.arange(ann.n_annotators),
+        "quality": quality.value,
+        "low": quality.low,
+        "high": quality.high,
+        "true accuracy": np.einsum("akk->a", data.crowd.confusion) / ann.n_classes,
+        "labels": ann.labels_per_annotator,
+        "behaviour": data.crowd.behaviour,
+    }
+    order = np.argsort(-quality.value, kind="stable")
+    return records({name: column[order] for name, column in columns.items()})
 
 
 def _write_digits(data: "mh.datasets.DigitsDemo", out: str) -> list[str]:
@@ -167,48 +170,49 @@ def _write_digits(data: "mh.datasets.DigitsDemo", out: str) -> list[str]:
     return [*files, features]
 
 
-def _ratings(out: str | None, seed: int) -> _Demo:
+def _ratings(seed: int) -> _Demo:
     data = mh.datasets.load_ratings_demo(seed)
-    ann = data.annotations
+    ann, n_seen = data.annotations, len(data.truth) // 3
     truth = dict(zip(ann.items.tolist(), data.truth.tolist(), strict=True))
     table = mh.aggregation.compare(ann, truth=truth, seed=seed)
     traits = mh.aggregate(ann).annotator_columns()
-    annotators = [
+    annotators = records(
         {
-            "annotator": a,
-            "quality": float(traits["quality"][a]),
-            "bias": float(traits["bias"][a]),
-            "bias simulated": float(data.bias[a]),
-            "behaviour": str(data.behaviour[a]),
+            "annotator": np.arange(ann.n_annotators),
+            "quality": traits["quality"],
+            "bias": traits["bias"],
+            "bias simulated": data.bias,
+            "behaviour": data.behaviour,
         }
-        for a in range(len(data.behaviour))
-    ]
-    files = _write_ratings(data, out) if out else []
-    networks = None
-    if _has_torch():
-        n_seen = len(data.truth) // 3
-        trial = mh.selection.Trial(
+    )
+    networks = _Networks(
+        trial=lambda: mh.selection.Trial(
             data.features[:n_seen], ann[:n_seen], data.truth[:n_seen],
             data.features[n_seen:], data.truth[n_seen:],
-        )  # fmt: skip
-        methods = ("two-stage-mean", "two-stage-gaussian", "crowd-layer-b", "truth")
-        networks = _trained(trial, methods, seed)
+        ),
+        methods=("two-stage-mean", "two-stage-gaussian", "crowd-layer-b", "truth"),
+        intro="Networks trained on a third of the items with their ratings, and tested on the "
+        "others.\nThe method truth trains on the true ratings.",
+        title="Error of networks on new items",
+        columns=("method", "mae", "rmse", "r2", "seconds"),
+        settings={},
+    )  # fmt: skip
     return _Demo(
         intro=f"{ann.n_items} items with a true rating around 0 to 10, each rated by 3 of "
         f"{ann.n_annotators} annotators.\nItems and annotators are simulated: some annotators are "
         "careful, some generous, some\nharsh, some erratic. No method knows which is which.",
-        aggregators=table.records(),
-        aggregators_title="Error of the consensus (mae: mean absolute error)",
-        aggregators_columns=("method", "mae", "rmse", "seconds"),
-        annotators=annotators,
-        annotators_title="Annotators by gaussian (bias simulated, behaviour: as simulated)",
-        annotators_shown=annotators[::4],
+        aggregators=_Results(
+            "Error of the consensus (mae: mean absolute error)",
+            table.records(),
+            ("method", "mae", "rmse", "seconds"),
+        ),
+        annotators=_Results(
+            "Annotators by gaussian (bias simulated, behaviour: as simulated)",
+            annotators,
+            shown=annotators[::4],
+        ),
         networks=networks,
-        networks_intro="Networks trained on a third of the items with their ratings, and tested on "
-        "the others.\nThe method truth trains on the true ratings.",
-        networks_title="Error of networks on new items",
-        networks_columns=("method", "mae", "rmse", "r2", "seconds"),
-        files=files,
+        write=lambda out: _write_ratings(data, out),
         next=(
             "aggregate {folder}/labels.csv --truth {folder}/truth.csv --out consensus.csv",
             "train {folder}/features.csv {folder}/labels.csv --out model",
@@ -226,34 +230,36 @@ def _write_ratings(data: "mh.datasets.RatingsDemo", out: str) -> list[str]:
     return paths
 
 
-def _sentences(out: str | None, seed: int) -> _Demo:
+def _sentences(seed: int) -> _Demo:
     data = mh.datasets.load_sentences_demo(seed)
     ann = data.labels.annotations
-    methods = ("majority", "one-coin", "dawid-skene")
-    annotators = _sentence_annotators(data)
-    files = _write_sentences(data, out) if out else []
-    networks = None
-    if _has_torch():
-        trial = mh.selection.trial_of_tokens(data.labels, data.test)
-        trained = ("two-stage-majority", "two-stage-dawid-skene", "crowd-layer-mw")
-        networks = _trained(trial, trained, seed, **_TAGGER_SETTINGS)
+    scores = ("f1", "precision", "recall")
+    networks = _Networks(
+        trial=lambda: mh.selection.trial_of_tokens(data.labels, data.test),
+        methods=("two-stage-majority", "two-stage-dawid-skene", "crowd-layer-mw"),
+        intro=f"Taggers trained on these tags, and tested on {len(data.test)} new sentences.",
+        title="Entities in new sentences",
+        columns=("method", *scores, "seconds"),
+        settings={"epochs": 12, "learning_rate": 0.005},
+    )
+    aggregators = []
+    for method in ("majority", "one-coin", "dawid-skene"):
+        sentences = data.labels.sentences
+        tags = mh.aggregate_tokens(sentences, ann, method).tags
+        found = mh.evaluation.score_entities(data.truth.tags, tags, sentences.offsets).as_dict()
+        aggregators.append({"method": method} | {name: found[name] for name in scores})
     return _Demo(
         intro=f"{len(data.labels)} simulated sentences with names of people and places, each "
         f"tagged by 3 of {ann.n_annotators}\nsimulated annotators: some are careful, some hasty, "
         "some confuse people with places, some\ntag only the first word of a name. No method knows "
         "which is which.",
-        aggregators=[_entity_scores(data, method) for method in methods],
-        aggregators_title="Entities of the consensus, by exact words and type",
-        aggregators_columns=("method", "f1", "precision", "recall"),
-        annotators=annotators,
-        annotators_title="Quality of annotators by dawid-skene (behaviour: as simulated)",
-        annotators_shown=annotators,
+        aggregators=_Results("Entities of the consensus, by exact words and type", aggregators),
+        annotators=_Results(
+            "Quality of annotators by dawid-skene (behaviour: as simulated)",
+            _sentence_annotators(data),
+        ),
         networks=networks,
-        networks_intro=f"Taggers trained on these tags, and tested on {len(data.test)} new "
-        "sentences.",
-        networks_title="Entities in new sentences",
-        networks_columns=("method", "f1", "precision", "recall", "seconds"),
-        files=files,
+        write=lambda out: _write_sentences(data, out),
         next=(
             "aggregate {folder}/tokens.conll --truth {folder}/gold.bio --out consensus.bio",
             "train {folder}/tokens.conll --truth {folder}/test.bio --out model",
@@ -261,27 +267,16 @@ def _sentences(out: str | None, seed: int) -> _Demo:
     )
 
 
-def _entity_scores(data: "mh.datasets.SentencesDemo", method: str) -> dict[str, Any]:
-    found = mh.aggregate_tokens(data.labels.sentences, data.labels.annotations, method)
-    offsets = data.labels.sentences.offsets
-    scores: Mapping[str, Any] = mh.evaluation.score_entities(
-        data.truth.tags, found.tags, offsets
-    ).as_dict()
-    return {"method": method} | {name: scores[name] for name in ("f1", "precision", "recall")}
-
-
 def _sentence_annotators(data: "mh.datasets.SentencesDemo") -> Records:
     ann = data.labels.annotations
-    quality_a = mh.aggregate(ann).annotator_quality
-    return [
-        {
-            "annotator": str(ann.annotators[a]),
-            "quality": float(quality_a[a]),
-            "labels": int(ann.labels_per_annotator[a]),
-            "behaviour": str(data.behaviour[a]),
-        }
-        for a in np.argsort(-quality_a, kind="stable")
-    ]
+    columns = {
+        "annotator": ann.annotators,
+        "quality": mh.aggregate(ann).annotator_quality,
+        "labels": ann.labels_per_annotator,
+        "behaviour": data.behaviour,
+    }
+    order = np.argsort(-columns["quality"], kind="stable")
+    return records({name: column[order] for name, column in columns.items()})
 
 
 def _write_sentences(data: "mh.datasets.SentencesDemo", out: str) -> list[str]:
@@ -293,5 +288,7 @@ def _write_sentences(data: "mh.datasets.SentencesDemo", out: str) -> list[str]:
 
 
 def _paths(out: str, *names: str) -> list[str]:
-    home = require_folder(out)
+    from manyhands.io.bundle import make_folder
+
+    home = make_folder(out)
     return [str(home / name) for name in names]

@@ -3,20 +3,31 @@
 import functools
 import inspect
 import json
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 import manyhands as mh
-from manyhands.core.errors import SettingError
+from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import Setting, settings_of
 from manyhands.engine.settings import FeatureOptions, TaggingOptions
 
-LABELS, TRAINING, OUTPUT = "Labels", "Training", "Output"  # panels of --help; also "Network"
-
 Task = Literal["classification", "regression", "tagging"]
+
+
+def option(help: str, *names: str, panel: str | None = None, **settings: Any) -> Any:
+    """An option of a command, in a panel of its help."""
+    return typer.Option(*names, help=help, rich_help_panel=panel, **settings)
+
+
+in_labels = functools.partial(option, panel="Labels")
+in_training = functools.partial(option, panel="Training")
+in_output = functools.partial(option, panel="Output")
+
 LabelsFile = Annotated[
     str, typer.Argument(metavar="LABELS", help="Table of labels (.csv .tsv .parquet .jsonl), dense "
                         "matrix (.txt .npy) or {item: {annotator: label}} (.json).")
@@ -31,42 +42,28 @@ FeaturesFile = Annotated[
                         "others (.csv .tsv .parquet .jsonl), or an array (.npy .npz); texts: one "
                         "per line (.txt), or a table with a column text; tokens (.conll .bio).")
 ]  # fmt: skip
-TextColumn = Annotated[
-    str | None,
-    typer.Option("--text", metavar="NAME", help="Column of texts.", rich_help_panel=LABELS),
-]
+TextColumn = Annotated[str | None, in_labels("Column of texts.", metavar="NAME")]
 Truth = Annotated[
     str | None,
-    typer.Option("--truth", metavar="FILE", rich_help_panel=LABELS,
-                 help="Table with columns item, truth, for scores only. For tokens a file with "
-                 "lines of a token and its tag (.bio).")
+    in_labels("Table with columns item, truth, for scores only. For tokens a file with lines of a "
+              "token and its tag (.bio).", metavar="FILE"),
 ]  # fmt: skip
-Json = Annotated[
-    bool,
-    typer.Option("--json", help="Print one JSON object, not text.", rich_help_panel=OUTPUT),
-]
+Json = Annotated[bool, in_output("Print one JSON object, not text.", "--json")]
 OutFile = Annotated[
     str,
-    typer.Option("--out", metavar="FILE", rich_help_panel=OUTPUT,
-                 help="Table to write (.csv .tsv .parquet .jsonl); - is standard output."),
-]  # fmt: skip
-AnnotatorsFile = Annotated[
-    str | None,
-    typer.Option("--annotators", metavar="FILE", rich_help_panel=OUTPUT,
-                 help="Table of annotators to write, such as annotators.csv."),
-]  # fmt: skip
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random numbers.")]
-Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", min=1, help="Number of runs at the same time.",
-                 show_default="one per core"),
-]  # fmt: skip
-DataFolder = Annotated[
-    str | None, typer.Option("--data", metavar="DIR", help="Folder with the public corpora.")
+    in_output("Table to write (.csv .tsv .parquet .jsonl); - is standard output.", metavar="FILE"),
 ]
+AnnotatorsFile = Annotated[
+    str | None, in_output("Table of annotators to write, such as annotators.csv.", metavar="FILE")
+]
+Seed = Annotated[int, option("Seed of all random numbers.", min=0)]
+Jobs = Annotated[
+    int | None, option("Number of runs at the same time.", min=1, show_default="one per core")
+]
+DataFolder = Annotated[str | None, option("Folder with the public corpora.", metavar="DIR")]
 
 
-def named_values(option: str, texts: Iterable[str] | None) -> dict[str, Any]:
+def named_values(flag: str, texts: Iterable[str] | None) -> dict[str, Any]:
     """Settings from NAME=VALUE: a number, true, false, null, a list in brackets, or a word.
 
     >>> named_values("--set", ["max_iter=5", "start=majority"])
@@ -76,7 +73,7 @@ def named_values(option: str, texts: Iterable[str] | None) -> dict[str, Any]:
     for text in texts or ():
         name, _, value = text.partition("=")
         if not name or not value:
-            raise SettingError(f"{option} must be NAME=VALUE; got {text!r}")
+            raise SettingError(f"{flag} must be NAME=VALUE; got {text!r}")
         try:
             values[name] = json.loads(value)
         except ValueError:
@@ -84,69 +81,75 @@ def named_values(option: str, texts: Iterable[str] | None) -> dict[str, Any]:
     return values
 
 
-def aggregator_names(incomplete: str = "") -> list[str]:
-    """Aggregators whose names begin so, for shell completion."""
-    return _completions(mh.AGGREGATORS, incomplete)
+def completed(*registries: str, also: Sequence[str] = ()) -> Callable[[str], list[str]]:
+    """What completes, in a shell, the last of the names of some registries of the package."""
+
+    def names(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        known = [*also, *(name for registry in registries for name in getattr(mh, registry))]
+        return [f"{before}{comma}{name}" for name in known if name.startswith(last)]
+
+    return names
 
 
-def method_names(incomplete: str = "") -> list[str]:
-    """Training methods whose names begin so, for shell completion."""
-    return _completions(mh.METHODS, incomplete)
+def with_names(help: str) -> str:
+    """A help text in which {REGISTRY} and {REGISTRY kind} are replaced by the names there.
 
+    Registries are loaded for the help of one command, not when the commands are declared.
+    """
 
-def any_method_names(incomplete: str = "") -> list[str]:
-    """Aggregators and training methods after the last comma, for shell completion."""
-    before, comma, last = incomplete.rpartition(",")
-    names = _completions({**mh.AGGREGATORS, **mh.METHODS}, last)
-    return [f"{before}{comma}{name}" for name in names]
+    def names(found: re.Match[str]) -> str:
+        registry, kind = found.groups()
+        entries = getattr(mh, registry).items()
+        *first, last = [name for name, each in entries if kind is None or each.kind == kind]
+        return f"{', '.join(first)} or {last}"
 
-
-def _completions(names: Iterable[str], incomplete: str) -> list[str]:
-    return [name for name in names if name.startswith(incomplete)]
+    return re.sub(r"\{([A-Z]+)(?: (\w+))?\}", names, help)
 
 
 class OptionGroup:
-    """Options that a command gets as one argument."""
+    """Options that a command gets as one argument; a field may be a group of options too."""
 
     @classmethod
     def options(cls) -> dict[str, tuple[Any, Any]]:
         """The annotated type and the default of every option."""
-        return {each.name: (each.type, each.default) for each in fields(cls)}  # type: ignore[arg-type]
+        return _options_of(cls)
 
-
-def _labels(help: str, *names: str, **settings: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=LABELS, **settings)
+    @classmethod
+    def of(cls, arguments: dict[str, Any]) -> Any:
+        """The group from the arguments of a command, which may have others too."""
+        return _call(cls, arguments)
 
 
 @dataclass(frozen=True)
 class ReadingOptions(OptionGroup):
     """How to read a table or matrix of labels."""
 
-    item: Annotated[str | None, _labels("Column of the items.", metavar="NAME")] = None
-    annotator: Annotated[str | None, _labels("Column of the annotators.", metavar="NAME")] = None
-    label: Annotated[str | None, _labels("Column of the labels.", metavar="NAME")] = None
+    item: Annotated[str | None, in_labels("Column of the items.", metavar="NAME")] = None
+    annotator: Annotated[str | None, in_labels("Column of the annotators.", metavar="NAME")] = None
+    label: Annotated[str | None, in_labels("Column of the labels.", metavar="NAME")] = None
     format: Annotated[
         str | None,
-        _labels("File format if the suffix does not tell: csv, tsv, parquet, jsonl, txt, npy, "
-                "json, conll or spans.", metavar="NAME"),
+        in_labels("File format if the suffix does not tell: csv, tsv, parquet, jsonl, txt, npy, "
+                  "json, conll or spans.", metavar="NAME"),
     ] = None  # fmt: skip
     layout: Annotated[
         Literal["long", "wide", "dense"] | None,
-        _labels("Layout: one row per label (long), one column per annotator (wide), or the same "
-                "without a header (dense)."),
+        in_labels("Layout: one row per label (long), one column per annotator (wide), or the same "
+                  "without a header (dense)."),
     ] = None  # fmt: skip
     kind: Annotated[
-        Literal["classes", "numbers"] | None, _labels("Read labels as classes or as numbers.")
+        Literal["classes", "numbers"] | None, in_labels("Read labels as classes or as numbers.")
     ] = None
     classes: Annotated[
-        str | None, _labels("All classes, such as cat,dog,bird.", metavar="NAME,NAME")
+        str | None, in_labels("All classes, such as cat,dog,bird.", metavar="NAME,NAME")
     ] = None
     missing: Annotated[
         list[str] | None,
-        _labels('A label that means no label, such as NA, or "" for blank. Repeatable.',
-                metavar="LABEL"),
+        in_labels('A label that means no label, such as NA, or "" for blank. Repeatable.',
+                  metavar="LABEL"),
     ] = None  # fmt: skip
-    encoding: Annotated[str, _labels("Text encoding, such as latin-1.", metavar="NAME")] = "utf-8"
+    encoding: Annotated[str, in_labels("Text encoding, such as latin-1.", metavar="NAME")] = "utf-8"
 
     def settings(self) -> dict[str, Any]:
         """The arguments of `mh.read`."""
@@ -163,26 +166,26 @@ class LabelOptions(ReadingOptions):
 
     task: Annotated[
         Task | None,
-        _labels("What the labels are: classes, numbers, or tags of tokens.",
-                show_default="by the labels"),
+        in_labels("What the labels are: classes (classification), numbers (regression) or tags of "
+                  "tokens (tagging).", metavar="TASK", show_default="by the labels"),
     ] = None  # fmt: skip
     bounds: Annotated[
         str | None,
-        _labels("Numbers outside are an error, such as 1:5.", "--range", metavar="LOW:HIGH"),
+        in_labels("Numbers outside are an error, such as 1:5.", "--range", metavar="LOW:HIGH"),
     ] = None
     duplicates: Annotated[
         Literal["keep", "first", "last", "refuse"],
-        _labels("Which labels count if an annotator labelled an item several times."),
+        in_labels("Which labels count if an annotator labelled an item several times."),
     ] = "keep"
     orphan_tags: Annotated[
         Literal["repair", "refuse", "keep"] | None,
-        _labels("A tag I-X that follows no B-X or I-X: make it B-X, refuse the file, or keep it.",
-                show_default="repair; convert: keep"),
+        in_labels("A tag I-X that follows no B-X or I-X: make it B-X, refuse the file, or keep it.",
+                  show_default="repair; convert: keep"),
     ] = None  # fmt: skip
     alignment: Annotated[
         Literal["refuse", "widen"] | None,
-        _labels("A span that cuts through a token: refuse the file, or widen it to whole tokens.",
-                show_default="refuse"),
+        in_labels("A span that cuts through a token: refuse the file, or widen it to whole tokens.",
+                  show_default="refuse"),
     ] = None  # fmt: skip
 
     def settings(self) -> dict[str, Any]:
@@ -203,6 +206,33 @@ class LabelOptions(ReadingOptions):
         """The truth of items, if a file is given."""
         return None if path is None else mh.read_truth(path, encoding=self.encoding)
 
+    def true_tags(self, path: str | None) -> "mh.annotations.TaggedSentences | None":
+        """True tags, if a file is given: lines with a token first and its tag last."""
+        if path is None:
+            return None
+        if Path(path).suffix.lower() in mh.io.SUFFIXES:
+            raise DataError(f"{path}: true tags are lines of a token and its tag, in a .bio file")
+        return mh.read_bio(path, tags=self.settings()["classes"], encoding=self.encoding)
+
+    def task_note(self, task: str) -> str:
+        """How the task was decided, if the labels decided it."""
+        reasons = {"regression": "labels are numbers", "tagging": "tagged tokens"}
+        decided = self.task is None and task in reasons
+        return f" ({reasons[task]}: --task {task})" if decided else ""
+
+    def notes_on(self, marked: "mh.io.TextLabels") -> list[str]:
+        """What a person should know about a file of tagged tokens that was read."""
+        notes, labels = [], marked.labels
+        if marked.n_orphan_tags:
+            done = "are kept" if self.orphan_tags == "keep" else "were changed to B-"
+            orphans = f"{marked.n_orphan_tags} tags I- that follow no entity"
+            notes.append(f"{orphans} {done} (--orphan-tags)")
+        labelled = set(labels.sentences.sentence_of_token[labels.annotations.item].tolist())
+        if len(labelled) < len(labels):
+            n_bare = len(labels) - len(labelled)
+            notes.append(f"{n_bare} of {len(labels)} sentences have no label; they are kept")
+        return notes
+
 
 def _bounds(text: str | None) -> tuple[float, float] | None:
     if text is None:
@@ -219,6 +249,7 @@ def _bounds(text: str | None) -> tuple[float, float] | None:
 
 _BY_COMMAND = ("method", "seed", "checkpoint", "progress")  # options of the commands, or none
 _TYPES = (bool, int, float, str)
+_WIDEST = 24  # characters of choices that leave the column of the help texts wide enough
 
 
 def declared_options(*owners: type) -> dict[str, tuple[Any, Any]]:
@@ -232,8 +263,12 @@ def declared_options(*owners: type) -> dict[str, tuple[Any, Any]]:
 def _annotated(declared: Setting) -> Any:
     kind: Any = declared.type if declared.type in _TYPES else str
     settings: dict[str, Any] = {}
+    help = declared.help
     if declared.choices:
         kind = Literal.__getitem__(declared.choices)
+        if len("|".join(declared.choices)) > _WIDEST:
+            settings["metavar"] = "NAME"
+            help += f" One of {', '.join(declared.choices)}."
     elif getattr(declared.type, "__origin__", None) is not None:  # a mapping
         kind, settings["metavar"] = list[str], "NAME=VALUE"
     default = "the method's" if declared.by_method else declared.default
@@ -241,8 +276,7 @@ def _annotated(declared: Setting) -> Any:
         default = "yes" if default else "no"
     settings["show_default"] = False if default is None else str(default)
     flag = [f"--{declared.name.replace('_', '-')}"] if declared.default is False else []
-    option = typer.Option(*flag, help=declared.help, rich_help_panel=declared.group, **settings)
-    return Annotated[kind | None, option]
+    return Annotated[kind | None, option(help, *flag, panel=declared.group, **settings)]
 
 
 class TrainOptions(OptionGroup):
@@ -258,6 +292,11 @@ class TrainOptions(OptionGroup):
         """An option for every setting of an estimator."""
         return declared_options(FeatureOptions, TaggingOptions)
 
+    @classmethod
+    def of(cls, arguments: dict[str, Any]) -> Any:
+        """The settings among the arguments of a command."""
+        return cls(**{name: arguments[name] for name in cls.options()})
+
     def settings(self, task: str) -> dict[str, Any]:
         """The arguments of the estimator of a task; an error for those that it does not have."""
         estimator: Any = mh.estimators.ESTIMATORS[task]
@@ -270,32 +309,35 @@ class TrainOptions(OptionGroup):
         return dict(self.given)
 
 
-def takes(**groups: type[OptionGroup]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of some groups, each as one argument."""
+def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of the groups that its arguments are annotated with."""
 
-    def add_options(command: Callable[..., None]) -> Callable[..., None]:
-        signature = inspect.signature(command)
-        own = [each for name, each in signature.parameters.items() if name not in groups]
-        options = {name: group.options() for name, group in groups.items()}
-        added = [
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-            )
-            for each in options.values()
-            for name, (annotation, default) in each.items()
+    @functools.wraps(command)
+    def with_groups(**arguments: Any) -> None:
+        _call(command, arguments)
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    with_groups.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(name, kind, default=default, annotation=annotation)
+            for name, (annotation, default) in _options_of(command).items()
         ]
+    )
+    return with_groups
 
-        @functools.wraps(command)
-        def with_groups(**arguments: Any) -> None:
-            made = {
-                name: group(**{each: arguments.pop(each) for each in options[name]})
-                for name, group in groups.items()
-            }
-            command(**arguments, **made)
 
-        with_groups.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=[each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own] + added
-        )
-        return with_groups
+def _options_of(target: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
+    options: dict[str, tuple[Any, Any]] = {}
+    for name, each in inspect.signature(target).parameters.items():
+        group = getattr(each.annotation, "options", None)
+        options |= {name: (each.annotation, each.default)} if group is None else group()
+    return options
 
-    return add_options
+
+def _call(target: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """Call a command, or make a group, with the arguments of its options."""
+    made = {}
+    for name, each in inspect.signature(target).parameters.items():
+        group = getattr(each.annotation, "of", None)
+        made[name] = arguments[name] if group is None else group(arguments)
+    return target(**made)

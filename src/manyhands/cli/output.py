@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import manyhands as mh
@@ -94,6 +93,21 @@ def is_tagged(name: str) -> bool:
     return name.lower().endswith(mh.io.TAGGED_SUFFIXES)
 
 
+def put_tokens(
+    sentences: "mh.Sentences", tags: AnyArray, columns: dict[str, AnyArray], out: str
+) -> None:
+    """Write tokens with their tags to a CoNLL file, or a table, by the suffix."""
+    if is_tagged(out):
+        mh.io.write_bio(mh.annotations.TaggedSentences(sentences, tags), out)
+    else:
+        put_table(columns, out)
+
+
+def with_words(sentences: "mh.Sentences", columns: dict[str, AnyArray]) -> dict[str, AnyArray]:
+    """A table of tokens, with their names and words first."""
+    return {"item": sentences.token_names, "word": sentences.word} | columns
+
+
 def require_targets(
     *names: str | None, read: Sequence[str | None] = (), tagged: str | None = None
 ) -> None:
@@ -109,21 +123,9 @@ def require_targets(
     sources = {os.path.realpath(name) for name in read if name is not None}
     for name in targets:
         if name != "-":
-            if name == tagged and is_tagged(name):
-                mh.io.require_place(Path(name))
-            else:
-                mh.io.require_target(name)
+            mh.io.require_target(name, tagged=name == tagged)
             if os.path.realpath(name) in sources:
                 raise SettingError(f"{name}: is read from and would be lost; name another file")
-
-
-def require_folder(name: str) -> Path:
-    """A folder to write to; it is created if it does not exist."""
-    home = Path(name)
-    if home.exists() and not home.is_dir():
-        raise SettingError(f"{home}: is a file; name a folder")
-    home.mkdir(parents=True, exist_ok=True)
-    return home
 
 
 def records(columns: Mapping[str, AnyArray]) -> list[dict[str, Any]]:

@@ -5,42 +5,24 @@ from typing import Annotated, Any
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import (
-    LABELS,
-    FeaturesFile,
-    Json,
-    LabelOptions,
-    OutFile,
-    TextColumn,
-    takes,
-)
-from manyhands.cli.output import (
-    noting,
-    put_table,
-    records,
-    remark,
-    require_targets,
-    say_json,
-    working,
-)
-from manyhands.cli.tokens import notes_on, put_tokens, with_words
+from manyhands.cli import options, output
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingError
 
 
-@takes(options=LabelOptions)
+@options.takes_groups
 def predict(
     model: Annotated[str, typer.Argument(metavar="DIR", help="Folder that manyhands train wrote.")],
-    features: FeaturesFile,
-    out: OutFile = "-",
+    features: options.FeaturesFile,
+    reading: options.LabelOptions,
+    out: options.OutFile = "-",
     labels: Annotated[
         str | None,
-        typer.Option(metavar="FILE", rich_help_panel=LABELS,
-                     help="Labels of these items, which the prediction then uses too."),
+        options.in_labels("Labels of these items, which the prediction then uses too.",
+                          metavar="FILE"),
     ] = None,
-    text: TextColumn = None,
-    json: Json = False,
-    options: LabelOptions = LabelOptions(),  # noqa: B008 - frozen
+    text: options.TextColumn = None,
+    json: options.Json = False,
 ) -> None:  # fmt: skip
     """Predict classes, numbers or tags with a trained model.
 
@@ -56,67 +38,67 @@ def predict(
 
     Example: manyhands predict model new_tokens.conll --out tags.bio
     """
-    with working(f"reading {model}"):
+    with output.working(f"reading {model}"):
         trained = mh.load(model)
     task = trained.task
-    if options.task not in (None, task):
+    if reading.task not in (None, task):
         raise SettingError(
-            f"{model}: the model was trained for --task {task}; got --task {options.task}; leave "
+            f"{model}: the model was trained for --task {task}; got --task {reading.task}; leave "
             "it out"
         )
     tagging = task == "tagging"
-    require_targets(out, read=[features, labels], tagged=out if tagging else None)
-    with working(f"reading {features}"), noting():
+    output.require_targets(out, read=[features, labels], tagged=out if tagging else None)
+    with output.working(f"reading {features}"), output.noting():
         if tagging:
             target = None if json and out == "-" else out
-            columns = _predict_tokens(trained, features, labels, target, options)
+            columns = _predict_tokens(trained, features, labels, target, reading)
         else:
-            columns = _predict_items(trained, features, labels, text, options)
+            columns = _predict_items(trained, features, labels, text, reading)
             if out != "-" or not json:
-                put_table(columns, out)
+                output.put_table(columns, out)
     n_items, what = len(columns["item"]), "tokens" if tagging else "items"
     if json:
-        rows = {"predictions": records(columns)} if out == "-" else {}
+        rows = {"predictions": output.records(columns)} if out == "-" else {}
         classes = {"classes": trained.classes_.tolist()} if trained.kind == "classes" else {}
-        say_json({what: n_items} | classes | rows)
+        output.say_json({what: n_items} | classes | rows)
     elif out != "-":
-        remark(f"{n_items} {what}")
+        output.remark(f"{n_items} {what}")
 
 
 def _predict_items(
-    trained: Any, features: str, labels: str | None, text: str | None, options: LabelOptions
+    trained: Any, features: str, labels: str | None, text: str | None, reading: options.LabelOptions
 ) -> dict[str, AnyArray]:
-    table = options.features(features, text)
+    table = reading.features(features, text)
     if table.are_texts != (trained.encoder_.kind == "text"):
         given, trained_on = ("texts", "numbers") if table.are_texts else ("numbers", "texts")
         raise DataError(f"{features}: has {given}, and the model was trained on {trained_on}")
     if labels is None:
         return {"item": table.items} | dict(trained.prediction_columns(table.values))
-    ann = options.file(labels).read_items().as_kind(trained.kind)
+    ann = reading.file(labels).read_items().as_kind(trained.kind)
     return dict(trained.infer(table.values, ann, X_items=table.items).item_columns())
 
 
 def _predict_tokens(
-    trained: Any, features: str, labels: str | None, out: str | None, options: LabelOptions
+    trained: Any, features: str, labels: str | None, out: str | None, reading: options.LabelOptions
 ) -> dict[str, AnyArray]:
     """The table of the tokens; the tags are also written to `out`."""
     notes: list[str] = []
     if labels is None:
-        sentences = options.file(features).read_sentences(trained.classes_)
+        sentences = reading.file(features).read_sentences(trained.classes_)
         columns = trained.prediction_columns(sentences)
     else:
-        file = options.file(labels)
+        file = reading.file(labels)
         if file.tokens is None:
             raise DataError(f"{labels}: the model tags tokens; give labels as tagged tokens")
         marked = file.read_tokens()
-        sentences, notes = marked.labels.sentences, notes_on(marked, options.orphan_tags)
+        sentences, notes = marked.labels.sentences, reading.notes_on(marked)
         if features != labels:
-            words = options.file(features).read_sentences(trained.classes_)
+            words = reading.file(features).read_sentences(trained.classes_)
             mh.io.require_same_tokens(labels, sentences, features, words)
         columns = trained.infer(sentences, marked.labels).item_columns()
-    columns = with_words(sentences, columns)
+    columns = output.with_words(sentences, columns)
     if out is not None:
-        put_tokens(sentences, columns["label"], columns, out)
+        output.put_tokens(sentences, columns["label"], columns, out)
     for note in notes:
-        remark(f"note: {note}")
+        output.remark(f"note: {note}")
     return columns

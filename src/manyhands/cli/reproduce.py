@@ -9,41 +9,30 @@ from typing import Annotated, Any
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import OUTPUT, DataFolder, Jobs, Json, Seed
+from manyhands.cli.options import DataFolder, Jobs, Json, Seed, completed, in_output, option
 from manyhands.cli.output import remark, say, say_json, show_table
 from manyhands.core.errors import SettingError
 
 ALL = "all"
 
 
-def _experiments(incomplete: str = "") -> list[str]:
-    return [name for name in (ALL, *mh.EXPERIMENTS) if name.startswith(incomplete)]
-
-
 def reproduce(
     experiments: Annotated[
         list[str] | None,
         typer.Argument(metavar="NAMES", help="Experiments, such as p0/table-1, or all.",
-                       autocompletion=_experiments),
+                       autocompletion=completed("EXPERIMENTS", also=[ALL])),
     ] = None,
-    show: Annotated[
-        bool, typer.Option("--list", help="List the experiments and how long they take.")
-    ] = False,
+    show: Annotated[bool, option("List the experiments and how long they take.", "--list")] = False,
     data: DataFolder = None,
     runs: Annotated[
         int | None,
-        typer.Option(min=1, help="Seeds per cell.",
-                     show_default="10; 5 for p3/figure-6; 1 for other figures"),
+        option("Seeds per cell.", min=1, show_default="10; 5 for p3/figure-6; 1 for other figures"),
     ] = None,
     out: Annotated[
-        str,
-        typer.Option(metavar="DIR", rich_help_panel=OUTPUT,
-                     help="Folder for records, tables and figures."),
+        str, in_output("Folder for records, tables and figures.", metavar="DIR")
     ] = "results",
     jobs: Jobs = None,
-    slow: Annotated[
-        bool, typer.Option("--slow", help="Also run what takes hours without a GPU.")
-    ] = False,
+    slow: Annotated[bool, option("Also run what takes hours without a GPU.", "--slow")] = False,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:  # fmt: skip
@@ -94,18 +83,14 @@ def _run(runs: list[Any], records: Any, options: Any, n_jobs: int) -> None:
 
 
 def _show(experiment: Any, written: Any) -> None:
-    rows = [
-        {
-            name: "-" if cell is None else str(cell)
-            for name, cell in row.items()
-            if name not in written.hidden
-        }
-        for row in written.rows
-    ]
-    if rows:
-        header = [name.replace("_", " ") for name in rows[0]]
-        title = f"{experiment.name}: {experiment.title}"
-        show_table(title, header, [list(row.values()) for row in rows])
+    if written.rows:
+        names = [name for name in written.rows[0] if name not in written.hidden]
+        header = [name.replace("_", " ") for name in names]
+        rows = [
+            ["-" if row.get(name) is None else str(row[name]) for name in names]
+            for row in written.rows
+        ]
+        show_table(f"{experiment.name}: {experiment.title}", header, rows)
     written_to = ", ".join(written.files) or "nothing, there is nothing to show"
     say(f"written: {written_to}")
 

@@ -5,12 +5,8 @@ from typing import Annotated
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import OUTPUT, Json, Seed, named_values
+from manyhands.cli.options import Json, Seed, completed, in_output, named_values, option
 from manyhands.cli.output import say, say_json
-
-
-def _scenarios(incomplete: str = "") -> list[str]:
-    return [name for name in mh.SCENARIOS if name.startswith(incomplete)]
 
 
 def simulate(
@@ -19,39 +15,31 @@ def simulate(
         typer.Argument(
             help="symmetric, confusions, spammers, adversaries or copycats; or the crowd of a "
             "paper: sensitivities, common-noise, perturbed-networks, perturbed-networks-images.",
-            autocompletion=_scenarios,
+            autocompletion=completed("SCENARIOS"),
         ),
     ],
     out: Annotated[
-        str,
-        typer.Option("--out", metavar="DIR", rich_help_panel=OUTPUT,
-                     help="Folder to write; it is created if it does not exist."),
+        str, in_output("Folder to write; it is created if it does not exist.", metavar="DIR")
     ],
-    items: Annotated[int | None, typer.Option(help="Number of items.")] = None,
-    annotators: Annotated[int | None, typer.Option(help="Number of annotators.")] = None,
-    classes: Annotated[int | None, typer.Option(help="Number of classes.")] = None,
-    labels_per_item: Annotated[int | None, typer.Option(help="Number of labels per item.")] = None,
-    lowest: Annotated[
-        float | None, typer.Option(help="Lowest accuracy of honest annotators.")
-    ] = None,
-    highest: Annotated[
-        float | None, typer.Option(help="Highest accuracy of honest annotators.")
-    ] = None,
-    share: Annotated[
-        float | None, typer.Option(help="Share of the annotators that misbehave.")
-    ] = None,
+    items: Annotated[int | None, option("Number of items.")] = None,
+    annotators: Annotated[int | None, option("Number of annotators.")] = None,
+    classes: Annotated[int | None, option("Number of classes.")] = None,
+    labels_per_item: Annotated[int | None, option("Number of labels per item.")] = None,
+    lowest: Annotated[float | None, option("Lowest accuracy of honest annotators.")] = None,
+    highest: Annotated[float | None, option("Highest accuracy of honest annotators.")] = None,
+    share: Annotated[float | None, option("Share of the annotators that misbehave.")] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "A setting of the scenario, such as common_share=0.3. Repeatable. An unknown name "
+            "lists the known ones.",
             "--set",
             metavar="NAME=VALUE",
-            help="A setting of the scenario, such as common_share=0.3. Repeatable. An unknown name "
-            "lists the known ones.",
         ),
     ] = None,
     seed: Seed = 0,
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Simulate a crowd and write its labels to a folder.
 
     The folder has labels.csv, truth.csv, annotators.csv and scenario.json, and features.csv and

@@ -3,87 +3,59 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import (
-    OUTPUT,
-    TRAINING,
-    AnnotatorsFile,
-    FeaturesFile,
-    Json,
-    LabelOptions,
-    Seed,
-    TextColumn,
-    TrainOptions,
-    Truth,
-    method_names,
-    takes,
-)
-from manyhands.cli.output import noting, put_table, remark, require_targets, say, say_json
-from manyhands.cli.tasks import require_method
-from manyhands.cli.tokens import notes_on, read_true_tags
+from manyhands.cli import options, output
+from manyhands.cli.options import in_output, in_training
 from manyhands.core.errors import SettingError
 
+_OF_WORDS = {"word_vectors", "freeze_embeddings"}  # settings of networks that read words
 
-@dataclass(frozen=True)
-class _Request:
+
+@dataclass(frozen=True, kw_only=True)
+class Request(options.OptionGroup):
     """What to train on, how, and where the model goes."""
 
-    features: str
-    labels: str | None
-    file: "mh.io.LabelFile"
-    options: LabelOptions
-    training: TrainOptions
-    text: str | None
-    truth: str | None
-    method: str | None
-    seed: int
-    resume: bool
-    out: str
-    annotators: str | None
-    json: bool
-
-
-@takes(options=LabelOptions, training=TrainOptions)
-def train(
-    features: FeaturesFile,
-    out: Annotated[
-        str,
-        typer.Option("--out", metavar="DIR", rich_help_panel=OUTPUT,
-                     help="Folder for the model and its checkpoints."),
-    ],
+    features: options.FeaturesFile
+    out: Annotated[str, in_output("Folder for the model and its checkpoints.", metavar="DIR")]
     labels: Annotated[
         str | None,
         typer.Argument(metavar="LABELS", help="Labels of the items. Leave it out for tagged "
                        "tokens: one file has the words and the tags."),
-    ] = None,
+    ] = None  # fmt: skip
     method: Annotated[
         str | None,
-        typer.Option(
-            help="Method, such as conal, speelfc, crowd-layer-mw or em; for numbers crowd-layer-b, "
+        in_training(
+            "Method, such as conal, speelfc, crowd-layer-mw or em; for numbers crowd-layer-b, "
             "em-regression or two-stage-mean. The documentation lists all of them.",
-            autocompletion=method_names,
-            rich_help_panel=TRAINING,
+            autocompletion=options.completed("METHODS"),
             show_default="conal; regression: crowd-layer-b; tagging: speelfc",
         ),
-    ] = None,
-    text: TextColumn = None,
+    ] = None
+    text: options.TextColumn = None
     resume: Annotated[
-        bool,
-        typer.Option("--resume", rich_help_panel=TRAINING,
-                     help="Continue from the checkpoint in the folder."),
-    ] = False,
-    annotators: AnnotatorsFile = None,
-    truth: Truth = None,
-    seed: Seed = 0,
-    json: Json = False,
-    options: LabelOptions = LabelOptions(),  # noqa: B008 - frozen
-    training: TrainOptions = TrainOptions(),  # noqa: B008 - never changed
-) -> None:  # fmt: skip
+        bool, in_training("Continue from the checkpoint in the folder.", "--resume")
+    ] = False
+    annotators: options.AnnotatorsFile = None
+    truth: options.Truth = None
+    seed: options.Seed = 0
+    json: options.Json = False
+    reading: options.LabelOptions
+    training: options.TrainOptions
+
+    @cached_property
+    def file(self) -> "mh.io.LabelFile":
+        """The file of labels, which for tagged tokens has the features too."""
+        return self.reading.file(self.labels or self.features)
+
+
+@options.takes_groups
+def train(request: Request) -> None:
     """Train a network from the labels of many annotators.
 
     No clean labels are needed. The labels are classes, numbers (--task regression) or tags of
@@ -98,29 +70,37 @@ def train(
 
     Example: manyhands train tokens.conll --word-vectors glove.txt --epochs 20 --out model
     """
-    if method is not None:
-        mh.METHODS[method]  # an unknown name is an error before files are read
-    if annotators is not None:
-        require_targets(annotators, read=[features, labels, truth])
-    file = options.file(labels or features)
-    request = _Request(features, labels, file, options, training, text, truth, method, seed, resume,
-                       out, annotators, json)  # fmt: skip
-    run = _train_items if file.tokens is None else _train_tokens
+    if request.method is not None:
+        mh.METHODS[request.method]  # an unknown name is an error before files are read
+    if request.annotators is not None:
+        read = [request.features, request.labels, request.truth]
+        output.require_targets(request.annotators, read=read)
+    run = _train_items if request.file.tokens is None else _train_tokens
     run(request)
 
 
-def _train_items(request: _Request) -> None:
-    options = request.options
+def _require_method(method: str, task: str) -> None:
+    """Raise a `SettingError` for a training method of another task."""
+    tasks = mh.METHODS[method].tasks
+    if task in tasks:
+        return
+    do = f"there are {', '.join(name for name, each in mh.METHODS.items() if task in each.tasks)}"
+    if (task, tasks) == ("classification", ("regression",)):
+        do = "give --task regression if the labels are numbers"
+    raise SettingError(
+        f"--method must be for {task}; got {method}, which is for {' and '.join(tasks)}; {do}"
+    )
+
+
+def _train_items(request: Request) -> None:
+    reading = request.reading
     if request.labels is None:
         raise SettingError("give FEATURES and LABELS; only tagged tokens are in one file")
-    if options.task is not None and request.method is not None:
-        require_method(request.method, options.task)
-    truth = options.truth(request.truth)
-    table = options.features(request.features, request.text)
-    if not table.are_texts and request.training.given.keys() & {
-        "word_vectors",
-        "freeze_embeddings",
-    }:
+    if reading.task is not None and request.method is not None:
+        _require_method(request.method, reading.task)
+    truth = reading.truth(request.truth)
+    table = reading.features(request.features, request.text)
+    if not table.are_texts and request.training.given.keys() & _OF_WORDS:
         raise SettingError(
             "--word-vectors and --freeze-embeddings are for texts; these features are numbers"
         )
@@ -128,7 +108,7 @@ def _train_items(request: _Request) -> None:
     model = _new_model(request, "regression" if ann.kind == "numbers" else "classification")
     known = truth if mh.METHODS[model.method].needs_truth else None
     scores = {}
-    with _stoppable(request.out), noting():
+    with _stoppable(request.out), output.noting():
         model.fit(table.values, ann, X_items=table.items, truth=known, resume=request.resume)
         model.save(request.out)
         if truth is not None:
@@ -136,35 +116,35 @@ def _train_items(request: _Request) -> None:
     _tell(request, model, ann, scores)
 
 
-def _train_tokens(request: _Request) -> None:
+def _train_tokens(request: Request) -> None:
     file, features, truth = request.file, request.features, request.truth
     model = _new_model(request, "tagging")
-    gold = read_true_tags(truth, request.options)
+    gold = request.reading.true_tags(truth)
     marked = file.read_tokens()
     labels, ann = marked.labels, marked.labels.annotations
     if request.labels not in (None, features):
-        words = request.options.file(features).read_sentences(ann.classes)
+        words = request.reading.file(features).read_sentences(ann.classes)
         mh.io.require_same_tokens(file.path, labels.sentences, features, words)
     known = gold if mh.METHODS[model.method].needs_truth else None
     if known is not None:
         mh.io.require_same_tokens(file.path, labels.sentences, truth, known.sentences)
     trial = mh.selection.trial_of_tokens(labels, gold)
-    with _stoppable(request.out), noting():
+    with _stoppable(request.out), output.noting():
         model.fit(labels, ann, truth=known, resume=request.resume)
     model.save(request.out)
     scores = mh.selection.scores_of(trial, model) if gold is not None else {}
-    notes = notes_on(marked, request.options.orphan_tags)
+    notes = request.reading.notes_on(marked)
     if gold is not None and trial.test_features is not None:
         notes.append(f"scored on the {len(gold)} sentences of {truth}, not on the labelled ones")
     _tell(request, model, ann, scores, notes)
 
 
-def _new_model(request: _Request, task: str) -> Any:
+def _new_model(request: Request, task: str) -> Any:
     """The estimator of a task with the settings that were given."""
     settings = request.training.settings(task)
     settings |= {"seed": request.seed, "checkpoint": Path(request.out) / "checkpoint"}
     if request.method is not None:
-        require_method(request.method, task)
+        _require_method(request.method, task)
         settings["method"] = request.method
     model = mh.estimators.ESTIMATORS[task](**settings)
     if mh.METHODS[model.method].needs_truth and request.truth is None:
@@ -178,12 +158,14 @@ def _stoppable(out: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        remark(f"stopped; the same command with --resume continues from the checkpoint in {out}")
+        output.remark(
+            f"stopped; the same command with --resume continues from the checkpoint in {out}"
+        )
         raise
 
 
 def _tell(
-    request: _Request,
+    request: Request,
     model: Any,
     ann: "mh.Annotations",
     scores: Mapping[str, float],
@@ -191,7 +173,7 @@ def _tell(
 ) -> None:
     """Write the annotators, and print a summary."""
     if request.annotators is not None:
-        put_table(model.annotator_columns_, request.annotators)
+        output.put_table(model.annotator_columns_, request.annotators)
     last, task = model.history_[-1], model.task
     if request.json:
         summary = {
@@ -200,26 +182,21 @@ def _tell(
             "epochs": last["epoch"], "kept_epoch": model.epoch_, "loss": last["loss"],
             "searched_epochs": len(model.search_history_), "model": request.out,
         }  # fmt: skip
-        say_json(summary | {"notes": list(notes), "scores": dict(scores)})
+        output.say_json(summary | {"notes": list(notes), "scores": dict(scores)})
         return
     what, where = ("tokens", "TOKENS") if task == "tagging" else ("items", "FEATURES")
-    say(
+    output.say(
         f"{model.method}: {ann.n_annotations} labels of {ann.n_items} {what} by "
         f"{ann.n_annotators} annotators, {last['epoch']} epochs, loss {last['loss']:.4f}"
-        + _task_note(task)
-        * (request.options.task is None)
+        + request.reading.task_note(task)
     )
     for note in notes:
-        say(f"note: {note}")
+        output.say(f"note: {note}")
     if model.search_history_ or "validation" in last:
         monitor = model.settings_.monitor
-        say(f"epoch {model.epoch_} is the best by {monitor} on the validation labels")
+        output.say(f"epoch {model.epoch_} is the best by {monitor} on the validation labels")
     for name, score in scores.items():
-        say(f"{name} {score:.4f}")
-    say(f"model in {request.out}: manyhands predict {request.out} {where} --out predictions.csv")
-
-
-def _task_note(task: str) -> str:
-    """How the task was decided, where the labels decided it."""
-    notes = {"regression": "labels are numbers", "tagging": "tagged tokens"}
-    return f" ({notes[task]}: --task {task})" if task in notes else ""
+        output.say(f"{name} {score:.4f}")
+    output.say(
+        f"model in {request.out}: manyhands predict {request.out} {where} --out predictions.csv"
+    )

@@ -1,23 +1,5 @@
 """Shared foundations: errors, checks of settings, seeds, registries and compiled kernels."""
 
-from manyhands.core.errors import (
-    DataError,
-    ManyhandsError,
-    SettingError,
-    UnknownNameError,
-)
-from manyhands.core.registry import Registry, nearest_names
-from manyhands.core.seeds import generator
-from manyhands.core.settings import require, require_choice
+from manyhands.core.errors import DataError, ManyhandsError, SettingError, UnknownNameError
 
-__all__ = [
-    "DataError",
-    "ManyhandsError",
-    "Registry",
-    "SettingError",
-    "UnknownNameError",
-    "generator",
-    "nearest_names",
-    "require",
-    "require_choice",
-]
+__all__ = ["DataError", "ManyhandsError", "SettingError", "UnknownNameError"]

@@ -1,10 +1,12 @@
-"""Names for the array types of signatures, and two ways to make an array safe to share."""
+"""Names for the array types of signatures, and arrays that several rooms make."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from manyhands.core.settings import require
 
 AnyArray = NDArray[Any]
 Bools = NDArray[np.bool_]
@@ -31,3 +33,24 @@ def object_array(values: Sequence[Any] | AnyArray) -> AnyArray:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
+
+
+def symmetric_confusions(accuracy_a: Floats, n_classes: int) -> Floats:
+    """Confusions (a, k, l) with the accuracy on the diagonal and equal errors beside it.
+
+    Row = true class, column = label.
+
+    ::
+
+        C[a, k, k] = accuracy_a,   C[a, k, l] = (1 - accuracy_a) / (K - 1)
+
+    >>> symmetric_confusions(np.array([0.8]), 3)[0, 0].round(2).tolist()
+    [0.8, 0.1, 0.1]
+    """
+    in_range = bool(np.all((accuracy_a >= 0) & (accuracy_a <= 1)))
+    require(in_range, "accuracy_a", "in 0..1", accuracy_a)
+    error_a = (1.0 - accuracy_a) / max(n_classes - 1, 1)
+    confusion_akl = np.tile(error_a[:, None, None], (1, n_classes, n_classes))
+    diagonal = np.arange(n_classes)
+    confusion_akl[:, diagonal, diagonal] = accuracy_a[:, None] if n_classes > 1 else 1.0
+    return confusion_akl

@@ -1,4 +1,4 @@
-"""Settings: declared in one place, checked in one place.
+"""What a user sets: settings, names of registries, and seeds, each checked in one place.
 
 A setting is a dataclass field made with `setting`: its annotation gives the type and the choices,
 `setting` the default, the rule and one line of help. Constructors, command-line options,
@@ -9,13 +9,18 @@ import difflib
 import math
 import types
 import typing
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from manyhands.core.errors import SettingError, SettingName
+import numpy as np
+
+from manyhands.core.errors import SettingError, SettingName, UnknownNameError
+
+V = TypeVar("V")
 
 
 def require(holds: bool, name: str, rule: str, got: object, *remedy: str | SettingName) -> None:
@@ -156,3 +161,65 @@ def _type_text(declared: Setting) -> str:
     if declared.by_method:
         return f"{kind}, default: the method's, else {declared.fallback!r}"
     return f"{kind}, default {declared.default!r}"
+
+
+class Registry(Mapping[str, V]):
+    """A read-only table from names to entries.
+
+    >>> colours = Registry("colour", {"red": 1, "green": 2})
+    >>> colours["gren"]
+    Traceback (most recent call last):
+    ...
+    manyhands.core.errors.UnknownNameError: no colour 'gren'; did you mean green? known: green, red
+    """
+
+    def __init__(self, noun: str, entries: Mapping[str, V]) -> None:
+        self.noun = noun
+        self._entries = dict(entries)
+
+    def __getitem__(self, name: str) -> V:
+        if name not in self._entries:
+            near = nearest_names(str(name), self._entries)
+            hint = f" did you mean {' or '.join(near)}?" if near else ""
+            known = ", ".join(sorted(self._entries))
+            raise UnknownNameError(f"no {self.noun} {name!r};{hint} known: {known}")
+        return self._entries[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"Registry({self.noun!r}: {', '.join(self._entries)})"
+
+
+def nearest_names(name: str, known: Iterable[str]) -> list[str]:
+    """Up to three known names that are similar to this one, best first; case is ignored.
+
+    >>> nearest_names("Lable", ["label", "item"])
+    ['label']
+    """
+    by_lower = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)
+    return [by_lower[each] for each in close]
+
+
+def generator(seed: int, purpose: str) -> np.random.Generator:
+    """A random generator for one purpose; purposes have independent streams.
+
+    >>> int(generator(0, "labels").integers(1000)) == int(generator(0, "labels").integers(1000))
+    True
+    """
+    whole = isinstance(seed, int | np.integer) and seed >= 0
+    require(whole, "seed", "a whole number, 0 or more", seed)
+    return np.random.default_rng([int(seed), zlib.crc32(purpose.encode())])
+
+
+def seed_for(seed: int, purpose: str) -> int:
+    """A seed for the random generator of another library, for one purpose."""
+    return int(generator(seed, purpose).integers(2**63))

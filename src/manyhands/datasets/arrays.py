@@ -15,31 +15,22 @@ _UNREADABLE = (ValueError, TypeError, EOFError, OSError, BadZipFile, zlib.error)
 
 def read_codes(path: Path) -> AnyArray:
     """One whole number per line."""
-    try:
-        return np.loadtxt(path, dtype=np.int64, ndmin=1)
-    except ValueError as error:
-        raise DataError(f"{path}: expected one whole number per line ({error})") from None
+    return _read_lines(path, "whole number", np.int64)
 
 
 def read_numbers(path: Path) -> Floats:
     """One finite number per line."""
-    try:
-        numbers = np.loadtxt(path, dtype=np.float64, ndmin=1)
-    except ValueError as error:
-        raise DataError(f"{path}: expected one number per line ({error})") from None
+    numbers = _read_lines(path, "number", np.float64)
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
         raise DataError(f"{path}: expected one finite number per line")
     return numbers
 
 
-def read_npy_rows(path: Path) -> AnyArray:
-    """The rows of a .npy file, flattened to vectors."""
-    return as_rows(read_npy(path))
-
-
-def read_npz_rows(path: Path, name: str) -> AnyArray:
-    """The rows of one array of an .npz file, flattened to vectors."""
-    return as_rows(read_npz(path, name))
+def _read_lines(path: Path, what: str, dtype: type) -> AnyArray:
+    try:
+        return np.loadtxt(path, dtype=dtype, ndmin=1)
+    except ValueError as error:
+        raise DataError(f"{path}: expected one {what} per line ({error})") from None
 
 
 def read_npy(path: Path) -> AnyArray:

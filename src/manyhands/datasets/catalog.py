@@ -1,6 +1,6 @@
 """DATASETS, the public corpora, and ITEM_SETS, the items for simulated crowds."""
 
-from manyhands.core.registry import Registry
+from manyhands.core.settings import Registry
 from manyhands.datasets.cifar10 import CIFAR10, CIFAR10_CATS_DOGS, CIFAR10H
 from manyhands.datasets.corpus import ItemSet, Reader
 from manyhands.datasets.dogs_cats import DOGS_CATS
@@ -24,6 +24,5 @@ DATASETS: Registry[Reader] = Registry(
 )
 
 ITEM_SETS: Registry[ItemSet] = Registry(
-    "item set",
-    {"cifar10": CIFAR10, "cifar10-cats-dogs": CIFAR10_CATS_DOGS, "dogs-cats": DOGS_CATS},
+    "item set", {"cifar10": CIFAR10, "cifar10-cats-dogs": CIFAR10_CATS_DOGS, "dogs-cats": DOGS_CATS}
 )

@@ -1,7 +1,6 @@
 """CIFAR-10: small photographs of ten classes, with the labels of CIFAR-10H or without labels."""
 
 import json
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,18 +32,13 @@ def load_cifar10h(home: Path, features: str) -> Corpus:
     image, code = read_images(home / _TEST)
     labels = _read_labels(home / _LABELS, len(image))
     shares_ik = _read_distribution(home / _COUNTS, len(image))
-    item = np.array(sorted(labels))
+    named = {
+        index: {annotator: CLASSES[label] for annotator, label in labels[index].items()}
+        for index in sorted(labels)
+    }
+    item, truth = np.array(list(named)), np.array(CLASSES, dtype=object)[code]
     rest = np.setdiff1d(np.arange(len(image)), item)
-    name = np.array(CLASSES, dtype=object)
-    truth = name[code]
-    label = chain.from_iterable(labels[index].values() for index in item.tolist())
-    annotations = Annotations.from_arrays(
-        np.repeat(item, [len(labels[index]) for index in item.tolist()]),
-        list(chain.from_iterable(labels[index] for index in item.tolist())),
-        name[list(label)],
-        items=item,
-        classes=CLASSES,
-    )
+    annotations = Annotations.from_dicts(named, classes=CLASSES)
     test = Split(image[rest], truth[rest], shares_ik[rest])
     return Corpus("cifar10", image[item], annotations, truth[item], test)
 

@@ -87,8 +87,7 @@ class Reader:
 
     def needed(self, features: str | None = None) -> list[str]:
         """The files that one set of features needs."""
-        chosen = self._chosen(features)
-        return [*self.files, *self.feature_sets[chosen]]
+        return [*self.files, *self.feature_sets[self._chosen(features)]]
 
     def missing(self, data: str | Path, features: str | None = None) -> list[str]:
         """The missing files of one set of features."""
@@ -97,7 +96,7 @@ class Reader:
     def read(self, data: str | Path, features: str | None = None) -> Corpus:
         """Read the corpus from a folder of corpora, with one of its feature sets."""
         home = Path(data) / self.folder
-        require_files(home, self.needed(features), self.folder)
+        _require_files(home, self.needed(features), self.folder)
         return self.load(home, self._chosen(features))
 
     def _chosen(self, features: str | None) -> str:
@@ -128,7 +127,7 @@ class ItemSet:
     def read(self, data: str | Path, seed: int = 0) -> Items:
         """Read the items from a folder of corpora; `seed` splits items without a test set."""
         home = self._home(data)
-        require_files(home, self.files, self.folder)
+        _require_files(home, self.files, self.folder)
         return self.load(home, seed)
 
     def _home(self, data: str | Path) -> Path:
@@ -145,7 +144,7 @@ def missing_files(home: Path, names: Sequence[str]) -> list[str]:
     return [str(home / name) for name in names if not any(map(Path.is_file, home.glob(name)))]
 
 
-def require_files(home: Path, names: Sequence[str], what: str) -> None:
+def _require_files(home: Path, names: Sequence[str], what: str) -> None:
     """Raise a `DataError` if some of the files do not exist."""
     missing = missing_files(home, names)
     if missing:

@@ -8,8 +8,7 @@ import numpy as np
 from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, first_line
-from manyhands.core.seeds import generator
-from manyhands.core.settings import require
+from manyhands.core.settings import generator, require
 from manyhands.datasets.corpus import ItemSet
 
 _FILES = ("cat.*.jpg", "dog.*.jpg")  # in the order of the classes

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from manyhands.core.arrays import AnyArray
-from manyhands.datasets.arrays import read_codes, read_npy_rows, read_npz_rows
+from manyhands.datasets.arrays import as_rows, read_codes, read_npy, read_npz
 from manyhands.datasets.corpus import Corpus, Reader, Split
 from manyhands.io import read_annotations
 
@@ -33,8 +33,8 @@ def load_labelme(home: Path, features: str) -> Corpus:
 
 def _features(home: Path, part: str, features: str) -> AnyArray:
     if features == "efficientnet":
-        return read_npz_rows(home / _EFFICIENTNET, f"x_{part}")
-    pooled = read_npy_rows(home / f"LabelMe_VGG_avg_{part}.npy")
+        return as_rows(read_npz(home / _EFFICIENTNET, f"x_{part}"))
+    pooled = as_rows(read_npy(home / f"LabelMe_VGG_avg_{part}.npy"))
     return pooled.round() if features == "vgg-words" else pooled
 
 
@@ -42,10 +42,6 @@ LABELME = Reader(
     "labelme",
     "8 scene classes, 1000 images, 59 annotators",
     ["answers.txt", *(f"LabelMe_Z_{part}.txt" for part in _PARTS)],
-    {
-        "vgg": _VGG,
-        "efficientnet": [_EFFICIENTNET],
-        "vgg-words": _VGG,
-    },
+    {"vgg": _VGG, "efficientnet": [_EFFICIENTNET], "vgg-words": _VGG},
     load_labelme,
 )

@@ -1,33 +1,29 @@
 """Film reviews rated from 0 to 1 by 135 workers of Mechanical Turk, as texts or word counts."""
 
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from scipy import sparse
 
 from manyhands.annotations import Annotations
-from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.arrays import AnyArray, Floats, object_array
 from manyhands.core.errors import DataError
-from manyhands.core.settings import require_choice
 from manyhands.datasets.arrays import read_numbers
 from manyhands.datasets.corpus import Corpus, Reader, Split
 from manyhands.io import read_annotations, read_texts, read_word_counts
 
 SCALE = (0.0, 1.0)
-Outside = Literal["keep", "refuse"]
 _NO_RATING = -1  # exactly: -0.1 is a rating
 _NO_COUNTED_RATING = 999999999
 _COUNTED = ("data_train_amt.txt", "data_test.txt")
 
 
-def load_moviereviews(home: Path, features: str, outside: Outside = "keep") -> Corpus:
+def load_moviereviews(home: Path, features: str) -> Corpus:
     """1498 rated training reviews and 3508 for testing; features are the texts.
 
-    A few ratings are outside of 0..1. They are kept, and `notes` counts them; `outside="refuse"`
-    raises a `DataError` instead.
+    A few ratings are outside of 0..1. They are kept, and `notes` counts them.
     """
-    annotations, notes = read_ratings(home / "answers.txt", _NO_RATING, outside)
+    annotations, notes = read_ratings(home / "answers.txt", _NO_RATING)
     text, rating = read_rated_texts(home / "test_rebuilt.tsv")
     return Corpus(
         "moviereviews",
@@ -39,15 +35,19 @@ def load_moviereviews(home: Path, features: str, outside: Outside = "keep") -> C
     )
 
 
-def load_word_counts(home: Path, features: str, outside: Outside = "keep") -> Corpus:
+def load_word_counts(home: Path, features: str) -> Corpus:
     """The release for topic models: 1500 training reviews, 3506 for testing, as word counts.
 
     Features are sparse matrices (i, w) over one vocabulary of word codes.
     """
-    annotations, notes = read_ratings(home / "answers.txt", _NO_COUNTED_RATING, outside)
+    annotations, notes = read_ratings(home / "answers.txt", _NO_COUNTED_RATING)
     counts = [read_word_counts(home / name) for name in _COUNTED]
     n_words = max(part.shape[1] for part in counts)
-    train, test = (_widen(part, n_words) for part in counts)
+    # the same counts over one vocabulary
+    train, test = (
+        sparse.csr_matrix((part.data, part.indices, part.indptr), shape=(part.shape[0], n_words))
+        for part in counts
+    )
     return Corpus(
         "moviereviews-words",
         train,
@@ -58,28 +58,13 @@ def load_word_counts(home: Path, features: str, outside: Outside = "keep") -> Co
     )
 
 
-def _widen(counts: sparse.csr_matrix, n_words: int) -> sparse.csr_matrix:
-    """The same counts over a larger vocabulary."""
-    shape = (counts.shape[0], n_words)
-    return sparse.csr_matrix((counts.data, counts.indices, counts.indptr), shape=shape)
-
-
-def read_ratings(path: Path, missing: int, outside: Outside) -> tuple[Annotations, tuple[str, ...]]:
+def read_ratings(path: Path, missing: int) -> tuple[Annotations, tuple[str, ...]]:
     """The ratings of a matrix, and a note with the number of ratings outside of the scale."""
-    require_choice("outside", outside, ("keep", "refuse"))
     annotations = read_annotations(path, kind="numbers", missing=[missing])
     low, high = SCALE
-    outside_n = np.flatnonzero((annotations.label < low) | (annotations.label > high))
-    if not len(outside_n):
-        return annotations, ()
-    if outside == "refuse":
-        n = int(outside_n[0])
-        raise DataError(
-            f"{path}, line {int(annotations.item[n]) + 1}: annotator "
-            f"{annotations.annotators[annotations.annotator[n]]} rated {annotations.label[n]:g}, "
-            f'outside of {low:g}..{high:g}; choose outside="keep"'
-        )
-    return annotations, (f"{len(outside_n)} ratings outside of {low:g}..{high:g} are kept",)
+    n_outside = int(((annotations.label < low) | (annotations.label > high)).sum())
+    note = f"{n_outside} ratings outside of {low:g}..{high:g} are kept"
+    return annotations, (note,) if n_outside else ()
 
 
 def read_rated_texts(path: Path) -> tuple[AnyArray, Floats]:
@@ -102,7 +87,7 @@ def read_rated_texts(path: Path) -> tuple[AnyArray, Floats]:
                 f"{path}, line {number}: expected {len(columns)} cells with a rating that is a "
                 "number; the file may be cut short"
             ) from None
-    return np.array([*texts, None], dtype=object)[:-1], np.array(ratings)
+    return object_array(texts), np.array(ratings)
 
 
 MOVIEREVIEWS = Reader(

@@ -18,19 +18,12 @@ def load_music(home: Path, features: str) -> Corpus:
     train = _table(home / "music_genre_gold.csv", ["id", "class"])
     test = _table(home / "music_genre_test.csv", ["id", "class"])
     annotations = Annotations.from_arrays(
-        labels.column("id"),
-        labels.column("annotator"),
-        labels.column("class"),
+        *(labels.column(name) for name in ("id", "annotator", "class")),
         items=train.column("id").to_pylist(),
         classes=sorted(set(train.column("class").to_pylist())),
     )
-    return Corpus(
-        "music",
-        _features(train),
-        annotations,
-        _names(train),
-        Split(_features(test), _names(test)),
-    )
+    held_out = Split(_features(test), _names(test))
+    return Corpus("music", _features(train), annotations, _names(train), held_out)
 
 
 def _table(path: Path, needed: list[str]) -> pa.Table:

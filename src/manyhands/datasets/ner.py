@@ -9,8 +9,7 @@ from manyhands.core.errors import DataError
 from manyhands.datasets.corpus import Corpus, Reader, Split
 from manyhands.io import read_bio, read_conll
 
-TYPES = ("LOC", "MISC", "ORG", "PER")
-TAGS = TagScheme.of_types(TYPES).names
+TAGS = TagScheme.of_types(("LOC", "MISC", "ORG", "PER")).names
 
 
 def load_ner(home: Path, features: str) -> Corpus:
@@ -28,13 +27,8 @@ def load_ner(home: Path, features: str) -> Corpus:
             f"{home}: answers_union.txt and gold_union.txt differ in tokens or sentences; "
             "use files of one release"
         )
-    return Corpus(
-        "ner",
-        crowd.sentences,
-        crowd.annotations,
-        truth.tags,
-        Split(test.sentences, test.tags),
-    )
+    held_out = Split(test.sentences, test.tags)
+    return Corpus("ner", crowd.sentences, crowd.annotations, truth.tags, held_out)
 
 
 NER = Reader(

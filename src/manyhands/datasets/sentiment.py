@@ -8,11 +8,12 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
-from manyhands.datasets.arrays import as_rows, read_codes, read_npz_rows
+from manyhands.datasets.arrays import as_rows, read_codes, read_npz
 from manyhands.datasets.corpus import Corpus, Reader, Split
 from manyhands.io import read_annotations, read_texts
 from manyhands.io.tables import Table
 
+_SENTENCE, _TRUTH = "Input.original_sentence", "Input.true_sent"
 _DIMENSIONS = 300
 _MIN_SENTENCES = 5  # training sentences that contain a word
 
@@ -25,16 +26,14 @@ def load_sentiment(home: Path, features: str) -> Corpus:
     counts of the words that occur in at least five training sentences.
     """
     truth = read_codes(home / "Sentiment_Z_train.txt")
-    test = Table(home / "test_answer.csv", "csv").select(
-        ["Input.original_sentence", "Input.true_sent"]
-    )
-    test_truth = np.array([int(value) for value in test["Input.true_sent"].to_pylist()])
+    test = Table(home / "test_answer.csv", "csv").select([_SENTENCE, _TRUTH])
+    test_truth = np.array([int(value) for value in test[_TRUTH].to_pylist()])
     if features == "minilm":
-        rows = [read_npz_rows(home / "minilm_emb.npz", part) for part in ("train", "test")]
+        rows = [as_rows(read_npz(home / "minilm_emb.npz", part)) for part in ("train", "test")]
     else:
         texts = read_texts(home / "Sentiment_text_train.txt").tolist()
         vectorize = word_counts if features == "words" else tfidf
-        rows = list(vectorize(texts, test["Input.original_sentence"].to_pylist()))
+        rows = list(vectorize(texts, test[_SENTENCE].to_pylist()))
     return Corpus(
         "sentiment",
         rows[0],

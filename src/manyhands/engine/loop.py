@@ -21,8 +21,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, ManyhandsError, SettingError
-from manyhands.core.seeds import generator, seed_for
-from manyhands.core.settings import require
+from manyhands.core.settings import generator, require, seed_for
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.checkpoint import Checkpoint, TrainingState
 from manyhands.engine.crowd_module import VALIDATION, CrowdModule, torch_threads

@@ -144,14 +144,15 @@ class EstimatorOptions(TrainingOptions):
 
     network: Any = setting(
         None,
-        "None for a network that suits the features; a name of `NETWORKS`; a torch module, of "
-        "which a copy is trained; or a function of (shape, n_outputs) that makes one.",
+        "Name of a network, such as mlp; by default one that suits the features. In Python also a "
+        "torch module, of which a copy is trained, or a function of (shape, n_outputs) that makes "
+        "one.",
         group="Network",
     )
     method: Any = setting(None, "A name of `METHODS`, or a `Method` with settings of its own.")
     _: KW_ONLY
     noise: Mapping[str, Any] | None = setting(
-        None, 'Settings of the noise model by name, such as {"omega": 0.0} for conal.'
+        None, 'Settings of the noise model, such as omega=0 for conal; in Python {"omega": 0.0}.'
     )
     init: Literal["auto", "own", "consensus"] | None = setting(
         None,
@@ -161,8 +162,8 @@ class EstimatorOptions(TrainingOptions):
     )
     word_vectors: Any = setting(
         None,
-        "Vectors that word embeddings are initialised with: a file in GloVe's text format, an .npz "
-        "file, or `WordVectors`.",
+        "File of vectors that word embeddings are initialised with: GloVe's text format, or .npz. "
+        "In Python also `WordVectors`.",
         group="Network",
     )
     freeze_embeddings: bool = setting(False, "Do not train the word embeddings.", group="Network")
@@ -187,7 +188,7 @@ class FeatureOptions(EstimatorOptions):
     )
     max_tokens: int | None = setting(
         1000,
-        "Number of tokens of a text that are read; None reads all.",
+        "Number of tokens of a text that are read, from its beginning; in Python None reads all.",
         rule=AT_LEAST_ONE,
         group="Network",
     )

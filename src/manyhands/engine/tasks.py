@@ -1,7 +1,7 @@
 """The table of tasks."""
 
 from manyhands.annotations import Annotations
-from manyhands.core.registry import Registry
+from manyhands.core.settings import Registry
 from manyhands.engine.classification import Classification
 from manyhands.engine.regression import Regression
 from manyhands.engine.tagging import Tagging

@@ -8,7 +8,7 @@ import numpy as np
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
-from manyhands.core.seeds import generator
+from manyhands.core.settings import generator
 from manyhands.engine.crowd_module import VALIDATION
 from manyhands.evaluation import CRITERIA, CROWD_METRICS
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations, Kind, Vocabulary, recode_like, reindex_items
-from manyhands.annotations.frames import make_frame
+from manyhands.annotations.columns import make_frame
 from manyhands.annotations.vocabulary import join_names
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError, SettingError

@@ -15,8 +15,8 @@ from manyhands.annotations import (
     TokenLabels,
     align_to_tokens,
     decode_bio,
-    is_bio_tag,
 )
+from manyhands.annotations.tags import is_bio_tag
 from manyhands.core.arrays import AnyArray, Codes
 from manyhands.core.errors import DataError
 from manyhands.core.settings import setting

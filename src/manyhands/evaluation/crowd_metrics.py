@@ -17,7 +17,7 @@ from operator import itemgetter
 import numpy as np
 
 from manyhands.core.arrays import Codes, Floats
-from manyhands.core.registry import Registry
+from manyhands.core.settings import Registry
 
 RANKS = "ranks"
 _MAX_LOG_ODDS = float(np.log(1000))  # networks tend to be overconfident

@@ -1,6 +1,6 @@
 """The table of experiments."""
 
-from manyhands.core.registry import Registry
+from manyhands.core.settings import Registry
 from manyhands.experiments.curves import CurveExperiment
 from manyhands.experiments.epoch_rules import EpochRules
 from manyhands.experiments.every_method import EveryMethod

@@ -10,8 +10,7 @@ import numpy as np
 
 from manyhands.annotations import Annotations, Items
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.seeds import generator
-from manyhands.core.settings import require_choice
+from manyhands.core.settings import generator, require_choice
 from manyhands.datasets import DATASETS, ITEM_SETS, Corpus, Split
 from manyhands.selection import Trial, trial_of_corpus
 from manyhands.simulation import SCENARIOS, SimulatedCrowd

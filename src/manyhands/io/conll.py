@@ -4,26 +4,20 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from manyhands.annotations import (
-    ORPHAN_TAGS,
-    OrphanTags,
-    Sentences,
-    TaggedSentences,
-    TagScheme,
-    TokenLabels,
-)
+from manyhands.annotations import Sentences, TaggedSentences, TagScheme, TokenLabels
 from manyhands.annotations.grouping import duplicated_pairs
-from manyhands.annotations.tags import is_bio_tag
+from manyhands.annotations.tags import ORPHAN_TAGS, OrphanTags, is_bio_tag
 from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.atomic import atomic_write
-from manyhands.io.tables import existing
-from manyhands.io.texts import text_lines
+from manyhands.io.texts import existing, text_lines
+
+L = TypeVar("L", TokenLabels, TaggedSentences)
 
 _BREAK = "-DOCSTART-"  # a line of CoNLL files that stands between documents
 _BLANKS = " \t"  # what parts cells; a token may hold, or be, white space of any other kind
@@ -50,8 +44,7 @@ def read_conll(
     B-X or I-X: "keep" it, "repair" it to B-X, or "refuse" it.
     """
     require_choice("orphan_tags", orphan_tags, ORPHAN_TAGS)
-    columns = _Columns(existing(path), tags, missing)
-    columns.read(encoding)
+    columns = _Columns(existing(path), tags, missing).read(encoding)
     width = columns.width - 1
     if not width:
         raise DataError(f"{path}: no column of tags behind the tokens")
@@ -67,7 +60,7 @@ def read_conll(
         range(width) if named is None else named,
         names,
     )
-    return labels if orphan_tags == "keep" else _at(path, labels.repaired, orphan_tags)
+    return labels if orphan_tags == "keep" else repaired_at(path, labels, orphan_tags)
 
 
 def read_bio(
@@ -80,11 +73,10 @@ def read_bio(
 ) -> TaggedSentences:
     """Read lines with a token first and its tag in `column`, by default the last."""
     require_choice("orphan_tags", orphan_tags, ORPHAN_TAGS)
-    columns = _Columns(existing(path), tags, None, column)
-    columns.read(encoding)
+    columns = _Columns(existing(path), tags, None, column).read(encoding)
     code_t, names = columns.classes()
     tagged = TaggedSentences(columns.sentences(), object_array(names)[code_t])
-    return tagged if orphan_tags == "keep" else _at(path, tagged.repaired, orphan_tags)
+    return tagged if orphan_tags == "keep" else repaired_at(path, tagged, orphan_tags)
 
 
 def read_sentences(
@@ -94,8 +86,7 @@ def read_sentences(
 
     Of several columns the last must contain tags: those of BIO, or known `tags`.
     """
-    columns = _Columns(existing(path), None, None, -1, any_tag=True)
-    columns.read(encoding)
+    columns = _Columns(existing(path), None, None, -1, any_tag=True).read(encoding)
     if columns.width > 1 and not any(is_bio_tag(cell) or cell in tags for cell in columns.code_of):
         raise DataError(
             f"{path}: lines of {columns.width} columns, and the last has no tags; put one token in "
@@ -154,8 +145,8 @@ class _Columns:
     label: list[int] = field(default_factory=list)
     code_of: dict[str, int] = field(default_factory=dict)
 
-    def read(self, encoding: str) -> None:
-        """Read every line of the file."""
+    def read(self, encoding: str) -> "_Columns":
+        """These columns, with every line of the file."""
         for number, cells in token_rows(self.path, encoding):
             if not cells or cells[0] == _BREAK:
                 self.ends.append(len(self.words))
@@ -167,6 +158,7 @@ class _Columns:
         self.ends.append(len(self.words))
         if not self.words:
             raise DataError(f"{self.path}: the file holds no token")
+        return self
 
     def sentences(self) -> Sentences:
         """The sentences; several blank lines count as one."""
@@ -280,8 +272,9 @@ def _breaks_cells(text: str) -> bool:
     return any(mark in "\t\n\r" or "\ud800" <= mark <= "\udfff" for mark in text)
 
 
-def _at(path: str | Path, repaired: Any, orphan_tags: OrphanTags) -> Any:
+def repaired_at(path: str | Path, labels: L, orphan_tags: OrphanTags) -> L:
+    """The labels of a file with their orphan tags repaired; errors name the file."""
     try:
-        return repaired(orphan_tags)
+        return labels.repaired(orphan_tags)
     except DataError as error:
         raise error.at(path) from None

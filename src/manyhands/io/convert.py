@@ -13,17 +13,9 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.atomic import atomic_write
-from manyhands.io.labels import DENSE_MISSING, LABEL_SUFFIXES
-from manyhands.io.matrix import typed_cells
-from manyhands.io.tables import (
-    FORMATS,
-    SUFFIXES,
-    Table,
-    existing,
-    format_of,
-    require_target,
-    write_table,
-)
+from manyhands.io.labels import DENSE_MISSING, LABEL_SUFFIXES, typed_cells
+from manyhands.io.tables import FORMATS, Table, format_of, require_target, write_table
+from manyhands.io.texts import existing
 
 _NO_LABEL = {str(code) for code in DENSE_MISSING}
 
@@ -32,11 +24,11 @@ def copy_table(
     source: str | Path, target: str | Path, *, format: str | None = None, encoding: str = "utf-8"
 ) -> int:
     """Copy a table to another format with all its columns; return the number of rows."""
-    found = existing(source)
+    existing(source)
     require_target(target)
-    table = Table(found, format_of(found, format, SUFFIXES), encoding)
+    table = Table.open(source, format, encoding)
     if len(set(table.columns)) < len(table.columns):
-        raise DataError(f"{found}: a column name appears twice; rename one of them")
+        raise DataError(f"{table.path}: a column name appears twice; rename one of them")
     columns = {name: _plain(column) for name, column in table.select(table.columns).items()}
     write_table(columns, target)
     return len(columns[table.columns[0]])
@@ -61,14 +53,7 @@ def write_annotations(
     if kind not in FORMATS or layout == "wide":
         _require_one_each(annotations)
     if kind in FORMATS and layout == "long":
-        write_table(
-            {
-                "item": annotations.items[annotations.item],
-                "annotator": annotations.annotators[annotations.annotator],
-                "label": annotations.label_names(),
-            },
-            target,
-        )
+        write_table(annotations.to_columns(), target)
     elif kind == "json":
         with atomic_write(target) as stream:
             stream.write(json.dumps(_nested(annotations), ensure_ascii=False).encode())
@@ -126,13 +111,8 @@ def _write_matrix(annotations: Annotations, target: Path, kind: str, missing: An
 
 def _nested(annotations: Annotations) -> dict[str, dict[str, Any]]:
     nested: dict[str, dict[str, Any]] = {str(name): {} for name in annotations.items}
-    names = zip(
-        annotations.items[annotations.item].tolist(),
-        annotations.annotators[annotations.annotator].tolist(),
-        annotations.label_names().tolist(),
-        strict=True,
-    )
-    for item, annotator, label in names:
+    columns = [column.tolist() for column in annotations.to_columns().values()]
+    for item, annotator, label in zip(*columns, strict=True):
         nested[str(item)][str(annotator)] = label
     return nested
 

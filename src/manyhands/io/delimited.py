@@ -1,29 +1,31 @@
-"""CSV and TSV: fast for valid files, errors with the line for others."""
+"""CSV and TSV: fast for valid files, errors with the line for others.
+
+Files of whole numbers are common, and reading them as numbers takes half the time of reading names.
+But "007" and "7" are different names, so every byte is checked first.
+"""
 
 import csv
 import mmap
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from manyhands.core.errors import DataError, SettingName
-from manyhands.io.integers import holds_plain_integers
+from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import DataError
+from manyhands.core.kernels import kernel, run_blocks
+from manyhands.io.texts import not_a_table, not_text, with_mark
 
+DELIMITERS = {"csv": ",", "tsv": "\t"}
 _NAMES = pa.dictionary(pa.int32(), pa.string())
 _BLOCK, _LARGEST_BLOCK = 1 << 20, (1 << 31) - 1
-
-
-@dataclass(frozen=True)
-class TextColumns:
-    """Columns by name; `first_line` is the line of the first row if every row is one line."""
-
-    columns: dict[str, pa.ChunkedArray]
-    first_line: int | None
+_CHECKED_BLOCK = 1 << 24
+_LONGEST = 18  # digits that surely fit 64 bits
 
 
 def read_header(path: Path, delimiter: str, encoding: str) -> list[str]:
@@ -39,116 +41,77 @@ def read_header(path: Path, delimiter: str, encoding: str) -> list[str]:
     if any("\udc80" <= mark <= "\udcff" for name in header for mark in name):
         raise not_text(path, encoding)
     if any("\x00" in name for name in header):
-        raise _not_a_table(path)
+        raise not_a_table(path)
     return header
 
 
-def read_columns(path: Path, columns: Sequence[str], delimiter: str, encoding: str) -> TextColumns:
-    """Some columns of a delimited file with a header line, as whole numbers or text."""
-    header = read_header(path, delimiter, encoding)
-    kind = pa.int64() if holds_plain_integers(path, delimiter) else _NAMES
-    quotes = _Quotes.of(path)
-    settings = _Settings(path, delimiter, encoding, tuple(columns), kind, quotes.in_rows)
-    try:
-        if quotes.odd:
-            _require_closed_quotes(settings)
-        table = _read(settings)
-        in_lines = not quotes.in_rows
-        if all(_holds_blank(table.column(name)) for name in columns):  # a blank line does that
-            table, in_lines = _read(settings, skip_blank_lines=True), False
-    except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError) as error:
-        raise _diagnosis(settings, len(header), str(error)) from None
-    if table.num_rows == 0:
-        raise DataError(f"{path}: has a header line and no rows")
-    in_lines = in_lines or _count_lines(path) == table.num_rows + 1
-    unified = table.unify_dictionaries()
-    return TextColumns({name: unified.column(name) for name in columns}, 2 if in_lines else None)
+class _File(NamedTuple):
+    """A delimited file, and how to read some of its columns."""
 
-
-def not_text(path: Path, encoding: str) -> DataError:
-    """An error with the first line that is not text in the encoding."""
-    try:
-        path.read_bytes().decode(encoding)
-    except LookupError:
-        return DataError(f"{path}: no encoding is called {encoding!r}; try utf-8 or latin-1")
-    except UnicodeDecodeError as error:
-        data = path.read_bytes()
-        line = data[: error.start].count(b"\n") + 1
-        byte = data[error.start]
-        return DataError(
-            f"{path}, line {line}: byte 0x{byte:02x} is not {encoding} text; save the file as "
-            "UTF-8 or name its encoding with ",
-            SettingName("encoding", ...),
-            " (latin-1, utf-16 ...)",
-        )
-    return _not_a_table(path)
-
-
-def with_mark(encoding: str) -> str:
-    """The encoding; UTF-8 skips the byte order mark that some tools write."""
-    return "utf-8-sig" if encoding.lower().replace("_", "-") in {"utf-8", "utf8"} else encoding
-
-
-def _not_a_table(path: Path) -> DataError:
-    return DataError(f"{path}: not a text table; give its format with ", SettingName("format", ...))
-
-
-@dataclass(frozen=True)
-class _Settings:
     path: Path
     delimiter: str
     encoding: str
-    columns: tuple[str, ...]
+    columns: Sequence[str]
     kind: pa.DataType
     quoted: bool
 
 
-@dataclass(frozen=True)
-class _Quotes:
-    """Whether rows have quotes, so that a cell may have a line break, and their number is odd."""
+def read_columns(
+    path: Path, columns: Sequence[str], delimiter: str, encoding: str
+) -> tuple[dict[str, pa.ChunkedArray], int | None]:
+    """Some columns of a delimited file with a header line, as whole numbers or text.
 
-    in_rows: bool
-    odd: bool
-
-    @classmethod
-    def of(cls, path: Path) -> "_Quotes":
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            if data.find(b'"') < 0:
-                return cls(False, False)
-            body = data.find(b"\n") + 1
-            header = data[:body].count(b'"')
-            if header % 2 == 0 and data.find(b'"', body) < 0:
-                return cls(False, False)
-        return cls(True, _count(path, b'"') % 2 == 1)
-
-
-def _read(settings: _Settings, *, skip_blank_lines: bool = False) -> pa.Table:
-    size = settings.path.stat().st_size
+    The second value is the line of the first row if every row is one line.
+    """
+    header = read_header(path, delimiter, encoding)
+    kind = pa.int64() if holds_plain_integers(path, delimiter) else _NAMES
+    quoted = _has_quoted_rows(path)
+    file = _File(path, delimiter, encoding, columns, kind, quoted)
     try:
-        return _read_blocks(settings, skip_blank_lines, _BLOCK)
+        if quoted and _count(path, b'"') % 2 == 1:
+            _require_closed_quotes(file)
+        table, in_lines = _read(file), not quoted
+        if all(_holds_blank(table.column(name)) for name in columns):  # a blank line does that
+            table, in_lines = _read(file, skip_blank_lines=True), False
+    except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError) as error:
+        raise _diagnosis(file, len(header), str(error)) from None
+    if table.num_rows == 0:
+        raise DataError(f"{path}: has a header line and no rows")
+    in_lines = in_lines or _count_lines(path) == table.num_rows + 1
+    unified = table.unify_dictionaries()
+    return {name: unified.column(name) for name in columns}, 2 if in_lines else None
+
+
+def _has_quoted_rows(path: Path) -> bool:
+    """Whether there are quotes below the header, so that a cell may have a line break."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        body = data.find(b"\n") + 1
+        return data[:body].count(b'"') % 2 == 1 or data.find(b'"', body) >= 0
+
+
+def _read(file: _File, *, skip_blank_lines: bool = False, block: int = _BLOCK) -> pa.Table:
+    try:
+        return pacsv.read_csv(
+            file.path,
+            read_options=pacsv.ReadOptions(encoding=file.encoding, block_size=block),
+            parse_options=pacsv.ParseOptions(
+                delimiter=file.delimiter,
+                newlines_in_values=file.quoted,
+                ignore_empty_lines=skip_blank_lines,
+            ),
+            convert_options=pacsv.ConvertOptions(
+                include_columns=list(file.columns),
+                column_types=dict.fromkeys(file.columns, file.kind),
+                strings_can_be_null=False,
+                null_values=[],
+            ),
+        )
     except pa.ArrowInvalid as error:
-        if "straddl" not in str(error) or size <= _BLOCK:
+        size = file.path.stat().st_size
+        if "straddl" not in str(error) or block > _BLOCK or size <= _BLOCK:
             raise
     # a row is longer than a block: read the file in one block
-    return _read_blocks(settings, skip_blank_lines, min(size, _LARGEST_BLOCK))
-
-
-def _read_blocks(settings: _Settings, skip_blank_lines: bool, block: int) -> pa.Table:
-    return pacsv.read_csv(
-        settings.path,
-        read_options=pacsv.ReadOptions(encoding=settings.encoding, block_size=block),
-        parse_options=pacsv.ParseOptions(
-            delimiter=settings.delimiter,
-            newlines_in_values=settings.quoted,
-            ignore_empty_lines=skip_blank_lines,
-        ),
-        convert_options=pacsv.ConvertOptions(
-            include_columns=list(settings.columns),
-            column_types=dict.fromkeys(settings.columns, settings.kind),
-            strings_can_be_null=False,
-            null_values=[],
-        ),
-    )
+    return _read(file, skip_blank_lines=skip_blank_lines, block=min(size, _LARGEST_BLOCK))
 
 
 def _holds_blank(column: pa.ChunkedArray) -> bool:
@@ -160,34 +123,34 @@ def _holds_blank(column: pa.ChunkedArray) -> bool:
     )
 
 
-def _diagnosis(settings: _Settings, n_columns: int, message: str) -> DataError:
+def _diagnosis(file: _File, n_columns: int, message: str) -> DataError:
     """Read the file again, slowly, to find the line that is broken."""
-    path = settings.path
+    path = file.path
     try:
-        for line, cells in _rows(path, settings.delimiter, settings.encoding, strict=True):
+        for line, cells in _rows(path, file.delimiter, file.encoding, strict=True):
             if cells and len(cells) != n_columns:
                 cut = "; the file may be cut short" if len(cells) < n_columns else ""
                 return DataError(
                     f"{path}, line {line}: {len(cells)} cells where the header has {n_columns}{cut}"
                 )
-        path.read_bytes().decode(settings.encoding)
+        path.read_bytes().decode(file.encoding)
     except UnicodeError:
-        return not_text(path, settings.encoding)
+        return not_text(path, file.encoding)
     except csv.Error as error:
         return DataError(f"{path}: not a valid table ({error}); a quote may be left open")
     return DataError(f"{path}: cannot be read as a table ({message.splitlines()[0]})")
 
 
-def _require_closed_quotes(settings: _Settings) -> None:
+def _require_closed_quotes(file: _File) -> None:
     """Raise a `DataError` for a file that ends inside a quoted cell."""
     line = 1
     try:
-        for last, _ in _rows(settings.path, settings.delimiter, settings.encoding, strict=True):
+        for last, _ in _rows(file.path, file.delimiter, file.encoding, strict=True):
             line = last + 1
     except csv.Error as error:
         if "end of data" in str(error):
             raise DataError(
-                f"{settings.path}, line {line}: a quote is opened and never closed; "
+                f"{file.path}, line {line}: a quote is opened and never closed; "
                 "the file may be cut short"
             ) from None
 
@@ -218,3 +181,49 @@ def _count_lines(path: Path) -> int:
 def _count(path: Path, byte: bytes) -> int:
     with path.open("rb") as file:
         return sum(part.count(byte) for part in iter(lambda: file.read(1 << 20), b""))
+
+
+def holds_plain_integers(path: Path, delimiter: str) -> bool:
+    """Whether all cells below the header are whole numbers without leading zeros or blanks."""
+    with path.open("rb") as stream:
+        # Not closed explicitly: a thread may use the array for a moment after the result is known.
+        data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    body = data.find(b"\n") + 1
+    plain = b"0123456789-\r\n" + delimiter.encode()
+    if body == 0 or body == len(data) or data[body : body + 4096].translate(None, plain):
+        return False
+    bytes_, mark = np.frombuffer(data, dtype=np.uint8), ord(delimiter)
+    starts = range(body, len(data), _CHECKED_BLOCK)
+    blocks = [(start, min(start + _CHECKED_BLOCK, len(data))) for start in starts]
+    return all(run_blocks(lambda block: _plain_cells(bytes_, *block, mark), blocks))
+
+
+@kernel
+def _plain_cells(data: AnyArray, start: int, stop: int, delimiter: int) -> bool:
+    """Check the cells that begin in [start, stop); a cell may end behind the block."""
+    newline, carriage, minus, zero, nine = 10, 13, 45, 48, 57
+    position = start
+    before = data[start - 1]
+    if before != newline and before != delimiter:  # noqa: PLR1714 - a tuple compiles slowly
+        # the block before checks the cell that is cut here
+        while position < stop and data[position] != newline and data[position] != delimiter:
+            position += 1
+        position += 1
+    while position < stop:
+        first = position
+        if data[first] == minus:
+            first += 1
+        last = first
+        while last < len(data) and zero <= data[last] <= nine:
+            last += 1
+        n_digits = last - first
+        if n_digits == 0 or n_digits > _LONGEST:
+            return False
+        if data[first] == zero and (n_digits > 1 or first > position):
+            return False
+        if last < len(data) and data[last] == carriage:
+            last += 1
+        if last < len(data) and data[last] != newline and data[last] != delimiter:
+            return False
+        position = last + 1
+    return True

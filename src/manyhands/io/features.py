@@ -1,4 +1,4 @@
-"""Features of items from a file: numbers in a table or an array, or texts."""
+"""Features of items from a file, numbers or texts, and truths of items from a table."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,15 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from manyhands.annotations.columns import is_candidate
-from manyhands.annotations.rows import place
-from manyhands.annotations.vocabulary import normalize_names
+from manyhands.annotations.vocabulary import normalize_classes, normalize_names, repeated
 from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingError, SettingName
-from manyhands.io.tables import SUFFIXES, Table, existing, format_of
-from manyhands.io.texts import read_texts
+from manyhands.io.tables import SUFFIXES, Table, format_of
+from manyhands.io.texts import existing, read_texts
 
 FEATURE_SUFFIXES = SUFFIXES | {".npy": "npy", ".npz": "npz", ".txt": "txt"}
 _TEXT_NAMES = ("text", "texts")
+_LEAVE_OUT = "leave the row out"
+_REMEDY = "name the columns of a truth table item and truth"
 
 
 @dataclass(frozen=True)
@@ -85,14 +86,13 @@ def _text_column(table: Table, given: str | None) -> str | None:
 def _texts(table: Table, column: str, item: str | None) -> Features:
     others = [name for name in table.columns if name != column]
     key = table.find_column("item", item, among=others) if others else None
-    columns = table.select([column] if key is None else [column, key])
+    columns = table.select([name for name in (column, key) if name is not None])
     cells = columns[column].to_pylist()
     for row, cell in enumerate(cells):
         if cell is not None and not isinstance(cell, str):
-            where = place(str(table.path), table.first_line, row)
+            where = f"{table.place(row)}, column {column!r}"
             raise DataError(
-                f"{where}, column {column!r}: {cell!r} is no text; name another column with ",
-                SettingName("text", ...),
+                f"{where}: {cell!r} is no text; name another column with ", SettingName("text", ...)
             )
     texts = object_array(["" if cell is None else cell for cell in cells])
     items = np.arange(len(texts)) if key is None else _items(table, columns[key])
@@ -104,7 +104,7 @@ def _numbers(table: Table, item: str | None) -> Features:
     names = [name for name in table.columns if name != key]
     if not names:
         raise DataError(f"{table.path}: has a column of items and no features")
-    twice = [name for name in names if names.count(name) > 1]
+    twice = repeated(names)
     if twice:
         raise DataError(f"{table.path}: the column {twice[0]!r} appears more than once")
     columns = table.select([key, *names])
@@ -116,12 +116,7 @@ def _numbers(table: Table, item: str | None) -> Features:
 
 
 def _items(table: Table, column: Any) -> AnyArray:
-    cells = column.to_pylist()
-    for row, cell in enumerate(cells):
-        if cell is None or not str(cell).strip():
-            where = place(str(table.path), table.first_line, row)
-            raise DataError(f"{where}: the item is blank; leave the row out")
-    return normalize_names(cells)
+    return normalize_names(table.filled("item", column, _LEAVE_OUT))
 
 
 def _number_column(table: Table, name: str, column: Any) -> AnyArray:
@@ -138,10 +133,9 @@ def _number_column(table: Table, name: str, column: Any) -> AnyArray:
     bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):
         cell = column[int(bad[0])].as_py()
-        where = place(str(table.path), table.first_line, int(bad[0]))
         raise DataError(
-            f"{where}, column {name!r}: {cell!r} is not a finite number; fill it in, or leave out "
-            "the row or the column"
+            f"{table.place(int(bad[0]))}, column {name!r}: {cell!r} is not a finite number; fill "
+            "it in, or leave out the row or the column"
         )
     return np.asarray(numbers)
 
@@ -184,3 +178,38 @@ def _load(path: Path) -> Any:
         return np.load(path, allow_pickle=False)
     except (ValueError, OSError, EOFError):  # the message of numpy suggests to load pickles
         raise DataError(f"{path}: not a numpy file of numbers, or cut short") from None
+
+
+def read_truth(
+    path: str | Path,
+    *,
+    format: str | None = None,
+    item: str | None = None,
+    truth: str | None = None,
+    encoding: str = "utf-8",
+) -> dict[Any, Any]:
+    """{item: truth} from a table with columns item and truth, one row per item."""
+    table = Table.open(path, format, encoding)
+    item = _column_by_name(table, table.columns, "item", item)
+    truth = _truth_column(table, [name for name in table.columns if name != item], truth)
+    columns = table.select([item, truth])
+    items = _items(table, columns[item]).tolist()
+    truths = table.filled("truth", columns[truth], _LEAVE_OUT, frozenset(["", "nan"]))
+    twice = repeated(items)
+    if twice:
+        raise DataError(f"{table.path}: the truth of item {twice[0]!r} is given more than once")
+    return dict(zip(items, normalize_classes(truths).tolist(), strict=True))
+
+
+def _truth_column(table: Table, columns: list[str], given: str | None) -> str:
+    candidates = any(is_candidate(column, "truth") for column in columns)
+    labels = any(is_candidate(column, "label") for column in columns)
+    role = "label" if given is None and labels and not candidates else "truth"
+    return _column_by_name(table, columns, role, given)
+
+
+def _column_by_name(table: Table, columns: list[str], role: str, given: str | None) -> str:
+    """The given column, or the one called as the role, or the one with a similar name."""
+    if given is None and columns.count(role) == 1:
+        return role
+    return table.find_column(role, given, among=columns, remedy=_REMEDY)

@@ -1,28 +1,35 @@
 """Files of labels of items, in every layout -> rows -> annotations."""
 
 import json
-from collections import Counter
-from collections.abc import Iterable
+import re
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations, Duplicates, Kind, Rows
+from manyhands.annotations import Annotations, Kind, Rows
 from manyhands.annotations.columns import find_columns
 from manyhands.annotations.dense import dense_cells
+from manyhands.annotations.grouping import Duplicates
 from manyhands.annotations.labels import as_list
-from manyhands.annotations.rows import encode_rows, place
+from manyhands.annotations.rows import encode_rows, nested_columns
+from manyhands.annotations.vocabulary import repeated
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
-from manyhands.io.matrix import read_matrix
-from manyhands.io.tables import DELIMITERS, SUFFIXES, Table, existing, format_of
+from manyhands.io.delimited import DELIMITERS
+from manyhands.io.tables import SUFFIXES, Table, format_of
+from manyhands.io.texts import existing, text_lines
 
 LABEL_SUFFIXES = SUFFIXES | {".txt": "txt", ".npy": "npy", ".json": "json"}
-LABEL_FORMATS = tuple(dict.fromkeys(LABEL_SUFFIXES.values()))
 LAYOUTS = ("long", "wide", "dense")
 DENSE_MISSING = (-1, "?", "")
+_SEPARATORS = {**DELIMITERS, "txt": None}  # of matrices; None is white space
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 
 
 def read_annotations(
@@ -49,68 +56,85 @@ def read_annotations(
     In a long table a blank label is an error unless `missing` lists what to drop ("" for blank).
     In a matrix -1, "?" and blank mean "no label" unless `missing` is given.
     """
-    rows = read_rows(
-        path,
-        format=format,
-        layout=layout,
-        item=item,
-        annotator=annotator,
-        label=label,
-        kind=kind,
-        classes=classes,
-        missing=missing,
-        encoding=encoding,
-    )
-    return Annotations.from_rows(rows, duplicates=duplicates)
+    file = ItemFile(path, format, layout, item, annotator, label, kind, classes, missing, encoding)
+    return Annotations.from_rows(file.rows(), duplicates=duplicates)
 
 
-def read_rows(
-    path: str | Path,
-    *,
-    format: str | None = None,
-    layout: str | None = None,
-    item: str | None = None,
-    annotator: str | None = None,
-    label: str | None = None,
-    kind: Kind | None = None,
-    classes: Iterable[Any] | None = None,
-    missing: Any = None,
-    encoding: str = "utf-8",
-) -> Rows:
-    """The rows of a label file, including unusable ones; see `read_annotations`."""
-    found = existing(path)
-    file_format = format_of(found, format, LABEL_SUFFIXES)
-    if layout is not None:
-        require_choice("layout", layout, LAYOUTS)
-    dense = file_format in {"txt", "npy"} or layout == "dense"
-    codes = list(DENSE_MISSING) if missing is None else as_list(missing)
-    settings: dict[str, Any] = {"kind": kind, "classes": classes, "source": str(found)}
-    if dense:
-        matrix = read_matrix(found, file_format, encoding)
-        return _dense_rows(matrix.cells, codes, settings | {"first_line": matrix.first_line})
-    in_rows = as_list(() if missing is None else missing)
-    if file_format == "json":
-        return _dict_rows(_json_object(found), in_rows, settings)
-    table = Table(found, file_format, encoding)
-    if layout == "wide":
-        return _wide_rows(table, item, codes, settings)
-    return _long_rows(table, (item, annotator, label), in_rows, settings)
+@dataclass(frozen=True)
+class ItemFile:
+    """A file of labels of items and how to read it; the settings are those of `read`."""
 
+    path: str | Path
+    format: str | None = None
+    layout: str | None = None
+    item: str | None = None
+    annotator: str | None = None
+    label: str | None = None
+    kind: Kind | None = None
+    classes: Iterable[Any] | None = None
+    missing: Any = None
+    encoding: str = "utf-8"
 
-def _long_rows(
-    table: Table, given: tuple[str | None, ...], missing: list[Any], settings: dict[str, Any]
-) -> Rows:
-    try:
-        names = find_columns(table.columns, *given)
-    except DataError as error:
-        raise DataError(f"{table.path}: ", *error.args, *_layout_hint(table)) from None
-    columns = table.select(names)
-    return encode_rows(
-        *(columns[name] for name in names),
-        missing=missing,
-        first_line=table.first_line,
-        **settings,
-    )
+    def rows(self) -> Rows:
+        """The rows of the file, including unusable ones."""
+        found = existing(self.path)
+        format = format_of(found, self.format, LABEL_SUFFIXES)
+        if self.layout is not None:
+            require_choice("layout", self.layout, LAYOUTS)
+        if format in {"txt", "npy"} or self.layout == "dense":
+            return self._dense_rows(*_read_matrix(found, format, self.encoding))
+        if format == "json":
+            labels = _json_object(found)
+            return self._encoded(*nested_columns(labels), items=list(labels))
+        table = Table(found, format, self.encoding)
+        return self._wide_rows(table) if self.layout == "wide" else self._long_rows(table)
+
+    def _codes(self, default: Sequence[Any] = ()) -> list[Any]:
+        return as_list(default if self.missing is None else self.missing)
+
+    def _encoded(self, *columns: Any, **named: Any) -> Rows:
+        settings: dict[str, Any] = {"missing": self._codes(), "source": str(Path(self.path))}
+        settings |= {"kind": self.kind, "classes": self.classes} | named
+        return encode_rows(*columns, **settings)
+
+    def _long_rows(self, table: Table) -> Rows:
+        try:
+            names = find_columns(table.columns, self.item, self.annotator, self.label)
+        except DataError as error:
+            raise DataError(f"{table.path}: ", *error.args, *_layout_hint(table)) from None
+        columns = table.select(names)
+        return self._encoded(*(columns[name] for name in names), first_line=table.first_line)
+
+    def _wide_rows(self, table: Table) -> Rows:
+        item = table.find_column("item", self.item) if self.item else table.columns[0]
+        annotators = [name for name in table.columns if name != item]
+        if len(set(table.columns)) < len(table.columns) or not annotators:
+            raise DataError(
+                f"{table.path}: every column but {item!r} must be one annotator, named once"
+            )
+        columns = table.select([item, *annotators])
+        grid = np.array([columns[name].to_pylist() for name in annotators], dtype=object).T
+        names = table.filled("item", columns[item], "every row needs an item")
+        twice = repeated(names)
+        if twice:
+            raise DataError(
+                f"{table.path}: the item {twice[0]!r} has more than one row; in a wide table it "
+                "has one"
+            )
+        return self._dense_rows(grid, table.first_line, names, annotators)
+
+    def _dense_rows(
+        self,
+        grid: AnyArray,
+        first_line: int | None,
+        items: Sequence[Any] | None = None,
+        annotators: Sequence[Any] | None = None,
+    ) -> Rows:
+        cells = dense_cells(grid, self._codes(DENSE_MISSING), items, annotators)
+        return self._encoded(
+            cells.item, cells.annotator, cells.label, items=cells.items,
+            annotators=cells.annotators, missing=(), first_line=first_line, row_of=cells.row,
+        )  # fmt: skip
 
 
 def _layout_hint(table: Table) -> tuple[str | SettingName, ...]:
@@ -123,39 +147,6 @@ def _layout_hint(table: Table) -> tuple[str | SettingName, ...]:
         wide = SettingName("layout", "wide")
         return " (a table with a column per annotator needs ", wide, ")"
     return ()
-
-
-def _wide_rows(
-    table: Table, item: str | None, missing: list[Any], settings: dict[str, Any]
-) -> Rows:
-    item = table.find_column("item", item) if item else table.columns[0]
-    annotators = [name for name in table.columns if name != item]
-    if len(set(table.columns)) < len(table.columns) or not annotators:
-        raise DataError(
-            f"{table.path}: every column but {item!r} must be one annotator, named once"
-        )
-    columns = table.select([item, *annotators])
-    grid = np.array([columns[name].to_pylist() for name in annotators], dtype=object).T
-    names = columns[item].to_pylist()
-    for row, name in enumerate(names):
-        if name is None or not str(name).strip():
-            where = place(str(table.path), table.first_line, row)
-            raise DataError(f"{where}: the item is blank; every row needs an item")
-    if len(set(names)) < len(names):
-        twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise DataError(
-            f"{table.path}: the item {twice!r} has more than one row; in a wide table it has one"
-        )
-    named = {"items": names, "annotators": annotators, "first_line": table.first_line}
-    return _dense_rows(grid, missing, settings | named)
-
-
-def _dense_rows(grid: AnyArray, missing: list[Any], settings: dict[str, Any]) -> Rows:
-    cells = dense_cells(grid, missing)
-    items = cells.row_names(settings.get("items"))
-    annotators = cells.column_names(settings.get("annotators"))
-    named = settings | {"items": items, "annotators": annotators, "row_of": cells.row}
-    return encode_rows(items[cells.row], annotators[cells.column], cells.label, **named)
 
 
 def _json_object(path: Path) -> dict[str, Any]:
@@ -175,23 +166,54 @@ def _json_object(path: Path) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(
-            name for name, count in Counter(name for name, _ in pairs).items() if count > 1
-        )
-        raise DataError(f"{twice!r} is named twice in one object; name it once")
-    return found
+    twice = repeated([name for name, _ in pairs])
+    if twice:
+        raise DataError(f"{twice[0]!r} is named twice in one object; name it once")
+    return dict(pairs)
 
 
-def _dict_rows(
-    labels: dict[str, dict[str, Any]], missing: list[Any], settings: dict[str, Any]
-) -> Rows:
-    return encode_rows(
-        [item for item, by_annotator in labels.items() for _ in by_annotator],
-        [annotator for by_annotator in labels.values() for annotator in by_annotator],
-        [label for by_annotator in labels.values() for label in by_annotator.values()],
-        items=list(labels),
-        missing=missing,
-        **settings,
-    )
+def _read_matrix(path: Path, format: str, encoding: str) -> tuple[AnyArray, int | None]:
+    """The cells of a matrix, and the line of its first row if the file has one line per row."""
+    if format == "npy":
+        return _array(path), None
+    if format not in _SEPARATORS:
+        raise DataError(f"{path}: a dense matrix is .txt, .csv, .tsv or .npy, not {format}")
+    rows = [
+        (number, line.split(_SEPARATORS[format]))
+        for number, line in enumerate(text_lines(path, encoding), 1)
+        if line.strip()
+    ]
+    if not rows:
+        raise DataError(f"{path}: the file is empty")
+    width = len(rows[0][1])
+    for number, row in rows:
+        if len(row) != width:
+            raise DataError(
+                f"{path}, line {number}: {len(row)} cells where line {rows[0][0]} has {width}; "
+                "every line of a matrix has equally many; the file may be cut short"
+            )
+    return typed_cells([row for _, row in rows]), 1 if rows[-1][0] == len(rows) else None
+
+
+def _array(path: Path) -> AnyArray:
+    try:
+        with path.open("rb") as stream:
+            loaded = np.load(stream, allow_pickle=False)
+    except (ValueError, EOFError, zipfile.BadZipFile):
+        raise DataError(f"{path}: not a .npy array, or cut short") from None
+    if not isinstance(loaded, np.ndarray) or loaded.ndim != 2 or loaded.dtype.kind not in "biufSU":
+        raise DataError(f"{path}: expected one matrix of labels, items x annotators")
+    return loaded
+
+
+def typed_cells(rows: list[list[str]]) -> AnyArray:
+    """Numbers if all cells are numbers; otherwise text, so that "007" is kept."""
+    distinct = {cell.strip() for row in rows for cell in row}
+    if all(_WHOLE.fullmatch(cell) for cell in distinct):
+        return np.array(rows, dtype=np.int64)
+    if not any(_LEADING_ZERO.fullmatch(cell) for cell in distinct):
+        try:
+            return np.array(rows, dtype=np.float64)
+        except ValueError:
+            pass
+    return np.array(rows, dtype=object)

@@ -1,28 +1,21 @@
 """One reader for every file of labels: items with classes or numbers, or tagged tokens."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from manyhands.annotations import (
-    ORPHAN_TAGS,
-    Annotations,
-    Duplicates,
-    Kind,
-    OrphanTags,
-    Rows,
-    Sentences,
-    TokenLabels,
-)
+from manyhands.annotations import Annotations, Kind, Rows, Sentences, TokenLabels
+from manyhands.annotations.grouping import Duplicates
 from manyhands.annotations.labels import USED, MixedLabelsError, as_list
+from manyhands.annotations.tags import ORPHAN_TAGS, OrphanTags
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require, require_choice
-from manyhands.io.conll import read_conll, read_sentences
-from manyhands.io.labels import read_rows
+from manyhands.io.conll import read_conll, read_sentences, repaired_at
+from manyhands.io.labels import ItemFile
 from manyhands.io.sniff import UNCLEAR, sniff_tokens
 from manyhands.io.spans import ALIGNMENTS, Alignment, TextLabels, read_spans
 from manyhands.io.tables import SUFFIXES
@@ -94,24 +87,14 @@ def read(
 
 
 @dataclass(frozen=True)
-class LabelFile:
-    """A file of labels and how to read it; the settings are those of `read`."""
+class LabelFile(ItemFile):
+    """A file of labels, also of tokens, and how to read it; the settings are those of `read`."""
 
-    path: str | Path
     task: Task | None = None
-    format: str | None = None
-    layout: str | None = None
-    item: str | None = None
-    annotator: str | None = None
-    label: str | None = None
-    kind: Kind | None = None
-    classes: Iterable[Any] | None = None
-    missing: Any = None
     bounds: tuple[float, float] | None = None
     duplicates: Duplicates = "keep"
     orphan_tags: OrphanTags | None = None
     alignment: Alignment | None = None
-    encoding: str = "utf-8"
 
     @cached_property
     def tokens(self) -> str | None:
@@ -132,13 +115,8 @@ class LabelFile:
 
     def read_items(self) -> Annotations:
         """The labels of items."""
-        kind = self._kind()
         try:
-            rows = read_rows(
-                self.path, format=self.format, layout=self.layout, item=self.item,
-                annotator=self.annotator, label=self.label, kind=kind, classes=self.classes,
-                missing=self.missing, encoding=self.encoding,
-            )  # fmt: skip
+            rows = replace(self, kind=self._kind()).rows()
         except MixedLabelsError as error:
             if self.task != "regression":
                 raise
@@ -169,16 +147,23 @@ class LabelFile:
         require_choice("orphan_tags", policy, ORPHAN_TAGS)
         require_choice("alignment", self.alignment or "refuse", ALIGNMENTS)
         self._refuse_settings()
-        marked = self._spans() if self.tokens == "spans" else self._columns()
+        tags = None if self.classes is None else [str(name) for name in self.classes]
+        if self.tokens == "spans":
+            marked = read_spans(
+                self.path, item=self.item, annotator=self.annotator, label=self.label,
+                alignment=self.alignment or "refuse", types=tags, encoding=self.encoding,
+                format=None if self.format == "spans" else self.format,
+            )  # fmt: skip
+        else:
+            marked = TextLabels(None, read_conll(
+                self.path, tags=tags, missing=self._marks()[0], encoding=self.encoding
+            ))  # fmt: skip
         labels = marked.labels
         if labels.annotations.n_annotations == 0:
             raise DataError(f"{self.path}: there is not a single label")
         n_orphan_tags = int(labels.find_orphan_tags().sum())
         if policy != "keep":
-            try:
-                labels = labels.repaired(policy)
-            except DataError as error:
-                raise error.at(self.path) from None
+            labels = repaired_at(self.path, labels, policy)
         return TextLabels(marked.texts, labels, n_orphan_tags)
 
     def read_sentences(self, tags: Iterable[Any] = ()) -> Sentences:
@@ -253,23 +238,6 @@ class LabelFile:
                 "; leave one out",
             )
         return self.kind or ("numbers" if asked == "numbers" else None)
-
-    def _columns(self) -> TextLabels:
-        labels = read_conll(
-            self.path, tags=self._tags(), missing=self._marks()[0], encoding=self.encoding
-        )
-        return TextLabels(None, labels)
-
-    def _spans(self) -> TextLabels:
-        table = None if self.format == "spans" else self.format
-        return read_spans(
-            self.path, item=self.item, annotator=self.annotator, label=self.label,
-            alignment=self.alignment or "refuse", types=self._tags(), format=table,
-            encoding=self.encoding,
-        )  # fmt: skip
-
-    def _tags(self) -> list[str] | None:
-        return None if self.classes is None else [str(name) for name in self.classes]
 
     def _refuse_settings(self) -> None:
         """Raise a `SettingError` for settings that such a file has no use for."""

@@ -9,15 +9,14 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from manyhands.annotations import is_bio_tag
+from manyhands.annotations.tags import is_bio_tag
 from manyhands.core.errors import DataError
 from manyhands.io.conll import token_rows
-from manyhands.io.tables import SUFFIXES, Table
+from manyhands.io.tables import SUFFIXES, TAGGED_SUFFIXES, Table
 from manyhands.io.texts import text_lines
 
 T = TypeVar("T")
 
-TAGGED_SUFFIXES = (".conll", ".bio", ".iob", ".iob2")
 TOKEN_FORMATS = ("conll", "spans")
 UNCLEAR = "unclear"
 _STARTS, _ENDS = {"start", "begin", "start_offset"}, {"end", "stop", "end_offset"}

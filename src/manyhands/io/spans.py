@@ -5,10 +5,11 @@ label means that the annotator found no entity in the document; if the annotator
 nobody labelled the document. At least one row of a document has its text.
 """
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,30 +18,31 @@ from manyhands.annotations import (
     Span,
     TagScheme,
     TokenizedTexts,
-    Tokenizer,
     TokenLabels,
     find_spans,
     spans_to_tags,
     token_offsets,
 )
 from manyhands.annotations.grouping import duplicated_pairs
-from manyhands.annotations.rows import place
+from manyhands.annotations.labels import is_blank
+from manyhands.annotations.sentences import Tokenizer
 from manyhands.annotations.vocabulary import encode, name_to_text
 from manyhands.core.arrays import object_array
 from manyhands.core.errors import DataError, SettingName
-from manyhands.core.settings import require_choice
-from manyhands.io.span_table import (
-    MarkedSpan,
-    document_texts,
-    is_blank,
-    listed_words,
-    marked_span,
-    span_cells,
-)
-from manyhands.io.tables import SUFFIXES, Table, existing, format_of, write_table
+from manyhands.core.settings import nearest_names, require_choice
+from manyhands.io.tables import Table, write_table
 
 Alignment = Literal["refuse", "widen"]
 ALIGNMENTS = ("refuse", "widen")
+_NAMES = {
+    "item": ("document", "doc", "sentence", "item", "id"),
+    "text": ("text",),
+    "tokens": ("tokens", "words"),
+    "annotator": ("annotator", "worker", "user"),
+    "start": ("start", "begin", "start_offset"),
+    "end": ("end", "stop", "end_offset"),
+    "label": ("label", "type", "class", "tag"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,15 @@ class TextLabels:
     texts: TokenizedTexts | None
     labels: TokenLabels
     n_orphan_tags: int = 0
+
+
+class _MarkedSpan(NamedTuple):
+    """One row of the table; `span` is None if the annotator found no entity."""
+
+    where: str
+    document: str
+    annotator: str | None
+    span: Span | None
 
 
 def read_spans(
@@ -82,21 +93,23 @@ def read_spans(
     allowed; they are classes even if no span has them.
     """
     require_choice("alignment", alignment, ALIGNMENTS)
-    table = Table(existing(path), format_of(Path(path), format, SUFFIXES), encoding)
-    given = {"item": item, "text": text, "tokens": tokens, "annotator": annotator}
-    given |= {"start": start, "end": end, "label": label}
-    cells, in_tokens = span_cells(table, given)
-    wheres = [place(str(path), table.first_line, row) for row in range(len(cells["item"]))]
-    contents = document_texts(cells, wheres)
+    table = Table.open(path, format, encoding)
+    cells, in_tokens = _cells(
+        table,
+        {"item": item, "text": text, "tokens": tokens, "annotator": annotator, "start": start,
+         "end": end, "label": label},
+    )  # fmt: skip
+    wheres = [table.place(row) for row in range(len(cells["item"]))]
+    contents = _document_texts(cells, wheres)
     names = list(contents)
     if in_tokens:
         lists = [
-            listed_words(text, f"{path}, document {name!r}") for name, text in contents.items()
+            _listed_words(text, f"{path}, document {name!r}") for name, text in contents.items()
         ]
         texts = TokenizedTexts.of_words(lists, names)
     else:
         texts = TokenizedTexts.of(list(contents.values()), names, tokenizer)
-    rows = [marked_span(cells, row, where) for row, where in enumerate(wheres)]
+    rows = [_marked_span(cells, row, where) for row, where in enumerate(wheres)]
     known = frozenset(types) if types is not None else None
     labels = _labels(texts, rows, alignment, known, in_tokens)
     return TextLabels(None if in_tokens else texts, labels)
@@ -177,7 +190,7 @@ def _require_whole_documents(marked: TextLabels) -> None:
 
 def _labels(
     texts: TokenizedTexts,
-    rows: list[MarkedSpan],
+    rows: list[_MarkedSpan],
     alignment: Alignment,
     types: frozenset[str] | None,
     whole: bool,
@@ -222,7 +235,7 @@ def _labels(
 
 
 def _in_tokens(
-    texts: TokenizedTexts, s: int, row: MarkedSpan, alignment: Alignment, whole: bool
+    texts: TokenizedTexts, s: int, row: _MarkedSpan, alignment: Alignment, whole: bool
 ) -> Span:
     """The span in tokens of its document."""
     assert row.span is not None
@@ -247,3 +260,83 @@ def _in_tokens(
             " to take them whole",
         )
     return Span(first, behind, label)
+
+
+def _cells(table: Table, given: dict[str, str | None]) -> tuple[dict[str, list[Any]], bool]:
+    """The columns by role, and whether texts are given as tokens."""
+    found = {role: _column(table, role, given.get(role)) for role in _NAMES}
+    if found["text"] is not None:
+        found["tokens"] = None
+    in_tokens = found["tokens"] is not None
+    lacking = [r for r in found if found[r] is None and r not in {"text", "tokens"}]
+    if lacking or (found["text"] is None and not in_tokens):
+        role = lacking[0] if lacking else "text"
+        raise DataError(
+            f"{table.path}: no column looks like the {role}; name it with ",
+            SettingName(role, ...),
+            f"; columns: {', '.join(table.columns)}",
+        )
+    names = {role: name for role, name in found.items() if name is not None}
+    taken = table.select(list(dict.fromkeys(names.values())))
+    cells = {role: taken[name].to_pylist() for role, name in names.items()}
+    return {("text" if role == "tokens" else role): cells[role] for role in cells}, in_tokens
+
+
+def _column(table: Table, role: str, given: str | None) -> str | None:
+    if given is not None and given not in table.columns:
+        near = nearest_names(given, table.columns)
+        hint = f"did you mean {near[0]}?" if near else f"columns: {', '.join(table.columns)}"
+        raise DataError(f"{table.path}: no column {given!r}; {hint}")
+    by_lower = {name.lower(): name for name in table.columns}
+    return given or next((by_lower[name] for name in _NAMES[role] if name in by_lower), None)
+
+
+def _document_texts(cells: dict[str, list[Any]], wheres: list[str]) -> dict[str, str]:
+    """The text of every document by name, in the order of the documents."""
+    contents: dict[str, str] = {}
+    for where, document, text in zip(wheres, cells["item"], cells["text"], strict=True):
+        if is_blank(document):
+            raise DataError(f"{where}: the document is blank; every row needs one")
+        name, content = name_to_text(document), "" if text is None else str(text)
+        before = contents.setdefault(name, content)
+        if not before:
+            contents[name] = content
+        elif content and content != before:
+            raise DataError(f"{where}: the document {name!r} has another text in an earlier row")
+    for name, text in contents.items():
+        if not text:
+            raise DataError(f"document {name!r}: no row gives its text; give it once")
+    return contents
+
+
+def _listed_words(text: str, where: str) -> list[str]:
+    """The words of a text that is a JSON list."""
+    try:
+        words = json.loads(text)
+    except ValueError:
+        words = None
+    if not isinstance(words, list) or not all(isinstance(word, str) and word for word in words):
+        raise DataError(f'{where}: tokens must be a JSON list like ["Anna", "sang"]')
+    return words
+
+
+def _marked_span(cells: dict[str, list[Any]], row: int, where: str) -> _MarkedSpan:
+    """One row of the table."""
+    start, end, label = (cells[role][row] for role in ("start", "end", "label"))
+    annotator = cells["annotator"][row]
+    who = None if is_blank(annotator) else name_to_text(annotator)
+    document = name_to_text(cells["item"][row])
+    blank = [is_blank(value) for value in (start, end, label)]
+    if all(blank):
+        return _MarkedSpan(where, document, who, None)
+    if any(blank) or who is None:
+        raise DataError(f"{where}: a span needs an annotator, a start, an end and a label")
+    span = Span(_whole(start, where), _whole(end, where), str(label).strip())
+    return _MarkedSpan(where, document, who, span)
+
+
+def _whole(value: Any, where: str) -> int:
+    text = name_to_text(value).strip().removesuffix(".0")  # pandas writes columns with blanks so
+    if not text.isdecimal():
+        raise DataError(f"{where}: {text!r} is not a whole number >= 0; offsets count from 0")
+    return int(text)

@@ -12,10 +12,12 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from manyhands.annotations.columns import find_column
+from manyhands.annotations.rows import place
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName, first_line
 from manyhands.io.atomic import atomic_write, require_place
-from manyhands.io.delimited import not_text, read_columns, read_header, with_mark
+from manyhands.io.delimited import DELIMITERS, read_columns, read_header
+from manyhands.io.texts import existing, text_lines
 
 SUFFIXES = {
     ".csv": "csv",
@@ -26,9 +28,9 @@ SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
+TAGGED_SUFFIXES = (".conll", ".bio", ".iob", ".iob2")  # of tokens with their tags
 FORMATS = ("csv", "tsv", "parquet", "jsonl")
 _PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
-DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 def format_of(path: Path, given: str | None, known: Mapping[str, str]) -> str:
@@ -52,18 +54,6 @@ def format_of(path: Path, given: str | None, known: Mapping[str, str]) -> str:
     return found
 
 
-def existing(path: str | Path) -> Path:
-    """The path of a file that exists; a `DataError` for anything else."""
-    found = Path(path)
-    if not found.exists():
-        raise DataError(f"{found}: no such file")
-    if found.is_dir():
-        raise DataError(f"{found}: is a folder; name a file in it")
-    if not found.is_file():
-        raise DataError(f"{found}: is not an ordinary file; save what it gives to one first")
-    return found
-
-
 class Table:
     """A file of named columns: the names are read at once, the cells by `select`.
 
@@ -83,6 +73,12 @@ class Table:
             self._loaded, self.first_line = _read_json_lines(path, encoding)
         self.columns = self._loaded.column_names
 
+    @classmethod
+    def open(cls, path: str | Path, format: str | None = None, encoding: str = "utf-8") -> "Table":
+        """The table of an existing file; the suffix decides the format unless it is given."""
+        found = existing(path)
+        return cls(found, format_of(found, format, SUFFIXES), encoding)
+
     def find_column(
         self,
         role: str,
@@ -100,12 +96,26 @@ class Table:
     def select(self, names: Sequence[str]) -> dict[str, Any]:
         """Some columns by name."""
         if self._loaded is None:
-            read = read_columns(self.path, names, DELIMITERS[self.format], self.encoding)
-            self.first_line = read.first_line
-            return dict(read.columns)
+            delimiter = DELIMITERS[self.format]
+            columns, self.first_line = read_columns(self.path, names, delimiter, self.encoding)
+            return columns
         if self._loaded.num_rows == 0:
             raise DataError(f"{self.path}: has columns and no rows")
         return {name: self._loaded.column(name) for name in names}
+
+    def place(self, row: int) -> str:
+        """The place of a row of the selected columns, for an error message."""
+        return place(str(self.path), self.first_line, row)
+
+    def filled(
+        self, noun: str, column: Any, remedy: str, blanks: frozenset[str] = frozenset([""])
+    ) -> list[Any]:
+        """The cells of a column; a blank cell raises a `DataError`."""
+        cells: list[Any] = column.to_pylist()
+        for row, cell in enumerate(cells):
+            if cell is None or str(cell).strip().lower() in blanks:
+                raise DataError(f"{self.place(row)}: the {noun} is blank; {remedy}")
+        return cells
 
 
 def write_table(
@@ -117,10 +127,15 @@ def write_table(
         write_stream(columns, stream, kind)
 
 
-def require_target(path: str | Path) -> None:
-    """Raise a `DataError` for a file name that `write_table` cannot write to."""
-    format_of(Path(path), None, SUFFIXES)
-    require_place(Path(path))
+def require_target(path: str | Path, *, tagged: bool = False) -> None:
+    """Raise a `DataError` for a file name that `write_table` cannot write to.
+
+    With `tagged` it may also be the name of a file of tokens with their tags.
+    """
+    target = Path(path)
+    if not (tagged and target.suffix.lower() in TAGGED_SUFFIXES):
+        format_of(target, None, SUFFIXES)
+    require_place(target)
 
 
 def write_stream(columns: Mapping[str, AnyArray], stream: BinaryIO, format: str) -> None:
@@ -135,17 +150,12 @@ def write_stream(columns: Mapping[str, AnyArray], stream: BinaryIO, format: str)
         pq.write_table(table, stream)
     elif format == "jsonl":
         for row in table.to_pylist():
-            clean = {name: None if _is_nan(value) else value for name, value in row.items()}
-            line = json.dumps(clean, ensure_ascii=False, default=str)
-            stream.write((line + "\n").encode())
+            nan = [key for key, cell in row.items() if isinstance(cell, float) and math.isnan(cell)]
+            stream.write((_json(row | dict.fromkeys(nan)) + "\n").encode())
     else:
         options = pacsv.WriteOptions(delimiter=DELIMITERS[format], quoting_style="needed")
         flat = [_flat(column) for column in table.columns]
         pacsv.write_csv(pa.table(flat, names=table.column_names), stream, options)
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def _plain(values: Any) -> Any:
@@ -179,18 +189,14 @@ def _read_json_lines(path: Path, encoding: str) -> tuple[pa.Table, int | None]:
     """
     columns: dict[str, list[Any]] = {}
     n_rows = last = 0
-    try:
-        with path.open(encoding=with_mark(encoding)) as stream:
-            for number, line in enumerate(stream, 1):
-                if not line.strip():
-                    continue
-                for name, value in _object(path, number, line).items():
-                    cells = columns.setdefault(name, [None] * n_rows)
-                    cells.extend([None] * (n_rows - len(cells)))
-                    cells.append(_cell(value))
-                n_rows, last = n_rows + 1, number
-    except (UnicodeError, LookupError):
-        raise not_text(path, encoding) from None
+    for number, line in enumerate(text_lines(path, encoding), 1):
+        if not line.strip():
+            continue
+        for name, value in _object(f"{path}, line {number}", line).items():
+            cells = columns.setdefault(name, [None] * n_rows)
+            cells.extend([None] * (n_rows - len(cells)))
+            cells.append(_json(value) if isinstance(value, dict | list) else value)
+        n_rows, last = n_rows + 1, number
     if n_rows == 0:
         raise DataError(f"{path}: the file is empty")
     full = {name: cells + [None] * (n_rows - len(cells)) for name, cells in columns.items()}
@@ -201,22 +207,16 @@ def _read_json_lines(path: Path, encoding: str) -> tuple[pa.Table, int | None]:
     return table, 1 if last == n_rows else None
 
 
-def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+def _object(where: str, line: str) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except json.JSONDecodeError as error:
-        raise DataError(
-            f"{path}, line {number}: not JSON ({error.msg}); the file may be cut short"
-        ) from None
+        raise DataError(f"{where}: not JSON ({error.msg}); the file may be cut short") from None
     except RecursionError:
-        raise DataError(f"{path}, line {number}: not a row; it is nested too deep") from None
+        raise DataError(f"{where}: not a row; it is nested too deep") from None
     if not isinstance(found, dict):
-        raise DataError(f"{path}, line {number}: expected an object like {{...}} on every line")
+        raise DataError(f"{where}: expected an object like {{...}} on every line")
     return found
-
-
-def _cell(value: Any) -> Any:
-    return _json(value) if isinstance(value, dict | list) else value
 
 
 def _column(cells: list[Any]) -> pa.Array:

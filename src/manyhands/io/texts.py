@@ -1,4 +1,4 @@
-"""Texts, one per line, and word counts in the LDA-C format."""
+"""Text files: their lines, texts that are one per line, and word counts in the LDA-C format."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,9 +8,19 @@ from scipy import sparse
 
 from manyhands.annotations.grouping import offsets_from_lengths
 from manyhands.core.arrays import AnyArray, object_array
-from manyhands.core.errors import DataError
-from manyhands.io.delimited import not_text, with_mark
-from manyhands.io.tables import existing
+from manyhands.core.errors import DataError, SettingName
+
+
+def existing(path: str | Path) -> Path:
+    """The path of a file that exists; a `DataError` for anything else."""
+    found = Path(path)
+    if not found.exists():
+        raise DataError(f"{found}: no such file")
+    if found.is_dir():
+        raise DataError(f"{found}: is a folder; name a file in it")
+    if not found.is_file():
+        raise DataError(f"{found}: is not an ordinary file; save what it gives to one first")
+    return found
 
 
 def read_texts(path: str | Path, *, encoding: str = "utf-8") -> AnyArray:
@@ -31,6 +41,35 @@ def text_lines(path: Path, encoding: str) -> Iterator[str]:
                 yield line.removesuffix("\n")
     except (UnicodeError, LookupError):
         raise not_text(path, encoding) from None
+
+
+def not_text(path: Path, encoding: str) -> DataError:
+    """An error with the first line that is not text in the encoding."""
+    try:
+        path.read_bytes().decode(encoding)
+    except LookupError:
+        return DataError(f"{path}: no encoding is called {encoding!r}; try utf-8 or latin-1")
+    except UnicodeDecodeError as error:
+        data = path.read_bytes()
+        line = data[: error.start].count(b"\n") + 1
+        byte = data[error.start]
+        return DataError(
+            f"{path}, line {line}: byte 0x{byte:02x} is not {encoding} text; save the file as "
+            "UTF-8 or name its encoding with ",
+            SettingName("encoding", ...),
+            " (latin-1, utf-16 ...)",
+        )
+    return not_a_table(path)
+
+
+def with_mark(encoding: str) -> str:
+    """The encoding; UTF-8 skips the byte order mark that some tools write."""
+    return "utf-8-sig" if encoding.lower().replace("_", "-") in {"utf-8", "utf8"} else encoding
+
+
+def not_a_table(path: Path) -> DataError:
+    """An error for a file that is no text."""
+    return DataError(f"{path}: not a text table; give its format with ", SettingName("format", ...))
 
 
 def read_word_counts(

@@ -4,6 +4,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -12,8 +13,7 @@ from numpy.typing import NDArray
 
 from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError
-from manyhands.io.tables import existing
-from manyhands.io.texts import text_lines
+from manyhands.io.texts import existing, text_lines
 
 _FIRST = 100  # lines that decide how many numbers a vector has
 
@@ -91,7 +91,7 @@ def _of_lines(
     path: Path, wanted: frozenset[str] | None, dimension: int | None, encoding: str
 ) -> WordVectors:
     lines = _numbered(path, encoding)
-    head = [line for _, line in zip(range(_FIRST), lines, strict=False)]
+    head = list(islice(lines, _FIRST))
     if not head:
         raise DataError(f"{path}: has no word")
     counts = Counter(line.count(" ") for _, line in head)  # a few words contain blanks
@@ -100,7 +100,7 @@ def _of_lines(
         raise DataError(f"{path}, line {head[0][0]}: expected a word, then its numbers")
     row_of: dict[str, int] = {}
     rows: list[NDArray[np.float32]] = []
-    for number, line in _chained(head, lines):
+    for number, line in chain(head, lines):
         word, *cells = line.rsplit(" ", size)
         if len(cells) < size or not word:
             raise DataError(
@@ -121,13 +121,6 @@ def _numbered(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
         sizes = number == 1 and len(cells) == 2 and all(cell.isdecimal() for cell in cells)
         if cells and not sizes:
             yield number, line.rstrip(" \t\r")
-
-
-def _chained(
-    head: list[tuple[int, str]], rest: Iterator[tuple[int, str]]
-) -> Iterator[tuple[int, str]]:
-    yield from head
-    yield from rest
 
 
 def _vector(cells: list[str], path: Path, number: int) -> NDArray[np.float32]:

@@ -16,8 +16,7 @@ from torch import nn
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import SettingError
-from manyhands.core.seeds import seed_for
-from manyhands.core.settings import settings_of
+from manyhands.core.settings import seed_for, settings_of
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.crowd_module import CrowdModule, check_network_output, torch_threads
 from manyhands.engine.features import EncoderOptions, FeatureEncoder

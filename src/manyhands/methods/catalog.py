@@ -1,6 +1,6 @@
 """The table of methods, in the order of the documentation."""
 
-from manyhands.core.registry import Registry
+from manyhands.core.settings import Registry
 from manyhands.methods import (
     doctor_net,
     em,

@@ -8,7 +8,7 @@ from typing import Protocol
 from torch import nn
 
 from manyhands.core.errors import DataError, SettingError
-from manyhands.core.registry import Registry
+from manyhands.core.settings import Registry
 from manyhands.networks.cnn import SmallCNN
 from manyhands.networks.logistic import LogisticRegression
 from manyhands.networks.mlp import MLP

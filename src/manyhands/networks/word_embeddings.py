@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyhands.core.arrays import AnyArray
-from manyhands.core.seeds import generator
+from manyhands.core.settings import generator
 
 PADDING, UNKNOWN = 0, 1  # the code of padding, and that of every word without an embedding
 _FIRST_WORD = 2

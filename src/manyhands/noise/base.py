@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from manyhands.core.arrays import Floats, Offsets
-from manyhands.core.confusions import symmetric_confusions
+from manyhands.core.arrays import Floats, Offsets, symmetric_confusions
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
 from manyhands.noise.annotator_table import AnnotatorTable

@@ -8,8 +8,7 @@ from typing import Any
 import torch
 
 from manyhands.core.errors import SettingError
-from manyhands.core.registry import Registry
-from manyhands.core.settings import require
+from manyhands.core.settings import Registry, require
 from manyhands.noise.base import NoiseModel
 from manyhands.noise.conal import CoNAL, CoNALGroups
 from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer, SoftmaxCrowdLayer

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.confusions import symmetric_confusions
+from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions
 from manyhands.core.settings import require
 
 

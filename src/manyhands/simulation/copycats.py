@@ -6,8 +6,7 @@ import numpy as np
 
 from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
-from manyhands.core.seeds import generator
-from manyhands.core.settings import require
+from manyhands.core.settings import generator, require
 from manyhands.simulation.assignment import assign, sort_pairs
 from manyhands.simulation.behaviours import honest
 from manyhands.simulation.crowds import SimulatedCrowd, draw_labels, label_table

@@ -6,7 +6,7 @@ import numpy as np
 
 from manyhands.annotations import Annotations, Items
 from manyhands.core.arrays import AnyArray, Codes, Floats
-from manyhands.core.seeds import generator
+from manyhands.core.settings import generator
 from manyhands.simulation.assignment import assign
 
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.seeds import generator
-from manyhands.core.settings import require
+from manyhands.core.settings import generator, require
 from manyhands.simulation.behaviours import (
     adversaries,
     confused,

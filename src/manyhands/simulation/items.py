@@ -2,8 +2,7 @@
 
 from manyhands.annotations import Items
 from manyhands.core.arrays import Floats
-from manyhands.core.seeds import generator
-from manyhands.core.settings import require
+from manyhands.core.settings import generator, require
 from manyhands.simulation.settings import CrowdSizes
 
 

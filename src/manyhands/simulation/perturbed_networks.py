@@ -6,8 +6,7 @@ import numpy as np
 
 from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Codes, Floats
-from manyhands.core.seeds import generator
-from manyhands.core.settings import require, require_choice
+from manyhands.core.settings import generator, require, require_choice
 from manyhands.simulation.assignment import assign, assign_varied, sort_pairs
 from manyhands.simulation.crowds import SimulatedCrowd, draw_labels, label_table
 from manyhands.simulation.items import check_items, gaussian_items

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from manyhands.annotations import Items
 from manyhands.core.errors import SettingError, UnknownNameError
-from manyhands.core.registry import Registry, nearest_names
+from manyhands.core.settings import Registry, nearest_names
 from manyhands.simulation.common_noise import CommonNoiseSettings, common_noise
 from manyhands.simulation.copycats import CopycatSettings, copycats
 from manyhands.simulation.crowds import SimulatedCrowd

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.seeds import generator
+from manyhands.core.settings import generator
 
 N_STEPS = 2000
 STEPS_PER_EPOCH = 100  # at most, of batches of 64 or more

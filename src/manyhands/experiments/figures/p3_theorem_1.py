@@ -11,8 +11,7 @@ import numpy as np
 from scipy.special import entr, rel_entr
 
 from manyhands.core.arrays import AnyArray, Codes, Floats
-from manyhands.core.seeds import generator
-from manyhands.core.settings import require
+from manyhands.core.settings import generator, require
 from manyhands.experiments.data import ExperimentData
 from manyhands.experiments.drawing import BLUE, GREEN, INK, ORANGE, RED, SOFT, new_figure
 from manyhands.experiments.figure import Content

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
-from manyhands.core.seeds import seed_for
+from manyhands.core.settings import seed_for
 from manyhands.experiments.data import ExperimentData
 from manyhands.experiments.drawing import BLUE, GREEN, ORANGE, RED, new_figure, tidy
 from manyhands.experiments.figure import Content

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
-from manyhands.core.seeds import generator
-from manyhands.core.settings import require
+from manyhands.core.settings import generator, require
 from manyhands.engine.inputs import Inputs
 from manyhands.methods.base import About, Method
 from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod

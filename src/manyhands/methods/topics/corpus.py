@@ -11,7 +11,7 @@ from manyhands.annotations import Annotations, Kind
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.errors import DataError
 from manyhands.core.kernels import even_blocks
-from manyhands.core.seeds import generator
+from manyhands.core.settings import generator
 
 _MAX_BLOCKS = 16
 _SHAPE = 100.0  # of a gamma distribution with mean 1
