@@ -1,7 +1,6 @@
 """Checks: what is wrong or risky in a label table, and what to do about it."""
 
-from manyhands.checks.finding import SEVERITIES, Finding, Severity
-from manyhands.checks.label_table import LabelTable
+from manyhands.checks.label_table import SEVERITIES, Finding, LabelTable, Severity
 from manyhands.checks.report import CHECKS, Check, CheckReport, check, check_file
 
 __all__ = [

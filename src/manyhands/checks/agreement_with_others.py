@@ -4,6 +4,9 @@ Each label is compared with the consensus of the other labels of its item: their
 classes, their mean rank for numbers. The null hypothesis assigns the annotator's labels to the
 annotator's items at random. Mean and variance of the agreement are then known whatever the class
 frequencies of the annotator, so an annotator who prefers a class is not reported for that alone.
+
+A table has hundreds of annotators and thousands of pairs to test, so p-values are corrected for the
+number of tests. At `LEVEL`, a check reports one clean table in a thousand.
 """
 
 from dataclasses import dataclass
@@ -13,6 +16,8 @@ import numpy as np
 from manyhands.annotations import Annotations
 from manyhands.annotations.grouping import group_offsets
 from manyhands.core.arrays import AnyArray, Bools, Floats, Offsets
+
+LEVEL = 0.001
 
 
 @dataclass(frozen=True)
@@ -185,3 +190,23 @@ def mean_of_others(annotations: Annotations, value_n: Floats) -> Floats:
     mean_n = np.full(len(value_n), np.nan)
     np.divide(left_n, others_n, out=mean_n, where=others_n > 0)
     return mean_n
+
+
+def significant(p_value: Floats) -> Bools:
+    """Which tests are significant at `LEVEL` after Holm's correction for their number.
+
+    >>> significant(np.array([1e-5, 4e-4, 0.9])).tolist()
+    [True, True, False]
+    >>> significant(np.array([6e-4, 0.9])).tolist()
+    [False, False]
+    """
+    order = np.argsort(p_value, kind="stable")
+    corrected = p_value[order] * (len(p_value) - np.arange(len(p_value)))
+    is_significant = np.zeros(len(p_value), dtype=bool)
+    is_significant[order] = np.maximum.accumulate(corrected) < LEVEL
+    return is_significant
+
+
+def sort_by_p_value(codes: AnyArray, p_value: Floats, chosen: Bools) -> AnyArray:
+    """The chosen codes sorted by their p-value, the smallest first."""
+    return codes[chosen][np.argsort(p_value[chosen], kind="stable")]

@@ -13,6 +13,7 @@ model is fitted again, so that copies do not confirm each other. The prediction 
 use its own agreement.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,15 +21,14 @@ from scipy import special
 
 from manyhands.agreement.pairwise import PairAgreement, PairMoments, pair_agreement, pair_moments
 from manyhands.annotations import Annotations
-from manyhands.checks.finding import Finding
-from manyhands.checks.label_table import LabelTable, first_rows, percent
+from manyhands.checks.agreement_with_others import significant, sort_by_p_value
+from manyhands.checks.label_table import Finding, LabelTable, first_rows, percent
 from manyhands.checks.pair_dependence import (
     chance_agreement,
     clip_tails,
     errors_correlate,
     labels_depend,
 )
-from manyhands.checks.significance import significant
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 
 MIN_SHARED = 10
@@ -53,7 +53,7 @@ class PairTests:
     z: Floats
 
 
-def copies(table: LabelTable) -> list[Finding]:
+def copies(table: LabelTable) -> Iterator[Finding]:
     """Pairs who agree more than their accuracies explain: one copies, or one has two names.
 
     The check needs four annotators or more.
@@ -61,10 +61,9 @@ def copies(table: LabelTable) -> list[Finding]:
     ann = table.first_labels
     tests = _test_numbers(ann) if table.rows.classes is None else _test_classes(ann)
     if len(tests.z) == 0:
-        return []
+        return
     p_value = special.ndtr(-calibrate(tests.z))
-    suspect = np.flatnonzero(significant(np.asarray(p_value)))
-    suspect = suspect[np.argsort(p_value[suspect], kind="stable")]
+    suspect = sort_by_p_value(np.arange(len(p_value)), p_value, significant(p_value))
     before = np.cumsum(tests.shared[suspect], dtype=np.int64) - tests.shared[suspect]
     suspect = suspect[before < MAX_SHARED_LABELS]
     pairs = tests.first[suspect], tests.second[suspect]
@@ -72,10 +71,8 @@ def copies(table: LabelTable) -> list[Finding]:
         suspect = suspect[errors_correlate(ann, clip_tails(ann.label), *pairs)]
     else:
         suspect = suspect[labels_depend(ann, table.item_class_counts, *pairs)]
-    return [_finding(table, tests, suspect)] if len(suspect) else []
-
-
-CHECKS = {"copies": copies}
+    if len(suspect):
+        yield _finding(table, tests, suspect)
 
 
 def calibrate(z: Floats) -> Floats:
