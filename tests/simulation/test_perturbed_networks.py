@@ -13,8 +13,7 @@ from manyhands.simulation import (
     PerturbedNetworkSettings,
     assign_varied,
 )
-from manyhands.simulation.perturbed_networks import centres
-from manyhands.simulation.small_network import _gradients, train_network
+from manyhands.simulation.perturbed_networks import _gradients, centres, train_network
 
 
 def crowd_of(items=None, **settings):

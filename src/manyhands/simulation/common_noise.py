@@ -9,10 +9,15 @@ from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 from manyhands.core.seeds import generator
 from manyhands.core.settings import require, require_choice
-from manyhands.simulation.assignment import assign, sort_pairs
-from manyhands.simulation.crowds import SimulatedCrowd, draw_labels, label_table
-from manyhands.simulation.items import check_items, gaussian_items
-from manyhands.simulation.settings import CrowdSizes, require_share
+from manyhands.simulation.crowds import (
+    SimulatedCrowd,
+    check_items,
+    draw_labels,
+    draw_pairs,
+    gaussian_items,
+    label_table,
+)
+from manyhands.simulation.settings import AT_LEAST_ONE, FINITE, SHARE, CrowdSizes
 
 PATTERNS = ("asymmetric", "symmetric")
 LABELS_AT_ONCE = 2**16
@@ -55,13 +60,9 @@ class CommonNoiseSettings(CrowdSizes):
         super().__post_init__()
         require(self.n_classes >= 2, "n_classes", ">= 2", self.n_classes)
         require_choice("pattern", self.pattern, PATTERNS)
-        for name in ("common_strength", "individual_strength", "common_share"):
-            require_share(name, getattr(self, name))
-        for name in ("n_features", "n_hidden"):
-            require(getattr(self, name) >= 1, name, ">= 1", getattr(self, name))
-        for name in ("n_test", "separation", "contrast"):
-            holds = 0 <= getattr(self, name) < np.inf
-            require(holds, name, "finite and >= 0", getattr(self, name))
+        self.require(SHARE, "common_strength", "individual_strength", "common_share")
+        self.require(AT_LEAST_ONE, "n_features", "n_hidden")
+        self.require(FINITE, "n_test", "separation", "contrast")
         if self.partners:
             check_partners(self.partners, self.n_classes, self.pattern)
 
@@ -94,8 +95,7 @@ def common_noise(settings: CommonNoiseSettings, items: Items | None = None) -> C
     known = _gaussians(settings) if items is None else check_items(items, settings)
     common_kl, individual_akl = _confusions(settings)
     n_items, n_annotators = len(known.truth), settings.n_annotators
-    rng = generator(settings.seed, "who labels what")
-    item, annotator = sort_pairs(*assign(n_items, n_annotators, settings.labels_per_item, rng))
+    item, annotator = draw_pairs(settings, n_items)
     omega_n = _omega(settings, known.flat_features, item, annotator)
     common_n = generator(settings.seed, "sources").random(len(item)) < omega_n
     stacked_akl = np.concatenate([individual_akl, common_kl[None]])

@@ -8,12 +8,16 @@ from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 from manyhands.core.seeds import generator
 from manyhands.core.settings import require
-from manyhands.simulation.assignment import assign, sort_pairs
 from manyhands.simulation.behaviours import honest
-from manyhands.simulation.crowds import SimulatedCrowd, draw_labels, label_table
+from manyhands.simulation.crowds import (
+    SimulatedCrowd,
+    draw_items,
+    draw_labels,
+    draw_pairs,
+    label_table,
+)
 from manyhands.simulation.independent import accuracies
-from manyhands.simulation.items import draw_items
-from manyhands.simulation.settings import CrowdSettings, require_share
+from manyhands.simulation.settings import SHARE, CrowdSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,14 +33,9 @@ class CopycatSettings(CrowdSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_share("copying", self.copying)
+        self.require(SHARE, "copying")
         n_honest = self.n_annotators - self.n_copycats
-        require(
-            n_honest > 0,
-            "share",
-            "such that one annotator does not copy",
-            self.share,
-        )
+        require(n_honest > 0, "share", "such that one annotator does not copy", self.share)
         rule = f"in 1..{n_honest}, the annotators who do not copy"
         require(1 <= self.n_sources <= n_honest, "n_sources", rule, self.n_sources,
                 "lower share or n_sources")  # fmt: skip
@@ -75,8 +74,7 @@ def copycats(settings: CopycatSettings, items: Items | None = None) -> CopycatCr
     n_items, n_annotators = len(known.truth), settings.n_annotators
     own_akl = honest(accuracies(settings), settings.n_classes)
     source_a = _sources(settings)
-    rng = generator(settings.seed, "who labels what")
-    item, annotator = sort_pairs(*assign(n_items, n_annotators, settings.labels_per_item, rng))
+    item, annotator = draw_pairs(settings, n_items)
     copying = generator(settings.seed, "copying").random(len(item)) < settings.copying
     copied = copying & (source_a[annotator] >= 0)
     source_n = np.where(copied, source_a[annotator], annotator)

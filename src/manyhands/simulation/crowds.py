@@ -1,5 +1,6 @@
-"""Simulated crowds: the annotations, and everything that they were drawn from."""
+"""Simulated crowds: the items, who labels them, the labels, and what they were drawn from."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,9 @@ import numpy as np
 from manyhands.annotations import Annotations, Items
 from manyhands.core.arrays import AnyArray, Codes, Floats
 from manyhands.core.seeds import generator
-from manyhands.simulation.assignment import assign
+from manyhands.core.settings import require
+from manyhands.simulation.assignment import assign, sort_pairs
+from manyhands.simulation.settings import CrowdSizes
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,14 @@ def draw_labels(
     return np.asarray(above_nl.sum(axis=1), dtype=np.int32)
 
 
+def draw_pairs(
+    settings: CrowdSizes, n_items: int, assign_items: Callable[..., tuple[Codes, Codes]] = assign
+) -> tuple[Codes, Codes]:
+    """Which annotator labels which item, sorted by item and then by annotator."""
+    rng = generator(settings.seed, "who labels what")
+    return sort_pairs(*assign_items(n_items, settings.n_annotators, settings.labels_per_item, rng))
+
+
 def simulate_crowd(
     truth: AnyArray,
     confusion_akl: Floats,
@@ -90,3 +101,37 @@ def label_table(
         annotators=range(n_annotators),
         classes=classes,
     )
+
+
+def draw_items(items: Items | None, settings: CrowdSizes) -> Items:
+    """The given items; without them, `n_items` items of equally probable classes."""
+    if items is None:
+        rng = generator(settings.seed, "truth")
+        return Items(rng.integers(0, settings.n_classes, settings.n_items))
+    return check_items(items, settings)
+
+
+def check_items(items: Items, settings: CrowdSizes) -> Items:
+    """The items; raises a `SettingError` if a class is not one of the settings' classes."""
+    low, high = int(items.truth.min()), int(items.truth.max())
+    rule = f"class codes in 0..{settings.n_classes - 1} (n_classes is {settings.n_classes})"
+    require(low >= 0 and high < settings.n_classes, "truth", rule, (low, high))
+    return items
+
+
+def gaussian_items(
+    centre_kd: Floats, spread: float, *, n_items: int, n_test: int, seed: int
+) -> Items:
+    """Items that are normal around the centres of their classes; classes are equally frequent.
+
+    >>> items = gaussian_items(np.eye(2), 0.0, n_items=4, n_test=2, seed=0)
+    >>> sorted(items.features.tolist()), len(items.test.truth)
+    ([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]], 2)
+    """
+    rng = generator(seed, "items")
+    n_classes, n_features = centre_kd.shape
+    n_all = n_items + n_test
+    truth = rng.permutation(n_all) % n_classes
+    features = centre_kd[truth] + spread * rng.standard_normal((n_all, n_features))
+    test = Items(truth[n_items:], features[n_items:]) if n_test else None
+    return Items(truth[:n_items], features[:n_items], test)
