@@ -19,9 +19,9 @@ from manyhands.experiments import (
     ScenarioSource,
     run_missing,
 )
-from manyhands.experiments.figure import json_content
 from manyhands.experiments.figures import p3, p3_confusions
 from manyhands.experiments.figures.p3_theorem_1 import best_estimate, softened, theorem_1
+from manyhands.experiments.records import json_content
 from manyhands.experiments.runs import fit_method
 from manyhands.selection import Trial
 

@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from manyhands.experiments.data import CorpusSource, DataSource
+from manyhands.experiments.pages import code_block, write_page
 from manyhands.experiments.records import Record, Records
 from manyhands.experiments.runs import Run
 
@@ -47,7 +48,7 @@ class WrittenPages:
     """
 
     files: list[str]
-    rows: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+    rows: Sequence[Mapping[str, Any]] = ()
     hidden: frozenset[str] = frozenset()
 
 
@@ -80,27 +81,43 @@ class Experiment(ABC):
         """The name of its files, without the suffix."""
         return self.name.replace("/", "-")
 
-    def heading(self) -> list[str]:
-        """The first lines of its page."""
-        return [f"# {self.name}: {self.title}", ""]
-
     def command(self, options: RunOptions) -> str:
         """The command that makes it again."""
         seeds = "" if options.n_runs is None else f" --runs {options.n_runs}"
         return f"manyhands reproduce {self.name} --data DIR{seeds}"
 
+    def write_page(
+        self, folder: Path, options: RunOptions, about: Sequence[str], body: Sequence[str]
+    ) -> str:
+        """Write a page of its heading, lines about it, its command and a body; returns its path."""
+        head = [f"# {self.name}: {self.title}", "", *about, code_block(self.command(options)), ""]
+        text = "\n".join([*head, *body]).rstrip() + "\n"
+        return write_page(folder / f"{self.file_name}.md", text)
+
+    def missing_lines(self, options: RunOptions) -> list[str]:
+        """What cannot be run here, as a list of a page."""
+        return [f"- missing: {line}" for line in self.unavailable(options)]
+
 
 class CorpusExperiment(Experiment):
-    """An experiment of ours on public corpora."""
+    """An experiment of ours on public corpora, whose runs come in groups of seeds."""
 
     paper = "ours"
     usual_runs = 10
     datasets: tuple[str, ...]
 
+    @abstractmethod
+    def groups(self, options: RunOptions) -> Mapping[Any, Sequence[Run]]:
+        """The runs that can be made here, by what their records are shown for."""
+
     @property
     def needs(self) -> list[str]:
         """See `Experiment.needs`."""
         return list(self.datasets)
+
+    def runs(self, options: RunOptions) -> list[Run]:
+        """See `Experiment.runs`."""
+        return [run for group in self.groups(options).values() for run in group]
 
     def unavailable(self, options: RunOptions) -> list[str]:
         """See `Experiment.unavailable`."""
@@ -115,7 +132,17 @@ class CorpusExperiment(Experiment):
         """The seeds of its runs."""
         return range(options.seed, options.seed + (options.n_runs or self.usual_runs))
 
+    def found(self, records: Records, options: RunOptions) -> dict[Any, list[Record]]:
+        """The records of every group."""
+        return {key: found_records(runs, records) for key, runs in self.groups(options).items()}
+
 
 def found_records(runs: Sequence[Run], records: Records) -> list[Record]:
     """The records of those runs that were made."""
     return [record for run in runs if (record := records.get(run.key)) is not None]
+
+
+def count_runs(records: Sequence[Record]) -> str:
+    """The number of runs that succeeded, and of those that failed if there are any."""
+    failed = sum("error" in each for each in records)
+    return f"{len(records) - failed}" + (f" ({failed} failed)" if failed else "")

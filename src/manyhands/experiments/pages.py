@@ -1,5 +1,6 @@
-"""Pages and figures as files, each written whole or not at all."""
+"""Pages and figures as files, each written whole or not at all, and what pages are made of."""
 
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,18 @@ def code_block(text: str) -> str:
     return f"```\n{text}\n```"
 
 
+def mean_and_deviation(mean: float | None, deviation: float | None, digits: int) -> str:
+    """A mean with its standard deviation, which is not shown if it is unknown; "-" for no mean.
+
+    >>> mean_and_deviation(87.123, 0.5, 1), mean_and_deviation(87.123, None, 1)
+    ('87.1 ± 0.5', '87.1')
+    """
+    if mean is None:
+        return "-"
+    known = deviation is not None and not math.isnan(deviation)
+    return f"{mean:.{digits}f}" + (f" ± {deviation:.{digits}f}" if known else "")
+
+
 def markdown_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], left: int | None = None
 ) -> str:
@@ -50,8 +63,5 @@ def markdown_table(
     n_text = len(header) if left is None else left
     rule = ["---"] * n_text + ["---:"] * (len(header) - n_text)
     lines = [header, rule, *rows]
-    return "\n".join(f"| {' | '.join(_escaped(cell) for cell in line)} |" for line in lines)
-
-
-def _escaped(cell: str) -> str:
-    return cell.replace("|", "\\|")
+    escaped = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)

@@ -217,9 +217,9 @@ def peak_mib() -> float | None:
     return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
 
 
-def rounded(value: float) -> float | None:
-    """A score as a record holds it: six decimals, None if it is not finite."""
-    return round(float(value), 6) if np.isfinite(value) else None
+def rounded(value: float | None) -> float | None:
+    """A score as a record holds it: six decimals, None if it is unknown or not finite."""
+    return None if value is None or not np.isfinite(value) else round(float(value), 6)
 
 
 def _versions() -> dict[str, str]:

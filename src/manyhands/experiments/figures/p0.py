@@ -131,7 +131,7 @@ def draw_figure_4(contents: Mapping[str, Content]) -> "Figure":
 
 P0_FIGURES = (
     FigureExperiment(
-        published_figures()["p0/figure-2"],
+        "p0/figure-2",
         tuple(
             Panel(items, ScenarioSource("sensitivities", items=items), _CATS_DOGS, slow=is_large)
             for items, is_large in zip(_TITLES, (False, True), strict=True)
@@ -141,7 +141,7 @@ P0_FIGURES = (
         seconds=120.0,
     ),
     FigureExperiment(
-        published_figures()["p0/figure-3"],
+        "p0/figure-3",
         (
             Panel(
                 "labelme",
@@ -154,7 +154,7 @@ P0_FIGURES = (
         seconds=5.0,
     ),
     FigureExperiment(
-        published_figures()["p0/figure-4"],
+        "p0/figure-4",
         (Panel("moviereviews", CorpusSource("moviereviews"), _AS_TABLE_2),),
         collect_figure_4,
         draw_figure_4,

@@ -109,13 +109,13 @@ def _difference(content: Content) -> str:
 
 P1_FIGURES = (
     FigureExperiment(
-        published_figures()["p1/figure-4"],
+        "p1/figure-4",
         tuple(Panel(name, CorpusSource(name)) for name in ("sentiment", "music")),
         collect_figure_4,
         draw_figure_4,
     ),
     FigureExperiment(
-        published_figures()["p1/figure-5"],
+        "p1/figure-5",
         (
             Panel(
                 "sentiment",
@@ -131,7 +131,7 @@ P1_FIGURES = (
         seconds=40.0,
     ),
     FigureExperiment(
-        published_figures()["p1/figure-6"],
+        "p1/figure-6",
         (Panel("music", CorpusSource("music"), {"annotators": _SHOWN, "methods": {_OURS: {}}}),),
         collect_confusions,
         draw_figure_6,

@@ -120,7 +120,7 @@ def _coloured(key: str, content: Content) -> list[tuple[str, list[float], Any]]:
 
 P2_FIGURES = (
     FigureExperiment(
-        published_figures()["p2/figure-2"],
+        "p2/figure-2",
         tuple(Panel(name, CorpusSource(name)) for name in _CORPORA),
         collect_figure_2,
         draw_figure_2,

@@ -225,43 +225,41 @@ _BOUND = Panel(
 )
 
 P3_FIGURES: tuple[FigureExperiment, ...] = (
+    FigureExperiment("p3/figure-1", _CORPORA, collect_shared_mistakes, draw_shared_mistakes),
     FigureExperiment(
-        _FIGURES["p3/figure-1"], _CORPORA, collect_shared_mistakes, draw_shared_mistakes
-    ),
-    FigureExperiment(
-        _FIGURES["p3/figure-5"],
+        "p3/figure-5",
         tuple(_FIGURE_5),
         collect_true_and_learnt,
         partial(draw_true_and_learnt, "CoNAL on images of CIFAR-10", inches=9.0),
         seconds=300.0,
     ),
     FigureExperiment(
-        _FIGURES["p3/figure-7"],
+        "p3/figure-7",
         tuple(_FIGURE_7),
         collect_true_and_learnt,
         partial(draw_true_and_learnt, "CoNAL on six Gaussians", inches=7.0),
         seconds=40.0,
     ),
     FigureExperiment(
-        _FIGURES["p3/figure-8"],
+        "p3/figure-8",
         (_learnt(_CORPORA[0]),),
         collect_learnt,
         partial(draw_learnt, "Confusions that CoNAL learns on LabelMe"),
         seconds=5.0,
     ),
     FigureExperiment(
-        _FIGURES["p3/figure-9"],
+        "p3/figure-9",
         (_learnt(_CORPORA[1]),),
         collect_learnt,
         partial(draw_learnt, "Confusions that CoNAL learns on music genres"),
         seconds=8.0,
     ),
     FigureExperiment(
-        _FIGURES["p3/figure-10"],
+        "p3/figure-10",
         tuple(_learnt(panel) for panel in _CORPORA),
         collect_omega_ranks,
         draw_omega_ranks,
         seconds=8.0,
     ),
-    FigureExperiment(_FIGURES["p3/theorem-1"], (_BOUND,), collect_bound, draw_bound, seconds=2.0),
+    FigureExperiment("p3/theorem-1", (_BOUND,), collect_bound, draw_bound, seconds=2.0),
 )

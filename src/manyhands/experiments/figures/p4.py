@@ -180,18 +180,18 @@ _FIGURE_3 = tuple(
 
 P4_FIGURES: tuple[FigureExperiment, ...] = (
     FigureExperiment(
-        _FIGURES["p4/figure-1"],
+        "p4/figure-1",
         (Panel("labelme", _LABELME, {"method": MIXTURE}),),
         collect_groups,
         draw_groups,
         seconds=6.0,
     ),
     FigureExperiment(
-        _FIGURES["p4/figure-2"],
+        "p4/figure-2",
         (Panel("labelme", _LABELME, {"method": MIXTURE, "least": _LEAST}),),
         collect_examples,
         draw_examples,
         seconds=6.0,
     ),
-    FigureExperiment(_FIGURES["p4/figure-3"], _FIGURE_3, collect_cost, draw_cost, seconds=30.0),
+    FigureExperiment("p4/figure-3", _FIGURE_3, collect_cost, draw_cost, seconds=30.0),
 )
