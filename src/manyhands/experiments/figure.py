@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from manyhands.experiments.data import DataSource, ExperimentData
+from manyhands.experiments.data import CorpusSource, DataSource, ExperimentData
 from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages
 from manyhands.experiments.pages import write_figure
 from manyhands.experiments.published import PublishedFigure, published_figures
@@ -30,6 +30,11 @@ class Panel:
     source: DataSource
     settings: Mapping[str, Any] = field(default_factory=dict)
     slow: bool = False
+
+
+def corpus_panels(*names: str, **settings: Any) -> tuple[Panel, ...]:
+    """A panel for each of these corpora, all with the same settings."""
+    return tuple(Panel(name, CorpusSource(name), settings) for name in names)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The scores of a trained model."""
 
 import numpy as np
+from torch.nn import Module
 
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.estimators import CrowdClassifier
@@ -64,15 +65,28 @@ def _of_noise_model(model: CrowdClassifier) -> dict[str, float]:
     """The size of the noise model and, if it has groups, their scores, largest group first."""
     noise = model.noise_
     scores = {"noise-parameters": float(sum(each.numel() for each in noise.parameters()))}
-    if isinstance(noise, Mixture):
-        share_m = noise.log_weights().detach().exp()[0].numpy()
-        group_mkl = noise.group_confusion().double().numpy()
-        for rank, group in enumerate(np.argsort(-share_m, kind="stable"), 1):
-            scores[f"prevalence-{rank}"] = float(share_m[group])
-            scores[f"identity-similarity-{rank}"] = float(identity_similarity(group_mkl[group]))
-            nats = np.log(group_mkl.shape[-1])
-            scores[f"entropy-{rank}"] = float(confusion_entropy(group_mkl[group]) * nats)
+    for name, value_m in groups_of(noise).items():
+        if name != "confusion":
+            scores |= {f"{name}-{m}": float(value) for m, value in enumerate(value_m, 1)}
     return scores
+
+
+def groups_of(noise: Module) -> dict[str, Floats]:
+    """Each group's confusion, prevalence, similarity to the identity and entropy in nats.
+
+    The largest group is the first. A noise model without groups has nothing.
+    """
+    if not isinstance(noise, Mixture):
+        return {}
+    share_m = noise.log_weights().detach().exp()[0].double().cpu().numpy()
+    order = np.argsort(-share_m, kind="stable")
+    group_mkl = noise.group_confusion().double().cpu().numpy()[order]
+    return {
+        "confusion": group_mkl,
+        "prevalence": share_m[order],
+        "identity-similarity": identity_similarity(group_mkl),
+        "entropy": confusion_entropy(group_mkl) * np.log(group_mkl.shape[-1]),
+    }
 
 
 def accuracies_of_annotators(trial: Trial) -> Floats:

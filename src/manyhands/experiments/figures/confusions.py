@@ -16,6 +16,7 @@ from manyhands.experiments.measures import true_counts
 from manyhands.experiments.runs import fit_method
 from manyhands.noise import CrowdLayer
 
+CROWD_LAYER = "crowd-layer-mw"
 # The crowd layer as published: weights are initialised at the identity without a prior, annotators
 # have the learning rate of the network, and the last of a fixed number of epochs is used.
 CROWD_LAYER_AS_PUBLISHED: dict[str, dict[str, Any]] = {
@@ -56,7 +57,7 @@ def collect_confusions(data: ExperimentData, seed: int, settings: Mapping[str, A
         "weights": {
             method: weights_of(model.noise_)[who]
             for method, model in models.items()
-            if isinstance(model.noise_, CrowdLayer)
+            if method == CROWD_LAYER
         },
     }
 

@@ -5,18 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyhands.experiments.data import CorpusSource, ExperimentData
+from manyhands.experiments.data import ExperimentData
 from manyhands.experiments.drawing import (
     BLUE,
     INK,
     SOFT,
+    ConfusionGrid,
     class_names,
-    confusion_figure,
     new_figure,
     tidy,
 )
-from manyhands.experiments.figure import Content, FigureExperiment, Panel
+from manyhands.experiments.figure import Content, FigureExperiment, corpus_panels
 from manyhands.experiments.figures.confusions import (
+    CROWD_LAYER,
     CROWD_LAYER_AS_PUBLISHED,
     collect_confusions,
     difference_of,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SHOWN = 6  # annotators
-_LAYER, _OURS = "crowd-layer-mw", "speelfc"
+_OURS = "speelfc"
 _WEIGHTS = "crowd layer, weights"
 
 
@@ -71,35 +72,31 @@ def boxes(axes: "Axes", values: list[list[float]], names: list[str]) -> None:
 def draw_figure_5(contents: Mapping[str, Content]) -> "Figure":
     """Three matrices for each annotator, with their numbers."""
     ((key, content),) = contents.items()
-    weight_akl = np.array(content["weights"][_LAYER])
+    weight_akl = np.array(content["weights"][CROWD_LAYER])
     n_negative = int((weight_akl < 0).any(axis=(1, 2)).sum())
-    heading = (
+    grid = ConfusionGrid(
+        {"real": content["true"], "SpeeLFC": content["learnt"][_OURS], _WEIGHTS: weight_akl},
+        titles_of(content),
+        class_names(key, content["classes"]),
+        signed=[_WEIGHTS],
+        numbers=True,
+    )
+    return grid.figure(
         f"Real confusions, those of SpeeLFC and the weights of the crowd layer, {key}; "
         f"row = true class (the paper's are transposed)\n{_difference(content)}; "
         f"{n_negative} of {len(weight_akl)} matrices of the crowd layer have negative entries"
-    )
-    return confusion_figure(
-        heading,
-        {"real": content["true"], "SpeeLFC": content["learnt"][_OURS], _WEIGHTS: weight_akl},
-        titles_of(content),
-        names=class_names(key, content["classes"]),
-        signed=[_WEIGHTS],
-        numbers=True,
     )
 
 
 def draw_figure_6(contents: Mapping[str, Content]) -> "Figure":
     """Pairs of heat maps: real above, learnt below."""
     ((key, content),) = contents.items()
-    heading = (
+    learnt = content["learnt"][_OURS]
+    columns, names = titles_of(content, learnt), class_names(key, content["classes"])
+    grid = ConfusionGrid({"real": content["true"], "SpeeLFC": learnt}, columns, names)
+    return grid.figure(
         f"Real confusions and those of SpeeLFC, {key}; row = true class "
         f"(the paper's are transposed)\n{_difference(content)} (r: correlation of the two)"
-    )
-    return confusion_figure(
-        heading,
-        {"real": content["true"], "SpeeLFC": content["learnt"][_OURS]},
-        titles_of(content, content["learnt"][_OURS]),
-        names=class_names(key, content["classes"]),
     )
 
 
@@ -109,22 +106,14 @@ def _difference(content: Content) -> str:
 
 P1_FIGURES = (
     FigureExperiment(
-        "p1/figure-4",
-        tuple(Panel(name, CorpusSource(name)) for name in ("sentiment", "music")),
-        collect_figure_4,
-        draw_figure_4,
+        "p1/figure-4", corpus_panels("sentiment", "music"), collect_figure_4, draw_figure_4
     ),
     FigureExperiment(
         "p1/figure-5",
-        (
-            Panel(
-                "sentiment",
-                CorpusSource("sentiment"),
-                {
-                    "annotators": _SHOWN,
-                    "methods": {_OURS: {}, _LAYER: CROWD_LAYER_AS_PUBLISHED},
-                },
-            ),
+        corpus_panels(
+            "sentiment",
+            annotators=_SHOWN,
+            methods={_OURS: {}, CROWD_LAYER: CROWD_LAYER_AS_PUBLISHED},
         ),
         collect_confusions,
         draw_figure_5,
@@ -132,7 +121,7 @@ P1_FIGURES = (
     ),
     FigureExperiment(
         "p1/figure-6",
-        (Panel("music", CorpusSource("music"), {"annotators": _SHOWN, "methods": {_OURS: {}}}),),
+        corpus_panels("music", annotators=_SHOWN, methods={_OURS: {}}),
         collect_confusions,
         draw_figure_6,
         seconds=8.0,

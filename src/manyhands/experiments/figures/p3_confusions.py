@@ -7,15 +7,21 @@ import numpy as np
 import torch
 
 from manyhands.core.arrays import Floats
+from manyhands.estimators import CrowdClassifier
 from manyhands.evaluation import accuracy_score, js_divergence
 from manyhands.experiments.data import ExperimentData
-from manyhands.experiments.drawing import class_names, confusion_rows, heat_map, new_figure
+from manyhands.experiments.drawing import (
+    ConfusionGrid,
+    class_names,
+    colour_bar,
+    heat_map,
+    new_figure,
+)
 from manyhands.experiments.figure import Content
 from manyhands.experiments.figures.confusions import most_active
 from manyhands.experiments.measures import true_counts
 from manyhands.experiments.runs import fit_method
 from manyhands.noise import CoNAL
-from manyhands.simulation import CommonNoiseCrowd
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,9 +36,14 @@ CONAL_FROM_IDENTITY: dict[str, dict[str, Any]] = {
 _SIMULATED, _REAL = 3, 5  # annotators shown
 
 
-def learnt_confusions(noise: torch.nn.Module) -> tuple[Floats, Floats]:
+def conal_of(model: CrowdClassifier) -> CoNAL:
+    """The noise model of a model of the method "conal"."""
+    assert isinstance(model.noise_, CoNAL)
+    return model.noise_
+
+
+def learnt_confusions(noise: CoNAL) -> tuple[Floats, Floats]:
     """The common confusion (k, l) and the annotators' (a, k, l): softmax of the rows of W."""
-    assert isinstance(noise, CoNAL)
     with torch.no_grad():
         annotator = torch.arange(noise.n_annotators, device=noise.common.device)
         stacked_alk = torch.cat([noise.common.unsqueeze(0), noise.own(annotator)]).double().cpu()
@@ -48,9 +59,8 @@ def collect_true_and_learnt(
     `settings` holds the settings of a `run`, and optionally the `names` of the classes.
     """
     trial, crowd = data.trial, data.crowd
-    assert isinstance(crowd, CommonNoiseCrowd)
     model = fit_method(trial, "conal", seed, settings["run"])
-    common_kl, own_akl = learnt_confusions(model.noise_)
+    common_kl, own_akl = learnt_confusions(conal_of(model))
     true_ckl = np.concatenate([crowd.common_kl[None], crowd.individual_akl[:_SIMULATED]])
     learnt_ckl = np.concatenate([common_kl[None], own_akl[:_SIMULATED]])
     assert trial.test_truth is not None
@@ -78,10 +88,8 @@ def draw_true_and_learnt(title: str, contents: Mapping[str, Content], inches: fl
             f"{name}\nJS {far:.3f}"
             for name, far in zip(matrices, content["divergence"], strict=True)
         ]
-        names = content["classes"]
-        confusion_rows(
-            block, {"true": content["true"], "learnt": content["learnt"]}, columns, names=names
-        )
+        rows = {kind: content[kind] for kind in ("true", "learnt")}
+        ConfusionGrid(rows, columns, content["classes"]).draw(block)
         block.suptitle(
             f"{key}\ntest accuracy {100 * content['accuracy']:.1f} %, "
             f"mean JS of everybody's own confusions {content['own_divergence']:.3f}",
@@ -95,7 +103,7 @@ def collect_learnt(data: ExperimentData, seed: int, settings: Mapping[str, Any])
     trial = data.trial
     ann, active = trial.annotations, most_active(trial.annotations, _REAL)
     model = fit_method(trial, "conal", seed, settings["run"])
-    common_kl, own_akl = learnt_confusions(model.noise_)
+    common_kl, own_akl = learnt_confusions(conal_of(model))
     counts_akl = true_counts(trial)[active]
     return {
         "classes": ann.classes.astype(str),
@@ -117,18 +125,14 @@ def draw_learnt(title: str, contents: Mapping[str, Content]) -> "Figure":
     titles += [
         f"annotator {rank} ({n_labels} labels, accuracy {share:.3f})\n"
         f"largest: {_largest(own_kl, names)}"
-        for rank, n_labels, share, own_kl in zip(
-            range(1, 1 + len(content["own"])),
-            content["n_labels"],
-            content["accuracy"],
-            content["own"],
-            strict=True,
+        for rank, (n_labels, share, own_kl) in enumerate(
+            zip(content["n_labels"], content["accuracy"], content["own"], strict=True), 1
         )
     ]
     matrices = [content["common"], *content["own"]]
     for axes, matrix_kl, words in zip(grid.flat, matrices, titles, strict=False):
-        image = heat_map(axes, matrix_kl, title=words, names=names, highest=1.0)
-        axes.title.set_fontsize(8)
+        image = heat_map(axes, matrix_kl, names=names, highest=1.0)
+        axes.set_title(words, fontsize=8)
         axes.label_outer(remove_inner_ticks=True)
     for axes in grid[:, 0]:
         axes.set_ylabel("true class", fontsize=9)
@@ -136,7 +140,7 @@ def draw_learnt(title: str, contents: Mapping[str, Content]) -> "Figure":
         axes.set_xlabel("label said", fontsize=9)
     for axes in list(grid.flat)[len(matrices) :]:
         axes.set_axis_off()
-    figure.colorbar(image, ax=list(grid.flat), fraction=0.02, pad=0.01).ax.tick_params(labelsize=7)
+    colour_bar(figure, image, grid)
     return figure
 
 
