@@ -1,12 +1,18 @@
 """Tables and figures of papers as runnable specifications, and the records of their runs."""
 
 from manyhands.experiments.catalog import EXPERIMENTS
-from manyhands.experiments.cells import Cell
 from manyhands.experiments.curves import CurveExperiment
 from manyhands.experiments.data import CorpusSource, DataSource, ExperimentData, ScenarioSource
-from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages
+from manyhands.experiments.experiment import (
+    Experiment,
+    RunOptions,
+    WrittenPages,
+    code_block,
+    markdown_table,
+    write_figure,
+    write_page,
+)
 from manyhands.experiments.figure import FigureExperiment, FigureRun, Panel
-from manyhands.experiments.pages import code_block, markdown_table, write_figure, write_page
 from manyhands.experiments.published import (
     PublishedFigure,
     PublishedTable,
@@ -15,7 +21,7 @@ from manyhands.experiments.published import (
 )
 from manyhands.experiments.records import FILE, Records, RecordStore, fingerprint_key
 from manyhands.experiments.runs import MethodRun, Run, execute, missing_runs, run_missing
-from manyhands.experiments.tables import TableExperiment
+from manyhands.experiments.tables import Cell, TableExperiment
 
 __all__ = [
     "EXPERIMENTS",

@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyhands.evaluation import summarize_runs
-from manyhands.experiments.cells import Cell, CellExperiment, cells_of
 from manyhands.experiments.drawing import new_figure
-from manyhands.experiments.experiment import RunOptions, WrittenPages, found_records
-from manyhands.experiments.pages import markdown_table, mean_and_deviation, write_figure
+from manyhands.experiments.experiment import (
+    RunOptions,
+    WrittenPages,
+    found_records,
+    markdown_table,
+    mean_and_deviation,
+    write_figure,
+)
 from manyhands.experiments.published import Column
 from manyhands.experiments.records import NOT_RUN, Records
+from manyhands.experiments.tables import Cell, CellExperiment, cells_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

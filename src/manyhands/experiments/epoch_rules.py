@@ -16,8 +16,10 @@ from manyhands.experiments.experiment import (
     RunOptions,
     WrittenPages,
     count_runs,
+    markdown_table,
+    mean_and_deviation,
+    write_figure,
 )
-from manyhands.experiments.pages import markdown_table, mean_and_deviation, write_figure
 from manyhands.experiments.records import Record, Records, json_content
 from manyhands.experiments.runs import MethodRun, fit_method
 

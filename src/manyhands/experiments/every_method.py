@@ -8,17 +8,18 @@ from pathlib import Path
 import numpy as np
 
 from manyhands.evaluation import summarize_runs
-from manyhands.experiments.cells import how_chosen
 from manyhands.experiments.data import CorpusSource
 from manyhands.experiments.experiment import (
     CorpusExperiment,
     RunOptions,
     WrittenPages,
     count_runs,
+    markdown_table,
+    mean_and_deviation,
 )
-from manyhands.experiments.pages import markdown_table, mean_and_deviation
 from manyhands.experiments.records import Record, Records
 from manyhands.experiments.runs import MethodRun, classification_methods
+from manyhands.experiments.tables import how_chosen
 from manyhands.methods import METHODS
 
 CORPORA = {

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from manyhands.experiments.data import CorpusSource, DataSource, ExperimentData
-from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages
-from manyhands.experiments.pages import write_figure
+from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages, write_figure
 from manyhands.experiments.published import PublishedFigure, published_figures
 from manyhands.experiments.records import NOT_RUN, Records, json_content
 from manyhands.experiments.runs import Run

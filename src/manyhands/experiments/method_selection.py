@@ -10,8 +10,12 @@ import numpy as np
 
 from manyhands.evaluation import CRITERIA
 from manyhands.experiments.data import CorpusSource
-from manyhands.experiments.experiment import CorpusExperiment, RunOptions, WrittenPages
-from manyhands.experiments.pages import markdown_table
+from manyhands.experiments.experiment import (
+    CorpusExperiment,
+    RunOptions,
+    WrittenPages,
+    markdown_table,
+)
 from manyhands.experiments.records import Record, Records
 from manyhands.experiments.runs import Run
 from manyhands.selection import select_on_trial

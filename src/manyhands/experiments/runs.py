@@ -24,17 +24,34 @@ from rich.progress import (
 
 import manyhands
 from manyhands.aggregation import AGGREGATORS
-from manyhands.core.errors import SettingError, first_line
-from manyhands.estimators import CrowdClassifier
-from manyhands.experiments.data import DataSource
+from manyhands.core.errors import DataError, SettingError, first_line
+from manyhands.datasets import DATASETS
+from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger
+from manyhands.evaluation import regression_scores, score_entities
+from manyhands.experiments.data import CorpusSource, DataSource
 from manyhands.experiments.measures import measure
 from manyhands.experiments.records import Record, Records, fingerprint_key
 from manyhands.methods import METHODS, Method, TwoStage
 from manyhands.selection import Trial, trained_on
 
 SETTING_GROUPS = ("noise", "aggregator", "training")
+# The crowd layer as published: weights are initialised at the identity without a prior, annotators
+# have the learning rate of the network, and the last of a fixed number of epochs is used.
+AS_PUBLISHED: dict[str, dict[str, Any]] = {
+    "noise": {"prior_precision": 0.0},
+    "training": {
+        "init": "own",
+        "epochs": 50,
+        "warm_up": 0,
+        "validation_fraction": 0.0,
+        "noise_learning_rate": 1e-3,
+    },
+}
 _FIXED_EPOCHS = 0.3  # time of a method without an epoch search, relative to one that trains twice
 _LINUX_STATUS = Path("/proc/self/status")
+VECTORS = "word_vectors"  # a folder beside the corpora
+_SUFFIXES = (".npz", ".txt", ".vec")
+_COUNTED = {"moviereviews": "moviereviews-words"}  # the release with word counts
 
 
 class Run(ABC):
@@ -104,6 +121,77 @@ class MethodRun(Run):
         seconds = self.source.expected_seconds
         searches = METHODS[self.method].defaults.get("validation_fraction", 0.0) > 0
         return seconds if searches else _FIXED_EPOCHS * seconds
+
+
+@dataclass(frozen=True)
+class TextRun(MethodRun):
+    """A method on a corpus of texts or sentences, with a seed."""
+
+    source: CorpusSource
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    revision: ClassVar[int] = 1
+
+    @property
+    def _estimator_settings(self) -> dict[str, Any]:
+        return {"seed": self.seed, "progress": False, **self.settings.get("training", {})}
+
+    def _scores(self, scores: Mapping[str, float], epochs: int) -> dict[str, Any]:
+        everything = {**scores, "epochs": float(epochs)}
+        return {"scores": {name: round(float(value), 6) for name, value in everything.items()}}
+
+
+class RegressionRun(TextRun):
+    """A `CrowdRegressor` on texts, or on word counts if its method takes them."""
+
+    kind: ClassVar[str] = "regression"
+
+    def outcome(self, data: str | None) -> dict[str, Any]:
+        """Scores of the predicted ratings on test items without crowd labels."""
+        method = METHODS[self.method]
+        name, vectors = self.source.dataset, None
+        if method.needs_counts:
+            name = _COUNTED.get(name, name)
+        else:
+            vectors = word_vectors(data)
+        corpus = DATASETS[name].read(str(data))
+        model = CrowdRegressor(method=self.method, word_vectors=vectors, **self._estimator_settings)
+        truth = corpus.truth if method.needs_truth else None
+        model.fit(corpus.features, corpus.annotations, truth=truth)
+        predicted = model.predict(corpus.test.features)
+        return self._scores(regression_scores(corpus.test.truth, predicted), model.epoch_)
+
+
+class TaggingRun(TextRun):
+    """A `CrowdTagger` on sentences."""
+
+    kind: ClassVar[str] = "tagging"
+
+    def outcome(self, data: str | None) -> dict[str, Any]:
+        """Scores of the predicted entities in test sentences without crowd labels."""
+        corpus = DATASETS[self.source.dataset].read(str(data))
+        method = METHODS[self.method]
+        vectors = None if method.required_network else word_vectors(data)
+        model = CrowdTagger(method=self.method, word_vectors=vectors, **self._estimator_settings)
+        truth = corpus.truth if method.needs_truth else None
+        model.fit(corpus.features, corpus.annotations, truth=truth)
+        sentences = corpus.test.features
+        tags = [tag for sentence in model.predict(sentences) for tag in sentence]
+        found = score_entities(corpus.test.truth, np.array(tags, dtype=object), sentences.offsets)
+        scores = {"precision": found.precision, "recall": found.recall, "f1": found.f1}
+        return self._scores(scores, model.epoch_)
+
+
+TEXT_RUNS: dict[str, type[TextRun]] = {"moviereviews": RegressionRun, "ner": TaggingRun}
+
+
+def word_vectors(data: str | None) -> Path:
+    """The file of word vectors beside the corpora: the first by name."""
+    folder = Path(str(data)) / VECTORS
+    found = sorted(each for each in folder.glob("*") if each.suffix in _SUFFIXES)
+    if not found:
+        raise DataError(f"{folder}: no word vectors; put a file of GloVe's format or an .npz there")
+    return found[0]
 
 
 def fit_method(

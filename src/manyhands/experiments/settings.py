@@ -7,23 +7,19 @@ from typing import Any, ClassVar
 
 from manyhands.evaluation import summarize_runs
 from manyhands.experiments.data import CorpusSource
-from manyhands.experiments.experiment import CorpusExperiment, RunOptions, WrittenPages
-from manyhands.experiments.pages import markdown_table, mean_and_deviation
+from manyhands.experiments.experiment import (
+    CorpusExperiment,
+    RunOptions,
+    WrittenPages,
+    markdown_table,
+    mean_and_deviation,
+)
 from manyhands.experiments.records import Record, Records
-from manyhands.experiments.runs import MethodRun, Run, rounded
+from manyhands.experiments.runs import AS_PUBLISHED, MethodRun, Run, rounded
 from manyhands.selection import compare_training
 
 _CORPORA = ("labelme", "music", "sentiment")
 _LAST_EPOCH = {"training": {"validation_fraction": 0.0, "epochs": 50}}
-_AS_PUBLISHED: dict[str, dict[str, Any]] = {
-    "noise": {"prior_precision": 0.0},
-    "training": {
-        "init": "own",
-        "warm_up": 0,
-        "noise_learning_rate": 0.001,
-        **_LAST_EPOCH["training"],
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ three, and initialisation and epoch matter more than which of the two models is 
             column
             for name in _CORPORA
             for column in (
-                Column(f"{name}, as published", name, _AS_PUBLISHED),
+                Column(f"{name}, as published", name, AS_PUBLISHED),
                 Column(f"{name}, defaults", name),
             )
         ),
@@ -109,8 +105,8 @@ initialised from a consensus with a prior around it, and five epochs of warm-up.
         ("crowd-layer-mw", "truth"),
         (
             *(
-                Column(scale, "labelme", {**_AS_PUBLISHED, "training": {
-                    **_AS_PUBLISHED["training"], "scale": scale}})
+                Column(scale, "labelme", {**AS_PUBLISHED, "training": {
+                    **AS_PUBLISHED["training"], "scale": scale}})
                 for scale in ("none", "standard", "rms")
             ),
             Column("defaults", "labelme"),

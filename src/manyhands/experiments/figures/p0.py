@@ -21,15 +21,13 @@ from manyhands.experiments.drawing import (
 from manyhands.experiments.figure import Content, FigureExperiment, Panel, corpus_panels
 from manyhands.experiments.figures.confusions import (
     CROWD_LAYER,
-    CROWD_LAYER_AS_PUBLISHED,
     collect_confusions,
     titles_of,
     weights_of,
 )
 from manyhands.experiments.measures import biases_of_annotators
 from manyhands.experiments.published import published_figures
-from manyhands.experiments.runs import fit_method
-from manyhands.experiments.text_runs import word_vectors
+from manyhands.experiments.runs import AS_PUBLISHED, fit_method, word_vectors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,8 +35,8 @@ if TYPE_CHECKING:
 _MARKERS = "os^Dv"
 # As in the public code: 30 epochs, batches of 16, the last epoch.
 _CATS_DOGS = {
-    **CROWD_LAYER_AS_PUBLISHED,
-    "training": {**CROWD_LAYER_AS_PUBLISHED["training"], "epochs": 30, "batch_size": 16},
+    **AS_PUBLISHED,
+    "training": {**AS_PUBLISHED["training"], "epochs": 30, "batch_size": 16},
 }
 _AS_TABLE_2 = {"validation_fraction": 0.15, "patience": 20, "refit": True}
 _TITLES = {
@@ -131,7 +129,7 @@ P0_FIGURES = (
     ),
     FigureExperiment(
         "p0/figure-3",
-        corpus_panels("labelme", annotators=6, methods={CROWD_LAYER: CROWD_LAYER_AS_PUBLISHED}),
+        corpus_panels("labelme", annotators=6, methods={CROWD_LAYER: AS_PUBLISHED}),
         collect_confusions,
         draw_figure_3,
         seconds=5.0,

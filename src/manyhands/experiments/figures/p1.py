@@ -18,13 +18,13 @@ from manyhands.experiments.drawing import (
 from manyhands.experiments.figure import Content, FigureExperiment, corpus_panels
 from manyhands.experiments.figures.confusions import (
     CROWD_LAYER,
-    CROWD_LAYER_AS_PUBLISHED,
     collect_confusions,
     difference_of,
     titles_of,
 )
 from manyhands.experiments.measures import accuracies_of_annotators
 from manyhands.experiments.published import published_figures
+from manyhands.experiments.runs import AS_PUBLISHED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,7 +113,7 @@ P1_FIGURES = (
         corpus_panels(
             "sentiment",
             annotators=_SHOWN,
-            methods={_OURS: {}, CROWD_LAYER: CROWD_LAYER_AS_PUBLISHED},
+            methods={_OURS: {}, CROWD_LAYER: AS_PUBLISHED},
         ),
         collect_confusions,
         draw_figure_5,

@@ -26,7 +26,7 @@ from manyhands.experiments.drawing import (
     new_figure,
 )
 from manyhands.experiments.figure import Content, FigureExperiment, Panel, corpus_panels
-from manyhands.experiments.figures.p3_confusions import (
+from manyhands.experiments.figures.confusions import (
     CONAL_FROM_IDENTITY,
     collect_learnt,
     collect_true_and_learnt,
