@@ -7,7 +7,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from manyhands.evaluation import RunSummary, summarize_runs
+from manyhands.evaluation import summarize_runs
+from manyhands.evaluation.runs import RunSummary
 from manyhands.experiments.data import CorpusSource, DataSource, ScenarioSource
 from manyhands.experiments.experiment import (
     Experiment,

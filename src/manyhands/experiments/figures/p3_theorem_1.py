@@ -16,7 +16,7 @@ from manyhands.core.settings import require
 from manyhands.experiments.data import ExperimentData
 from manyhands.experiments.drawing import BLUE, GREEN, INK, ORANGE, RED, SOFT, label, new_figure
 from manyhands.experiments.figure import Content
-from manyhands.simulation import CommonNoiseCrowd
+from manyhands.simulation.common_noise import CommonNoiseCrowd
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
