@@ -11,8 +11,6 @@ at least a share rho = g / (1 + g), g = G / (1 - mu)^2, of the items is not k, w
 rates. An annotator who notices only half of these items would hardly ever miss nearly all.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from scipy import special
 
@@ -38,7 +36,7 @@ MARGIN_OF_NUMBERS = 4.0
 SMALL_VARIANCE = 0.02  # of the variance between items: a seventh of its standard deviation
 
 
-def below_chance(table: LabelTable) -> Iterator[Finding]:
+def below_chance(table: LabelTable) -> list[Finding]:
     """Annotators who disagree with the others more often than by chance: swapped or malicious.
 
     One-sided test of the excess of `AgreementWithOthers`, with Holm's correction over all
@@ -48,18 +46,19 @@ def below_chance(table: LabelTable) -> Iterator[Finding]:
     tested = np.flatnonzero(_is_testable(agreement))
     p_value = special.ndtr(agreement.z_a[tested])
     worst = sort_by_p_value(tested, p_value, significant(p_value))
-    if len(worst):
-        skill = agreement.excess_a[worst[0]] / max(agreement.max_excess_a[worst[0]], 1e-12)
-        message = (
-            f"{len(worst)} of {len(tested)} annotators disagreed with the others more often than "
-            f"by chance; the worst has skill {skill:+.2f} (1 is full agreement, 0 is chance, "
-            f"the crowd has {agreement.skill:+.2f})"
-        )
-        remedy = "check whether they swapped the classes or the scale; otherwise leave them out"
-        yield table.finding_about("annotator", "warning", message, remedy, worst)
+    if len(worst) == 0:
+        return []
+    skill = agreement.excess_a[worst[0]] / max(agreement.max_excess_a[worst[0]], 1e-12)
+    message = (
+        f"{len(worst)} of {len(tested)} annotators disagreed with the others more often than by "
+        f"chance; the worst has skill {skill:+.2f} (1 is full agreement, 0 is chance, "
+        f"the crowd has {agreement.skill:+.2f})"
+    )
+    remedy = "check whether they swapped the classes or the scale; otherwise leave them out"
+    return table.about("annotator", worst, message, remedy)
 
 
-def random_annotator(table: LabelTable) -> Iterator[Finding]:
+def random_annotator(table: LabelTable) -> list[Finding]:
     """Annotators with many labels that do not differ from random labels.
 
     A warning needs both: the agreement is not above chance, and it is significantly below a third
@@ -77,32 +76,32 @@ def random_annotator(table: LabelTable) -> Iterator[Finding]:
     certain = (np.abs(z) < ABOVE_CHANCE) & significant(p_value)
     possible = (np.abs(z) < NEAR_CHANCE) & ~certain & (expected > CLEAR * deviation)
 
-    def about(chosen: Bools, severity: Severity, words: str, remedy: str) -> Iterator[Finding]:
+    def about(chosen: Bools, words: str, remedy: str, severity: Severity) -> list[Finding]:
         worst = sort_by_p_value(tested, p_value, chosen)
-        if len(worst):
-            share = 100 * n_a[worst].sum() / n_a.sum()
-            message = f"{len(worst)} of {len(tested)} annotators {words}"
-            message += f"; they gave {share:.3g} % of the labels"
-            yield table.finding_about("annotator", severity, message, remedy, worst)
+        share = 100 * n_a[worst].sum() / max(n_a.sum(), 1)
+        message = f"{len(worst)} of {len(tested)} annotators {words}"
+        message += f"; they gave {share:.3g} % of the labels"
+        return table.about("annotator", worst, message, remedy, severity)
 
-    remedy = "leave their labels out, or use a method that weights annotators"
-    yield from about(certain, "warning", "labelled no better than by chance", remedy)
-    remedy = "check some of their labels by hand; use a method that weights annotators"
-    yield from about(possible, "note", "do not differ clearly from chance", remedy)
+    out = "leave their labels out, or use a method that weights annotators"
+    look = "check some of their labels by hand; use a method that weights annotators"
+    return [
+        *about(certain, "labelled no better than by chance", out, "warning"),
+        *about(possible, "do not differ clearly from chance", look, "note"),
+    ]
 
 
-def constant_annotator(table: LabelTable) -> Iterator[Finding]:
+def constant_annotator(table: LabelTable) -> list[Finding]:
     """Annotators who give always or nearly always the same label although the items differ."""
     constant = _constant_annotators(table)
-    if len(constant):
-        n_a = table.first_labels.labels_per_annotator
-        message = (
-            f"{len(constant)} of {np.count_nonzero(n_a)} annotators always or nearly always gave "
-            f"the same label, although the others show that the items differ; they gave "
-            f"{int(n_a[constant].sum())} labels"
-        )
-        remedy = "leave their labels out: they carry no information about the items"
-        yield table.finding_about("annotator", "warning", message, remedy, constant)
+    n_a = table.first_labels.labels_per_annotator
+    message = (
+        f"{len(constant)} of {np.count_nonzero(n_a)} annotators always or nearly always gave the "
+        f"same label, although the others show that the items differ; they gave "
+        f"{int(n_a[constant].sum())} labels"
+    )
+    remedy = "leave their labels out: they carry no information about the items"
+    return table.about("annotator", constant, message, remedy)
 
 
 def _is_testable(agreement: AgreementWithOthers) -> Bools:

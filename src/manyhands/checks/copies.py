@@ -13,7 +13,6 @@ model is fitted again, so that copies do not confirm each other. The prediction 
 use its own agreement.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +52,7 @@ class PairTests:
     z: Floats
 
 
-def copies(table: LabelTable) -> Iterator[Finding]:
+def copies(table: LabelTable) -> list[Finding]:
     """Pairs who agree more than their accuracies explain: one copies, or one has two names.
 
     The check needs four annotators or more.
@@ -61,7 +60,7 @@ def copies(table: LabelTable) -> Iterator[Finding]:
     ann = table.first_labels
     tests = _test_numbers(ann) if table.rows.classes is None else _test_classes(ann)
     if len(tests.z) == 0:
-        return
+        return []
     p_value = special.ndtr(-calibrate(tests.z))
     suspect = sort_by_p_value(np.arange(len(p_value)), p_value, significant(p_value))
     before = np.cumsum(tests.shared[suspect], dtype=np.int64) - tests.shared[suspect]
@@ -71,8 +70,7 @@ def copies(table: LabelTable) -> Iterator[Finding]:
         suspect = suspect[errors_correlate(ann, clip_tails(ann.label), *pairs)]
     else:
         suspect = suspect[labels_depend(ann, table.item_class_counts, *pairs)]
-    if len(suspect):
-        yield _finding(table, tests, suspect)
+    return [_finding(table, tests, suspect)] if len(suspect) else []
 
 
 def calibrate(z: Floats) -> Floats:

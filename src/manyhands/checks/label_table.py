@@ -131,24 +131,25 @@ class LabelTable:
             tuple(self.rows.place(row) for row in examples[:MAX_PLACES]),
         )
 
-    def finding_about(
+    def about(
         self,
         noun: Literal["item", "annotator", "class"],
-        severity: Severity,
+        codes: AnyArray,
         message: str,
         remedy: str,
-        codes: AnyArray,
-    ) -> Finding:
-        """A finding about items, annotators or classes, given by code, the worst first."""
+        severity: Severity = "warning",
+    ) -> list[Finding]:
+        """A finding about items, annotators or classes, the worst first; none without codes."""
         column, vocabulary = {
             "item": (self.rows.item, self.rows.items),
             "annotator": (self.rows.annotator, self.rows.annotators),
             "class": (self.rows.label, self.rows.classes),
         }[noun]
-        assert vocabulary is not None, "numbers have no names"
+        if len(codes) == 0 or vocabulary is None:
+            return []
         shown = codes[:MAX_EXAMPLES]
         rows, names = first_rows(column, shown), vocabulary.names[shown]
-        return self.finding(severity, message, remedy, len(codes), rows=rows, names=names)
+        return [self.finding(severity, message, remedy, len(codes), rows=rows, names=names)]
 
 
 def first_rows(codes: AnyArray, wanted: AnyArray) -> AnyArray:
@@ -169,3 +170,8 @@ def percent(part: float, whole: float) -> str:
     """
     share = 100.0 * part / whole if whole else 0.0
     return "< 0.1 %" if 0.0 < share < 0.1 else f"{share:.3g} %"
+
+
+def severity_if(is_serious: bool) -> Severity:
+    """A warning if a finding is serious, otherwise a note."""
+    return "warning" if is_serious else "note"

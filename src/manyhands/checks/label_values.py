@@ -4,7 +4,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from manyhands.checks.label_table import MAX_EXAMPLES, Finding, LabelTable, Severity, percent
+from manyhands.checks.label_table import (
+    MAX_EXAMPLES,
+    Finding,
+    LabelTable,
+    Severity,
+    percent,
+    severity_if,
+)
 from manyhands.core.arrays import AnyArray, Bools, Floats
 
 MANY_CLASSES = 50
@@ -32,30 +39,30 @@ OUTLIER_GAP = 3.0  # times the distance of the farthest other label
 MAX_OUTLIER_SHARE = 0.25
 
 
-def one_class(table: LabelTable) -> Iterator[Finding]:
+def one_class(table: LabelTable) -> list[Finding]:
     """All labels are the same, so there is nothing to learn."""
     label, classes = table.usable_labels, table.rows.classes
-    if len(label) and np.all(label == label[0]):
-        name = label[0] if classes is None else classes.names[label[0]]
-        message = f"all {len(label)} labels are the same: {name}"
-        remedy = "check that the right column was read as the label"
-        yield table.finding("warning", message, remedy, len(label), rows=table.usable, names=[name])
+    if len(label) == 0 or np.any(label != label[0]):
+        return []
+    name = label[0] if classes is None else classes.names[label[0]]
+    message = f"all {len(label)} labels are the same: {name}"
+    remedy = "check that the right column was read as the label"
+    return [table.finding("warning", message, remedy, len(label), rows=table.usable, names=[name])]
 
 
-def many_classes(table: LabelTable) -> Iterator[Finding]:
+def many_classes(table: LabelTable) -> list[Finding]:
     """Most of many classes occur once: labels are probably free text or numbers."""
     classes = table.rows.classes
     if classes is None:
-        return
+        return []
     n_used, once = np.count_nonzero(table.label_counts), np.flatnonzero(table.label_counts == 1)
-    if n_used > MANY_CLASSES and len(once) * 2 > n_used:
-        message = f"used only once in {len(table.usable)} labels: {len(once)} of {n_used} classes"
-        remedy = (
-            "read the labels as numbers with kind='numbers'"
-            if classes.is_whole_numbers
-            else "free text cannot be aggregated; map it to a few classes first"
-        )
-        yield table.finding_about("class", "warning", message, remedy, once)
+    if n_used <= MANY_CLASSES or len(once) * 2 <= n_used:
+        return []
+    message = f"used only once in {len(table.usable)} labels: {len(once)} of {n_used} classes"
+    remedy = "free text cannot be aggregated; map it to a few classes first"
+    if classes.is_whole_numbers:
+        remedy = "read the labels as numbers with kind='numbers'"
+    return table.about("class", once, message, remedy)
 
 
 def class_never_said(table: LabelTable) -> Iterator[Finding]:
@@ -70,15 +77,13 @@ def class_never_said(table: LabelTable) -> Iterator[Finding]:
         names = table.rows.classes.names[unused[:MAX_EXAMPLES]]
         yield table.finding("note", message, remedy, len(unused), names=names)
     rare = np.flatnonzero((count_k > 0) & (count_k < RARE * total))
-    if len(rare):
-        message = f"used in less than 0.1 % of the labels: {len(rare)} of {len(count_k)} classes"
-        remedy = "check their spelling; merge them, or collect more labels of them"
-        yield table.finding_about("class", "note", message, remedy, rare)
+    message = f"used in less than 0.1 % of the labels: {len(rare)} of {len(count_k)} classes"
+    remedy = "check their spelling; merge them, or collect more labels of them"
+    yield from table.about("class", rare, message, remedy, "note")
     by_one = _used_by_one(table)
-    if len(by_one):
-        message = f"used by a single annotator: {len(by_one)} of {len(count_k)} classes"
-        remedy = "check their spelling, and that this annotator knows the classes"
-        yield table.finding_about("class", "note", message, remedy, by_one)
+    message = f"used by a single annotator: {len(by_one)} of {len(count_k)} classes"
+    remedy = "check their spelling, and that this annotator knows the classes"
+    yield from table.about("class", by_one, message, remedy, "note")
 
 
 def _used_by_one(table: LabelTable) -> AnyArray:
@@ -93,34 +98,34 @@ def _used_by_one(table: LabelTable) -> AnyArray:
     return np.flatnonzero((n_annotators_k == 1) & (count_k > 1))
 
 
-def imbalance(table: LabelTable) -> Iterator[Finding]:
+def imbalance(table: LabelTable) -> list[Finding]:
     """Nearly all labels are of one class."""
     if table.rows.classes is None or len(table.usable) == 0:
-        return
-    count_k, total = table.label_counts, len(table.usable)
-    top = int(count_k.argmax())
-    if DOMINANT * total < count_k[top] < total:
-        name = table.rows.classes.names[top]
-        message = f"{percent(count_k[top], total)} of the labels are {name!r}"
-        remedy = "evaluate a consensus by class, not by its accuracy"
-        yield table.finding("note", message, remedy, int(count_k[top]), names=[name])
+        return []
+    total, top = len(table.usable), int(table.label_counts.argmax())
+    count = int(table.label_counts[top])
+    if count <= DOMINANT * total or count == total:
+        return []
+    name = table.rows.classes.names[top]
+    message = f"{percent(count, total)} of the labels are {name!r}"
+    remedy = "evaluate a consensus by class, not by its accuracy"
+    return [table.finding("note", message, remedy, count, names=[name])]
 
 
-def looks_missing(table: LabelTable) -> Iterator[Finding]:
+def looks_missing(table: LabelTable) -> list[Finding]:
     """Labels that probably mean "no label": NA, null, ?, -1 among counts, 999 among ratings."""
     if table.rows.classes is None:
-        yield from _missing_number(table)
-        return
+        return _missing_number(table)
     names = table.rows.classes.names
     if table.rows.classes.is_whole_numbers:
-        yield from _missing_classes(table, _missing_codes(names), "warning", "means no label")
-        return
+        return _missing_classes(table, _missing_codes(names), "warning", "means no label")
     words = ["".join(str(name).casefold().split()) for name in names]
     missing = np.array([word in MISSING_WORDS for word in words], dtype=bool)
     unsure = np.array([word in UNSURE_WORDS for word in words], dtype=bool)
-    yield from _missing_classes(table, missing, "warning", "means no label")
-    meaning = "means only that the annotator was unsure"
-    yield from _missing_classes(table, unsure, "note", meaning)
+    return [
+        *_missing_classes(table, missing, "warning", "means no label"),
+        *_missing_classes(table, unsure, "note", "means only that the annotator was unsure"),
+    ]
 
 
 def _missing_codes(names: AnyArray) -> AnyArray:
@@ -140,26 +145,26 @@ def _missing_codes(names: AnyArray) -> AnyArray:
 
 def _missing_classes(
     table: LabelTable, suspect: AnyArray, severity: Severity, meaning: str
-) -> Iterator[Finding]:
+) -> list[Finding]:
     assert table.rows.classes is not None
     rows = table.usable[suspect[table.usable_labels]]
     if len(rows) == 0:
-        return
+        return []
     names = table.rows.classes.names[suspect]
     shown = ", ".join(repr(name) for name in names.tolist())
     share = percent(len(rows), len(table.usable))
     message = f"{shown} is the label in {len(rows)} rows ({share}) and probably {meaning}"
     remedy = f"drop them with --missing {names.tolist()[0]!r}, unless it is a real class"
-    yield table.finding(severity, message, remedy, len(rows), rows=rows, names=names)
+    return [table.finding(severity, message, remedy, len(rows), rows=rows, names=names)]
 
 
-def _missing_number(table: LabelTable) -> Iterator[Finding]:
+def _missing_number(table: LabelTable) -> list[Finding]:
     label = table.usable_labels
     below = label[label < 0]
     if len(below) == 0 or len(below) == len(label) or below.min() != below.max():
-        return
+        return []
     if below[0] not in NEGATIVE_CODES:
-        return
+        return []
     rows, code = table.usable[label < 0], int(below[0])
     next_above = label[label >= 0].min()
     # On a scale with negative numbers, the lowest number is not the most frequent one.
@@ -169,18 +174,18 @@ def _missing_number(table: LabelTable) -> Iterator[Finding]:
         "only negative number and may mean no label"
     )
     remedy = f"drop them with --missing {code}, unless it is a real number"
-    severity: Severity = "warning" if is_peak else "note"
-    yield table.finding(severity, message, remedy, len(rows), rows=rows, names=[code])
+    severity = severity_if(bool(is_peak))
+    return [table.finding(severity, message, remedy, len(rows), rows=rows, names=[code])]
 
 
-def outlier_numbers(table: LabelTable) -> Iterator[Finding]:
+def outlier_numbers(table: LabelTable) -> list[Finding]:
     """Numbers far from all others, such as 999 on a scale from 0 to 10."""
     if table.rows.classes is not None:
-        return
+        return []
     label = table.usable_labels
     outlier = is_outlier(label)
     if not outlier.any():
-        return
+        return []
     rest, values = label[~outlier], np.unique(label[outlier])
     shown = ", ".join(f"{value:g}" for value in values[:5]) + (" ..." if len(values) > 5 else "")
     n_outliers = int(outlier.sum())
@@ -191,7 +196,7 @@ def outlier_numbers(table: LabelTable) -> Iterator[Finding]:
     remedy = "if they mean no label, drop them with missing=; otherwise correct them"
     names = [f"{value:g}" for value in values[:MAX_EXAMPLES]]
     rows = table.usable[outlier]
-    yield table.finding("warning", message, remedy, n_outliers, rows=rows, names=names)
+    return [table.finding("warning", message, remedy, n_outliers, rows=rows, names=names)]
 
 
 def is_outlier(label_n: Floats) -> Bools:

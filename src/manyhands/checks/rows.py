@@ -1,6 +1,7 @@
 """Checks of single rows and names: unusable cells, repeated pairs, names written in two ways."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,40 +15,41 @@ from manyhands.checks.label_table import (
     MAX_EXAMPLES,
     Finding,
     LabelTable,
-    Severity,
-    first_rows,
     percent,
+    severity_if,
 )
 from manyhands.core.arrays import AnyArray
 
 
-def no_labels(table: LabelTable) -> Iterator[Finding]:
+def no_labels(table: LabelTable) -> list[Finding]:
     """No row can be used."""
-    if len(table.usable) == 0:
-        n_rows = len(table.rows)
-        message = f"none of the {n_rows} rows has a usable label" if n_rows else "no rows"
-        remedy = "check that the right columns were read"
-        yield table.finding("error", message, remedy, n_rows, rows=np.arange(n_rows))
+    if len(table.usable):
+        return []
+    n_rows = len(table.rows)
+    message = f"none of the {n_rows} rows has a usable label" if n_rows else "no rows"
+    remedy = "check that the right columns were read"
+    return [table.finding("error", message, remedy, n_rows, rows=np.arange(n_rows))]
 
 
-def blank_label(table: LabelTable) -> Iterator[Finding]:
+def blank_label(table: LabelTable) -> list[Finding]:
     """Rows with a blank label that was not declared as missing."""
     remedy = 'drop such rows with missing="" (command line: --missing ""), or fill them in'
-    yield from _unusable(table, table.rows.state == EMPTY, "a blank label", remedy)
+    return _unusable(table, table.rows.state == EMPTY, "a blank label", remedy)
 
 
-def label_outside_classes(table: LabelTable) -> Iterator[Finding]:
+def label_outside_classes(table: LabelTable) -> list[Finding]:
     """Rows whose label is not one of the listed classes."""
-    if table.rows.classes is not None:
-        remedy = "correct them, list their classes too, or drop them as missing"
-        what = f"a label outside the classes {join_names(table.rows.classes.names)}"
-        yield from _unusable(table, table.rows.state == OUTSIDE, what, remedy)
+    if table.rows.classes is None:
+        return []
+    remedy = "correct them, list their classes too, or drop them as missing"
+    what = f"a label outside the classes {join_names(table.rows.classes.names)}"
+    return _unusable(table, table.rows.state == OUTSIDE, what, remedy)
 
 
-def infinite_label(table: LabelTable) -> Iterator[Finding]:
+def infinite_label(table: LabelTable) -> list[Finding]:
     """Rows whose number is infinite."""
     remedy = "give finite numbers, or drop these rows"
-    yield from _unusable(table, table.rows.state == INFINITE, "an infinite label", remedy)
+    return _unusable(table, table.rows.state == INFINITE, "an infinite label", remedy)
 
 
 def blank_name(table: LabelTable) -> Iterator[Finding]:
@@ -68,49 +70,43 @@ def unlisted_name(table: LabelTable) -> Iterator[Finding]:
         yield from _unusable(table, (codes < 0) & (codes != BLANK), what, remedy)
 
 
-def _unusable(
-    table: LabelTable, is_unusable: AnyArray, what: str, remedy: str
-) -> Iterator[Finding]:
-    rows = np.flatnonzero(is_unusable)
-    if len(rows):
-        n_rows = len(table.rows)
-        message = f"{what} in {len(rows)} of {n_rows} rows ({percent(len(rows), n_rows)})"
-        yield table.finding("error", message, remedy, len(rows), rows=rows)
+def _unusable(table: LabelTable, is_unusable: AnyArray, what: str, remedy: str) -> list[Finding]:
+    rows, n_rows = np.flatnonzero(is_unusable), len(table.rows)
+    if len(rows) == 0:
+        return []
+    message = f"{what} in {len(rows)} of {n_rows} rows ({percent(len(rows), n_rows)})"
+    return [table.finding("error", message, remedy, len(rows), rows=rows)]
 
 
-def near_duplicate_classes(table: LabelTable) -> Iterator[Finding]:
+def near_duplicate_classes(table: LabelTable) -> list[Finding]:
     """Classes whose names differ only by case or spaces."""
     classes = table.rows.classes
     if classes is None:
-        return
+        return []
     codes = near_duplicates(classes, ignore_case=True)
-    if len(codes):
-        names = [repr(name) for name in classes.names[codes[:MAX_EXAMPLES]]]
-        message = (
-            f"{len(codes)} of {len(classes)} classes differ from another only by case or "
-            f"spaces ({', '.join(names)}); {table.label_counts[codes].sum()} labels use them"
-        )
-        remedy = "use one spelling per class before reading the table"
-        rows = first_rows(table.rows.label, codes[:MAX_EXAMPLES])
-        yield table.finding("warning", message, remedy, len(codes), rows=rows, names=names)
+    names = [repr(name) for name in classes.names[codes[:MAX_EXAMPLES]]]
+    message = (
+        f"{len(codes)} of {len(classes)} classes differ from another only by case or "
+        f"spaces ({', '.join(names)}); {table.label_counts[codes].sum()} labels use them"
+    )
+    remedy = "use one spelling per class before reading the table"
+    found = table.about("class", codes, message, remedy)
+    return [replace(each, names=tuple(names)) for each in found]
 
 
 def near_duplicate_names(table: LabelTable) -> Iterator[Finding]:
     """Annotators and items whose names differ only by spaces, and annotators only by case."""
     annotators, items = near_duplicates(table.rows.annotators), near_duplicates(table.rows.items)
-    if len(annotators):
-        message = f"the names of {len(annotators)} annotators differ from another only by spaces"
-        remedy = "remove the spaces, so that each annotator has one name"
-        yield table.finding_about("annotator", "warning", message, remedy, annotators)
-    if len(items):
-        message = f"the names of {len(items)} items differ from another only by spaces"
-        remedy = "remove the spaces, so that each item has one name"
-        yield table.finding_about("item", "warning", message, remedy, items)
+    message = f"the names of {len(annotators)} annotators differ from another only by spaces"
+    remedy = "remove the spaces, so that each annotator has one name"
+    yield from table.about("annotator", annotators, message, remedy)
+    message = f"the names of {len(items)} items differ from another only by spaces"
+    remedy = "remove the spaces, so that each item has one name"
+    yield from table.about("item", items, message, remedy)
     by_case = np.setdiff1d(near_duplicates(table.rows.annotators, ignore_case=True), annotators)
-    if len(by_case):
-        message = f"the names of {len(by_case)} annotators differ from another only by case"
-        remedy = "if they are the same annotator, use one spelling"
-        yield table.finding_about("annotator", "note", message, remedy, by_case)
+    message = f"the names of {len(by_case)} annotators differ from another only by case"
+    remedy = "if they are the same annotator, use one spelling"
+    yield from table.about("annotator", by_case, message, remedy, "note")
 
 
 def near_duplicates(vocabulary: Vocabulary, *, ignore_case: bool = False) -> AnyArray:
@@ -132,7 +128,7 @@ def near_duplicates(vocabulary: Vocabulary, *, ignore_case: bool = False) -> Any
     return codes[np.argsort(group[codes], kind="stable")]
 
 
-def repeated_pair(table: LabelTable) -> Iterator[Finding]:
+def repeated_pair(table: LabelTable) -> list[Finding]:
     """Labels that repeat an (item, annotator) pair, with the same label or another."""
     rows, used = table.rows, table.usable
     item, annotator, label = rows.item[used], rows.annotator[used], rows.label[used]
@@ -141,7 +137,7 @@ def repeated_pair(table: LabelTable) -> Iterator[Finding]:
     item, annotator, label = item[order], annotator[order], label[order]
     repeated = duplicated_pairs(item, annotator)
     if not repeated.any():
-        return
+        return []
     conflict = repeated.copy()
     conflict[1:] &= label[1:] != label[:-1]
     n_repeated, n_conflict = int(repeated.sum()), int(conflict.sum())
@@ -158,5 +154,5 @@ def repeated_pair(table: LabelTable) -> Iterator[Finding]:
         f"{rows.items.names[item[n]]} by {rows.annotators.names[annotator[n]]}"
         for n in at[:MAX_EXAMPLES]
     ]
-    severity: Severity = "warning" if n_conflict else "note"
-    yield table.finding(severity, message, remedy, n_repeated, rows=examples, names=names)
+    severity = severity_if(n_conflict > 0)
+    return [table.finding(severity, message, remedy, n_repeated, rows=examples, names=names)]
