@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.annotations import Annotations, Items
-from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.arrays import Floats
 from manyhands.core.seeds import generator
 from manyhands.core.settings import require_choice
 from manyhands.datasets import DATASETS, ITEM_SETS, Corpus, Split
@@ -165,7 +165,9 @@ def _load_corpus(source: CorpusSource, data: str) -> ExperimentData:
     if source.tested_on == "labelled":
         return _tested_on_labelled(corpus)
     if source.tested_on == "valid+test" and corpus.valid is not None:
-        corpus = replace(corpus, test=_both(corpus.valid, corpus.test))
+        valid, test = corpus.valid, corpus.test
+        features = np.concatenate([valid.features, test.features])
+        corpus = replace(corpus, test=Split(features, np.concatenate([valid.truth, test.truth])))
     if source.anonymous:
         corpus = replace(corpus, annotations=_anonymous(corpus.annotations))
     if corpus.annotations.kind == "numbers":
@@ -174,13 +176,6 @@ def _load_corpus(source: CorpusSource, data: str) -> ExperimentData:
         return ExperimentData(trial, folder=data)
     return ExperimentData(
         trial_of_corpus(corpus), corpus.test.label_distribution, corpus.valid, folder=data
-    )
-
-
-def _both(first: Split, second: Split) -> Split:
-    return Split(
-        np.concatenate([first.features, second.features]),
-        np.concatenate([first.truth, second.truth]),
     )
 
 
@@ -209,10 +204,7 @@ def _tested_on_labelled(corpus: Corpus) -> ExperimentData:
             test=Split(corpus.features[test], corpus.truth[test]),
         )
     )
-    return ExperimentData(trial, _label_shares(ann[test]))
-
-
-def _label_shares(annotations: Annotations) -> AnyArray:
-    counts_ik = np.zeros((len(annotations), annotations.n_classes))
-    np.add.at(counts_ik, (annotations.item, annotations.label), 1.0)
-    return np.asarray(counts_ik / counts_ik.sum(axis=1, keepdims=True))
+    tested = ann[test]
+    counts_ik = np.zeros((len(tested), tested.n_classes))
+    np.add.at(counts_ik, (tested.item, tested.label), 1.0)
+    return ExperimentData(trial, counts_ik / counts_ik.sum(axis=1, keepdims=True))

@@ -45,23 +45,14 @@ class EpochRulesRun(MethodRun):
     def outcome(self, data: str | None) -> dict[str, Any]:
         """Test accuracy under every rule, and after every epoch."""
         loaded = self.source.load(data, self.seed)
-        trial = loaded.trial
-        chosen = fit_method(trial, self.method, self.seed, self.settings)
+        score = _accuracies(loaded)
+        chosen = fit_method(loaded.trial, self.method, self.seed, self.settings)
         training = {**self.settings.get("training", {}), **_EVERY_EPOCH}
-        followed = fit_method(
-            trial,
-            self.method,
-            self.seed,
-            {**self.settings, "training": training},
-            callback=_accuracies(loaded),
-        )
+        settings = {**self.settings, "training": training}
+        followed = fit_method(loaded.trial, self.method, self.seed, settings, callback=score)
         test = np.array([entry["test"] for entry in followed.history_])
-        predicted = chosen.predict_proba(trial.test_features).argmax(axis=1)
-        scores = {
-            "crowd": accuracy_score(_known(trial.test_truth), predicted),
-            "last": test[-1],
-            "test": test.max(),
-        }
+        crowd = score(chosen.predict_proba)["test"]
+        scores = {"crowd": crowd, "last": test[-1], "test": test.max()}
         if loaded.valid is not None:
             valid = np.array([entry["valid"] for entry in followed.history_])
             scores["clean"] = test[valid.argmax()]
@@ -143,26 +134,18 @@ def _accuracies(
     data: ExperimentData,
 ) -> Callable[[Callable[[Any], AnyArray]], dict[str, float]]:
     """A callback that scores the model after every epoch; nothing is chosen by these scores."""
-    trial, valid = data.trial, data.valid
-    classes = trial.annotations.class_vocabulary
-    assert classes is not None
-    valid_truth = None if valid is None else classes.codes(valid.truth.tolist())
+    trial, classes = data.trial, data.trial.annotations.class_vocabulary
+    parts: dict[str, tuple[Any, Any]] = {"test": (trial.test_features, trial.test_truth)}
+    if data.valid is not None and classes is not None:
+        parts["valid"] = data.valid.features, classes.codes(data.valid.truth.tolist())
 
     def score(predict_proba: Callable[[Any], AnyArray]) -> dict[str, float]:
-        predicted = predict_proba(trial.test_features).argmax(axis=1)
-        scores = {"test": accuracy_score(_known(trial.test_truth), predicted)}
-        if valid is not None and valid_truth is not None:
-            scores["valid"] = accuracy_score(
-                valid_truth, predict_proba(valid.features).argmax(axis=1)
-            )
-        return scores
+        return {
+            part: accuracy_score(truth, predict_proba(features).argmax(axis=1))
+            for part, (features, truth) in parts.items()
+        }
 
     return score
-
-
-def _known(truth: AnyArray | None) -> AnyArray:
-    assert truth is not None, "these corpora have a test set"
-    return truth
 
 
 def _row(key: tuple[str, str, str], records: list[Record]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import numpy as np
 from torch.nn import Module
 
-from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.arrays import Floats
 from manyhands.estimators import CrowdClassifier
 from manyhands.evaluation import (
     accuracy_score,
@@ -95,26 +95,22 @@ def accuracies_of_annotators(trial: Trial) -> Floats:
     It is not a number for an annotator without such items.
     """
     assert trial.truth is not None
-    ann = trial.annotations
-    truth_n = trial.truth[ann.item]
-    right_n = np.where(truth_n == _UNKNOWN, np.nan, truth_n == ann.label)
-    return means_of_annotators(right_n, ann.annotator, ann.n_annotators)
+    truth_n = trial.truth[trial.annotations.item]
+    right_n = np.where(truth_n == _UNKNOWN, np.nan, truth_n == trial.annotations.label)
+    return _means_of_annotators(trial, right_n)
 
 
 def biases_of_annotators(trial: Trial) -> Floats:
     """The mean of label minus truth of each annotator, where labels are numbers."""
     assert trial.truth is not None
-    ann = trial.annotations
-    above_n = ann.label - trial.truth[ann.item]
-    return means_of_annotators(above_n, ann.annotator, ann.n_annotators)
+    return _means_of_annotators(
+        trial, trial.annotations.label - trial.truth[trial.annotations.item]
+    )
 
 
-def means_of_annotators(value_n: Floats, annotator_n: AnyArray, n_annotators: int) -> Floats:
-    """The mean over each annotator's values that are numbers; not a number if there are none.
-
-    >>> means_of_annotators(np.array([1.0, 0.0, np.nan]), np.array([0, 0, 1]), 2).tolist()
-    [0.5, nan]
-    """
+def _means_of_annotators(trial: Trial, value_n: Floats) -> Floats:
+    """The mean over each annotator's values that are numbers; not a number if there are none."""
+    annotator_n, n_annotators = trial.annotations.annotator, trial.annotations.n_annotators
     known = np.isfinite(value_n)
     total_a = np.bincount(annotator_n[known], value_n[known], minlength=n_annotators)
     count_a = np.bincount(annotator_n[known], minlength=n_annotators)

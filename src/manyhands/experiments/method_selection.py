@@ -135,21 +135,19 @@ def _rows(records: Mapping[str, Sequence[Record]]) -> list[dict[str, str]]:
     if not records:
         return []
     ways: dict[str, Callable[[Record], float]] = {
-        f"`{criterion}`": partial(_accuracy_picked, criterion=criterion) for criterion in CRITERIA
-    }
-    ways |= {
+        **{f"`{name}`": partial(_accuracy_picked, criterion=name) for name in CRITERIA},
         "best possible": lambda record: max(_accuracies(record).values()),
         "average method": lambda record: float(np.mean(list(_accuracies(record).values()))),
         f"`{BASELINE}`": lambda record: _accuracies(record)[BASELINE],
     }
-    rows = [
-        {"picked by": name}
-        | {
-            dataset: f"{100 * float(np.mean([accuracy(each) for each in group])):.1f}"
+    rows = []
+    for name, accuracy in ways.items():
+        means = {
+            dataset: float(np.mean([accuracy(each) for each in group]))
             for dataset, group in records.items()
         }
-        for name, accuracy in ways.items()
-    ]
+        shown = {dataset: f"{100 * mean:.1f}" for dataset, mean in means.items()}
+        rows.append({"picked by": name} | shown)
     verdicts = {
         dataset: f"{sum(each['majority_is_enough'] for each in group)} of {len(group)} times"
         for dataset, group in records.items()

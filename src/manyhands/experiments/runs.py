@@ -25,7 +25,7 @@ from rich.progress import (
 import manyhands
 from manyhands.aggregation import AGGREGATORS
 from manyhands.core.errors import DataError, SettingError, first_line
-from manyhands.datasets import DATASETS
+from manyhands.datasets import DATASETS, Split
 from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger
 from manyhands.evaluation import regression_scores, score_entities
 from manyhands.experiments.data import CorpusSource, DataSource
@@ -131,55 +131,48 @@ class TextRun(MethodRun):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     revision: ClassVar[int] = 1
+    estimator: ClassVar[type[CrowdRegressor] | type[CrowdTagger]]
 
-    @property
-    def _estimator_settings(self) -> dict[str, Any]:
-        return {"seed": self.seed, "progress": False, **self.settings.get("training", {})}
+    @abstractmethod
+    def scores_on(self, model: Any, test: Split) -> dict[str, float]:
+        """The scores of predictions for test items without crowd labels."""
 
-    def _scores(self, scores: Mapping[str, float], epochs: int) -> dict[str, Any]:
-        everything = {**scores, "epochs": float(epochs)}
-        return {"scores": {name: round(float(value), 6) for name, value in everything.items()}}
+    def outcome(self, data: str | None) -> dict[str, Any]:
+        """The scores of the trained model."""
+        method, name = METHODS[self.method], self.source.dataset
+        corpus = DATASETS[_COUNTED.get(name, name) if method.needs_counts else name].read(str(data))
+        settings = {"seed": self.seed, "progress": False, **self.settings.get("training", {})}
+        own_words = method.needs_counts or method.required_network
+        vectors = None if own_words else word_vectors(data)
+        model = self.estimator(method=self.method, word_vectors=vectors, **settings)
+        truth = corpus.truth if method.needs_truth else None
+        model.fit(corpus.features, corpus.annotations, truth=truth)
+        scores = self.scores_on(model, corpus.test) | {"epochs": float(model.epoch_)}
+        return {"scores": {name: round(float(value), 6) for name, value in scores.items()}}
 
 
 class RegressionRun(TextRun):
     """A `CrowdRegressor` on texts, or on word counts if its method takes them."""
 
     kind: ClassVar[str] = "regression"
+    estimator = CrowdRegressor
 
-    def outcome(self, data: str | None) -> dict[str, Any]:
-        """Scores of the predicted ratings on test items without crowd labels."""
-        method = METHODS[self.method]
-        name, vectors = self.source.dataset, None
-        if method.needs_counts:
-            name = _COUNTED.get(name, name)
-        else:
-            vectors = word_vectors(data)
-        corpus = DATASETS[name].read(str(data))
-        model = CrowdRegressor(method=self.method, word_vectors=vectors, **self._estimator_settings)
-        truth = corpus.truth if method.needs_truth else None
-        model.fit(corpus.features, corpus.annotations, truth=truth)
-        predicted = model.predict(corpus.test.features)
-        return self._scores(regression_scores(corpus.test.truth, predicted), model.epoch_)
+    def scores_on(self, model: CrowdRegressor, test: Split) -> dict[str, float]:
+        """See `TextRun.scores_on`; the scores of ratings."""
+        return regression_scores(test.truth, model.predict(test.features))
 
 
 class TaggingRun(TextRun):
     """A `CrowdTagger` on sentences."""
 
     kind: ClassVar[str] = "tagging"
+    estimator = CrowdTagger
 
-    def outcome(self, data: str | None) -> dict[str, Any]:
-        """Scores of the predicted entities in test sentences without crowd labels."""
-        corpus = DATASETS[self.source.dataset].read(str(data))
-        method = METHODS[self.method]
-        vectors = None if method.required_network else word_vectors(data)
-        model = CrowdTagger(method=self.method, word_vectors=vectors, **self._estimator_settings)
-        truth = corpus.truth if method.needs_truth else None
-        model.fit(corpus.features, corpus.annotations, truth=truth)
-        sentences = corpus.test.features
-        tags = [tag for sentence in model.predict(sentences) for tag in sentence]
-        found = score_entities(corpus.test.truth, np.array(tags, dtype=object), sentences.offsets)
-        scores = {"precision": found.precision, "recall": found.recall, "f1": found.f1}
-        return self._scores(scores, model.epoch_)
+    def scores_on(self, model: CrowdTagger, test: Split) -> dict[str, float]:
+        """See `TextRun.scores_on`; the scores of entities."""
+        tags = [tag for sentence in model.predict(test.features) for tag in sentence]
+        found = score_entities(test.truth, np.array(tags, dtype=object), test.features.offsets)
+        return {"precision": found.precision, "recall": found.recall, "f1": found.f1}
 
 
 TEXT_RUNS: dict[str, type[TextRun]] = {"moviereviews": RegressionRun, "ner": TaggingRun}
