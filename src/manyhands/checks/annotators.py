@@ -14,11 +14,7 @@ rates. An annotator who notices only half of these items would hardly ever miss 
 import numpy as np
 from scipy import special
 
-from manyhands.checks.agreement_with_others import (
-    AgreementWithOthers,
-    significant,
-    sort_by_p_value,
-)
+from manyhands.checks.agreement_with_others import AgreementWithOthers, significant, sort_by_p_value
 from manyhands.checks.label_table import Finding, LabelTable, Severity
 from manyhands.core.arrays import AnyArray, Bools, Floats, Offsets
 

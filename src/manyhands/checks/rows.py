@@ -11,13 +11,7 @@ from manyhands.annotations import Vocabulary
 from manyhands.annotations.grouping import duplicated_pairs, stable_order
 from manyhands.annotations.labels import EMPTY, INFINITE, OUTSIDE
 from manyhands.annotations.vocabulary import BLANK, join_names
-from manyhands.checks.label_table import (
-    MAX_EXAMPLES,
-    Finding,
-    LabelTable,
-    percent,
-    severity_if,
-)
+from manyhands.checks.label_table import MAX_EXAMPLES, Finding, LabelTable, percent, severity_if
 from manyhands.core.arrays import AnyArray
 
 

@@ -130,9 +130,7 @@ def draw_rules(records: Mapping[tuple[str, str, str], list[Record]]) -> "Figure"
     return figure
 
 
-def _accuracies(
-    data: ExperimentData,
-) -> Callable[[Callable[[Any], AnyArray]], dict[str, float]]:
+def _accuracies(data: ExperimentData) -> Callable[[Callable[[Any], AnyArray]], dict[str, float]]:
     """A callback that scores the model after every epoch; nothing is chosen by these scores."""
     trial, classes = data.trial, data.trial.annotations.class_vocabulary
     parts: dict[str, tuple[Any, Any]] = {"test": (trial.test_features, trial.test_truth)}

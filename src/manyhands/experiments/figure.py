@@ -14,8 +14,9 @@ from manyhands.experiments.runs import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Settings = Mapping[str, Any]
 Content = dict[str, Any]
-Collect = Callable[[ExperimentData, int, Mapping[str, Any]], Content]
+Collect = Callable[[ExperimentData, int, Settings], Content]
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,13 @@ class Panel:
 
     key: str
     source: DataSource
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     slow: bool = False
 
 
-def corpus_panels(*names: str, **settings: Any) -> tuple[Panel, ...]:
+def corpus_panels(*names: str, settings: Settings | None = None) -> tuple[Panel, ...]:
     """A panel for each of these corpora, all with the same settings."""
-    return tuple(Panel(name, CorpusSource(name), settings) for name in names)
+    return tuple(Panel(name, CorpusSource(name), settings or {}) for name in names)
 
 
 @dataclass(frozen=True)

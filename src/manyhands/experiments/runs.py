@@ -14,13 +14,7 @@ import numpy as np
 import torch
 from joblib import Parallel, delayed
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import manyhands
 from manyhands.aggregation import AGGREGATORS
@@ -31,7 +25,7 @@ from manyhands.evaluation import regression_scores, score_entities
 from manyhands.experiments.data import CorpusSource, DataSource
 from manyhands.experiments.measures import measure
 from manyhands.experiments.records import Record, Records, fingerprint_key
-from manyhands.methods import METHODS, Method, TwoStage
+from manyhands.methods import METHODS, Method
 from manyhands.selection import Trial, trained_on
 
 SETTING_GROUPS = ("noise", "aggregator", "training")
@@ -210,10 +204,12 @@ def fit_method(
 
 
 def _with_aggregator(method: str, settings: Mapping[str, Any]) -> Method:
-    stages = METHODS[method]
-    if not isinstance(stages, TwoStage) or not isinstance(stages.aggregator, str):
+    stages: Any = METHODS[method]
+    name = getattr(stages, "aggregator", None)
+    if not isinstance(name, str):
         raise SettingError(f"aggregator settings are for two-stage methods; got {method}")
-    return replace(stages, aggregator=AGGREGATORS[stages.aggregator](**settings))
+    made: Method = replace(stages, aggregator=AGGREGATORS[name](**settings))
+    return made
 
 
 def classification_methods() -> list[str]:

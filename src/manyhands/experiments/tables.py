@@ -22,7 +22,7 @@ from manyhands.experiments.experiment import (
 from manyhands.experiments.published import Column, PublishedTable, Row, Value
 from manyhands.experiments.records import NOT_RUN, Records
 from manyhands.experiments.runs import SETTING_GROUPS, TEXT_RUNS, MethodRun
-from manyhands.methods import METHODS, FullBatchMethod
+from manyhands.methods import METHODS
 from manyhands.networks import NETWORKS
 
 SCORES = {
@@ -167,7 +167,7 @@ def cells_of(table: PublishedTable, options: RunOptions) -> list[Cell]:
 def how_chosen(method: str, validation_fraction: float | None = None) -> str:
     """How a method chooses its epoch; `validation_fraction` if it is not the default."""
     chosen = METHODS[method]
-    if isinstance(chosen, FullBatchMethod):
+    if chosen.required_network:  # the network is part of a solution
         return CONVERGED
     if validation_fraction is None:
         validation_fraction = chosen.defaults.get("validation_fraction", 0.0)

@@ -19,7 +19,7 @@ from manyhands.experiments.drawing import (
     heat_map,
     new_figure,
 )
-from manyhands.experiments.figure import Content
+from manyhands.experiments.figure import Content, Settings
 from manyhands.experiments.measures import true_counts
 from manyhands.experiments.runs import fit_method
 from manyhands.noise import CoNAL, CrowdLayer
@@ -43,7 +43,7 @@ def most_active(annotations: Annotations, n_shown: int) -> Codes:
     return np.argsort(-annotations.labels_per_annotator, kind="stable")[:n_shown].astype(np.int32)
 
 
-def collect_confusions(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_confusions(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """True and learnt confusions of the annotators with the most labels.
 
     `settings` holds the number of `annotators` to show and `methods`, which maps a method to the
@@ -111,9 +111,7 @@ def learnt_confusions(noise: CoNAL) -> tuple[Floats, Floats]:
     return learnt_akl[0], learnt_akl[1:]
 
 
-def collect_true_and_learnt(
-    data: ExperimentData, seed: int, settings: Mapping[str, Any]
-) -> Content:
+def collect_true_and_learnt(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """The common confusion and those of the first annotators, true and learnt.
 
     `settings` holds the settings of a `run`, and optionally the `names` of the classes.
@@ -158,7 +156,7 @@ def draw_true_and_learnt(title: str, contents: Mapping[str, Content], inches: fl
     return figure
 
 
-def collect_learnt(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_learnt(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """The learnt common confusion and those of the annotators with the most labels."""
     trial = data.trial
     ann, active = trial.annotations, most_active(trial.annotations, _REAL)

@@ -1,7 +1,7 @@
 """Figures of Rodrigues and Pereira 2018 (crowd layer)."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from manyhands.experiments.drawing import (
     scatter_with_line,
     tidy,
 )
-from manyhands.experiments.figure import Content, FigureExperiment, Panel, corpus_panels
+from manyhands.experiments.figure import Content, FigureExperiment, Panel, Settings, corpus_panels
 from manyhands.experiments.figures.confusions import (
     CROWD_LAYER,
     collect_confusions,
@@ -38,6 +38,7 @@ _CATS_DOGS = {
     **AS_PUBLISHED,
     "training": {**AS_PUBLISHED["training"], "epochs": 30, "batch_size": 16},
 }
+_FIGURE_3 = {"annotators": 6, "methods": {CROWD_LAYER: AS_PUBLISHED}}
 _AS_TABLE_2 = {"validation_fraction": 0.15, "patience": 20, "refit": True}
 _TITLES = {
     "cifar10-cats-dogs": "cats and dogs of CIFAR-10, in place of Dogs vs. Cats",
@@ -45,7 +46,7 @@ _TITLES = {
 }
 
 
-def collect_figure_2(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_figure_2(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """The accuracy of each annotator on each class, and the diagonals of the learnt W_a."""
     model = fit_method(data.trial, CROWD_LAYER, seed, settings)
     right_ak = data.crowd.confusion.diagonal(axis1=1, axis2=2)
@@ -93,7 +94,7 @@ def draw_figure_3(contents: Mapping[str, Content]) -> "Figure":
     return grid.figure(f"{title}, {key} (r: correlation of the two)")
 
 
-def collect_figure_4(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_figure_4(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """The true bias of each annotator, and the bias b_a that the crowd layer learnt."""
     trial = data.trial
     model = CrowdRegressor(method="crowd-layer-b", word_vectors=word_vectors(data.folder),
@@ -129,14 +130,14 @@ P0_FIGURES = (
     ),
     FigureExperiment(
         "p0/figure-3",
-        corpus_panels("labelme", annotators=6, methods={CROWD_LAYER: AS_PUBLISHED}),
+        corpus_panels("labelme", settings=_FIGURE_3),
         collect_confusions,
         draw_figure_3,
         seconds=5.0,
     ),
     FigureExperiment(
         "p0/figure-4",
-        corpus_panels("moviereviews", **_AS_TABLE_2),
+        corpus_panels("moviereviews", settings=_AS_TABLE_2),
         collect_figure_4,
         draw_figure_4,
         seconds=60.0,

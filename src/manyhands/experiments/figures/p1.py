@@ -1,7 +1,7 @@
 """Figures of Chen et al. 2020 (SpeeLFC)."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from manyhands.experiments.drawing import (
     new_figure,
     tidy,
 )
-from manyhands.experiments.figure import Content, FigureExperiment, corpus_panels
+from manyhands.experiments.figure import Content, FigureExperiment, Settings, corpus_panels
 from manyhands.experiments.figures.confusions import (
     CROWD_LAYER,
     collect_confusions,
@@ -35,7 +35,7 @@ _OURS = "speelfc"
 _WEIGHTS = "crowd layer, weights"
 
 
-def collect_figure_4(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_figure_4(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """The number of labels of each annotator, and the share of them that are right."""
     labels_a = data.trial.annotations.labels_per_annotator
     accuracy_a = accuracies_of_annotators(data.trial)
@@ -104,24 +104,22 @@ def _difference(content: Content) -> str:
     return f"SpeeLFC is {difference_of(content, _OURS):.2f} off on average"
 
 
+_METHODS_5 = {_OURS: {}, CROWD_LAYER: AS_PUBLISHED}
+
 P1_FIGURES = (
     FigureExperiment(
         "p1/figure-4", corpus_panels("sentiment", "music"), collect_figure_4, draw_figure_4
     ),
     FigureExperiment(
         "p1/figure-5",
-        corpus_panels(
-            "sentiment",
-            annotators=_SHOWN,
-            methods={_OURS: {}, CROWD_LAYER: AS_PUBLISHED},
-        ),
+        corpus_panels("sentiment", settings={"annotators": _SHOWN, "methods": _METHODS_5}),
         collect_confusions,
         draw_figure_5,
         seconds=40.0,
     ),
     FigureExperiment(
         "p1/figure-6",
-        corpus_panels("music", annotators=_SHOWN, methods={_OURS: {}}),
+        corpus_panels("music", settings={"annotators": _SHOWN, "methods": {_OURS: {}}}),
         collect_confusions,
         draw_figure_6,
         seconds=8.0,

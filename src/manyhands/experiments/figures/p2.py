@@ -9,7 +9,7 @@ from scipy.stats import norm
 from manyhands.core.arrays import Floats
 from manyhands.experiments.data import ExperimentData
 from manyhands.experiments.drawing import BLUE, class_names, matplotlib_module, new_figure, tidy
-from manyhands.experiments.figure import Content, FigureExperiment, corpus_panels
+from manyhands.experiments.figure import Content, FigureExperiment, Settings, corpus_panels
 from manyhands.experiments.published import published_figures
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _VISIBLE = 0.005  # of the highest density
 _CORPORA = ("cifar10", "labelme", "gimpel-pos", "pdis")
 
 
-def collect_figure_2(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_figure_2(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """Densities over annotators: of log10 of the number of labels, and of each class's share."""
     ann = data.trial.annotations
     counts_al = np.zeros((ann.n_annotators, ann.n_classes))

@@ -25,7 +25,7 @@ from manyhands.experiments.drawing import (
     matplotlib_module,
     new_figure,
 )
-from manyhands.experiments.figure import Content, FigureExperiment, Panel, corpus_panels
+from manyhands.experiments.figure import Content, FigureExperiment, Panel, Settings, corpus_panels
 from manyhands.experiments.figures.confusions import (
     CONAL_FROM_IDENTITY,
     collect_learnt,
@@ -57,9 +57,7 @@ _NO_MISTAKE = "#dddddd"
 _ITEMS_AT_ONCE = 4096
 
 
-def collect_shared_mistakes(
-    data: ExperimentData, seed: int, settings: Mapping[str, Any]
-) -> Content:
+def collect_shared_mistakes(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """The percentage of all annotators who made each mistake at least once."""
     ann = data.trial.annotations
     percent_kl = 100 * (true_counts(data.trial) > 0).mean(axis=0)
@@ -112,7 +110,7 @@ def _frame_named(axes: "Axes", percent_kl: Floats, classes: list[str], key: str)
     return lines
 
 
-def collect_omega_ranks(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_omega_ranks(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """Class frequencies among the half of the items with the highest mean omega, and the rest."""
     trial = data.trial
     assert trial.truth is not None
@@ -229,23 +227,22 @@ P3_FIGURES: tuple[FigureExperiment, ...] = (
         partial(draw_true_and_learnt, "CoNAL on six Gaussians", inches=7.0),
         seconds=40.0,
     ),
-    FigureExperiment(
-        "p3/figure-8",
-        corpus_panels("labelme", run=CONAL_FROM_IDENTITY),
-        collect_learnt,
-        partial(draw_learnt, "Confusions that CoNAL learns on LabelMe"),
-        seconds=5.0,
-    ),
-    FigureExperiment(
-        "p3/figure-9",
-        corpus_panels("music", run=CONAL_FROM_IDENTITY),
-        collect_learnt,
-        partial(draw_learnt, "Confusions that CoNAL learns on music genres"),
-        seconds=8.0,
+    *(
+        FigureExperiment(
+            name,
+            corpus_panels(corpus, settings={"run": CONAL_FROM_IDENTITY}),
+            collect_learnt,
+            partial(draw_learnt, f"Confusions that CoNAL learns on {words}"),
+            seconds=seconds,
+        )
+        for name, corpus, words, seconds in (
+            ("p3/figure-8", "labelme", "LabelMe", 5.0),
+            ("p3/figure-9", "music", "music genres", 8.0),
+        )
     ),
     FigureExperiment(
         "p3/figure-10",
-        corpus_panels(*_CORPORA, run=CONAL_FROM_IDENTITY),
+        corpus_panels(*_CORPORA, settings={"run": CONAL_FROM_IDENTITY}),
         collect_omega_ranks,
         draw_omega_ranks,
         seconds=8.0,

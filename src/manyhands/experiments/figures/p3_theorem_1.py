@@ -15,7 +15,7 @@ from manyhands.core.seeds import generator
 from manyhands.core.settings import require
 from manyhands.experiments.data import ExperimentData
 from manyhands.experiments.drawing import BLUE, GREEN, INK, ORANGE, RED, SOFT, label, new_figure
-from manyhands.experiments.figure import Content
+from manyhands.experiments.figure import Content, Settings
 from manyhands.simulation.common_noise import CommonNoiseCrowd
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _product(weight: Floats, divergence: Floats) -> Floats:
     return np.where(weight > 0, weight, 0) * np.where(weight > 0, divergence, 0)
 
 
-def collect_bound(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_bound(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """Bounds and errors by the share of random labels (`random`) and the number of `items`."""
     crowd: CommonNoiseCrowd = data.crowd
     items = [n_items for n_items in settings["items"] if n_items <= len(crowd.truth)]

@@ -15,7 +15,7 @@ from manyhands.experiments.drawing import (
     heat_map,
     new_figure,
 )
-from manyhands.experiments.figure import Content, FigureExperiment, Panel, corpus_panels
+from manyhands.experiments.figure import Content, FigureExperiment, Panel, Settings, corpus_panels
 from manyhands.experiments.figures.confusions import CROWD_LAYER
 from manyhands.experiments.figures.p4_costs import DENSE, collect_cost, draw_cost
 from manyhands.experiments.measures import groups_of, true_counts
@@ -34,7 +34,7 @@ _EXAMPLES = 3  # annotators of either kind
 _NEVER_LABELLED = "#dddddd"
 
 
-def collect_groups(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_groups(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """Confusion, prevalence, similarity to the identity and entropy of each group, largest first.
 
     `settings` holds the `method`. The entropy is in nats.
@@ -77,7 +77,7 @@ def _in_words(numbers: Mapping[str, Any], rank: int) -> str:
     )
 
 
-def collect_examples(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_examples(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """True and estimated confusions of the best and worst estimated annotators, and of all.
 
     Only annotators with at least `least` labels are shown. The divergence is over the classes that
@@ -167,14 +167,14 @@ _COSTS = tuple(
 P4_FIGURES: tuple[FigureExperiment, ...] = (
     FigureExperiment(
         "p4/figure-1",
-        corpus_panels("labelme", method=MIXTURE),
+        corpus_panels("labelme", settings={"method": MIXTURE}),
         collect_groups,
         draw_groups,
         seconds=6.0,
     ),
     FigureExperiment(
         "p4/figure-2",
-        corpus_panels("labelme", method=MIXTURE, least=_LEAST),
+        corpus_panels("labelme", settings={"method": MIXTURE, "least": _LEAST}),
         collect_examples,
         draw_examples,
         seconds=6.0,
