@@ -15,8 +15,8 @@ from manyhands.core.errors import SettingError, UnknownNameError
 from manyhands.datasets import load_demo
 from manyhands.io import read_features, read_truth
 from manyhands.simulation import SCENARIOS, CrowdSettings, write_crowd
-from manyhands.simulation import assignment as who
-from manyhands.simulation.assignment import assign
+from manyhands.simulation import crowds as who
+from manyhands.simulation.crowds import assign
 
 NAMES = sorted(SCENARIOS)
 every_scenario = pytest.mark.parametrize("name", NAMES)

@@ -8,7 +8,7 @@ from planted import assert_follow, assert_share, label_counts
 
 from manyhands.annotations import Items
 from manyhands.simulation import SCENARIOS, PerturbedImageSettings, PerturbedNetworkSettings
-from manyhands.simulation.assignment import assign_varied
+from manyhands.simulation.crowds import assign_varied
 from manyhands.simulation.perturbed_networks import _gradients, centres, train_network
 
 

@@ -113,14 +113,8 @@ def _test_numbers(ann: Annotations) -> PairTests:
     enough = pair_moments(ann, value, min_shared=MIN_SHARED)
     pairs = pair_moments(ann, value, involving=_members(ann, enough))
     shared = pairs.shared.astype(np.float64)
-    excess = PairExcess(
-        pairs.first,
-        pairs.second,
-        shared,
-        pairs.product / np.maximum(shared, 1.0),
-        np.ones(len(shared)),
-        ann.n_annotators,
-    )
+    mean, noise = pairs.product / np.maximum(shared, 1.0), np.ones(len(shared))
+    excess = PairExcess(pairs.first, pairs.second, shared, mean, noise, ann.n_annotators)
     predicted, error = predict_excess(excess)
     at = pairs.shared >= MIN_SHARED
     correlation = pairs.correlation()[at]

@@ -1,6 +1,5 @@
 """Evaluation: scores from arrays. Only this room uses the truth."""
 
-from manyhands.evaluation.calibration import apply_temperature, calibration_curve, fit_temperature
 from manyhands.evaluation.confusions import (
     confusion_counts,
     confusion_entropy,
@@ -28,7 +27,10 @@ from manyhands.evaluation.scorecard import (
 )
 from manyhands.evaluation.scores import (
     accuracy_score,
+    apply_temperature,
+    calibration_curve,
     f1_score,
+    fit_temperature,
     log_loss,
     regression_scores,
     soft_cross_entropy,

@@ -9,8 +9,13 @@ import numpy as np
 from manyhands.annotations import Vocabulary
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
-from manyhands.evaluation.calibration import calibration_curve
-from manyhands.evaluation.scores import accuracy_interval, accuracy_score, brier_score, log_loss
+from manyhands.evaluation.scores import (
+    accuracy_interval,
+    accuracy_score,
+    brier_score,
+    calibration_curve,
+    log_loss,
+)
 
 
 @dataclass(frozen=True)

@@ -63,22 +63,19 @@ def heat_map(
     axes: "Axes",
     values_kl: Any,
     *,
+    highest: float,
+    lowest: float = 0.0,
     names: Sequence[str] = (),
-    highest: float | None = None,
-    lowest: float | None = None,
     numbers: bool = False,
     signed: bool = False,
 ) -> "AxesImage":
     """A matrix as a heat map, from white (`lowest`) to `highest`; row = true class, column = label.
 
-    By default the scale goes from 0, or the smallest value if that is negative, to the largest. A
-    `signed` map is blue above 0 and red below, with the same scale on both sides.
+    A `signed` map is blue above 0 and red below, with the same scale on both sides.
     """
     shown_kl: Floats = np.asarray(values_kl, dtype=np.float64)
-    top = float(np.nanmax(np.abs(shown_kl) if signed else shown_kl)) if highest is None else highest
-    bottom = min(0.0, float(np.nanmin(shown_kl))) if lowest is None else lowest
-    image = axes.imshow(shown_kl, cmap="RdBu" if signed else "Blues", vmax=top,
-                        vmin=-top if signed else bottom)  # fmt: skip
+    image = axes.imshow(shown_kl, cmap="RdBu" if signed else "Blues", vmax=highest,
+                        vmin=-highest if signed else lowest)  # fmt: skip
     if names:
         axes.set_xticks(range(shown_kl.shape[1]), names, rotation=90, fontsize=7)
         axes.set_yticks(range(shown_kl.shape[0]), names, fontsize=7)
@@ -87,7 +84,7 @@ def heat_map(
         axes.set_yticks([])
     if numbers:
         for row, column in np.ndindex(*shown_kl.shape):
-            dark = abs(shown_kl[row, column]) > 0.6 * top
+            dark = abs(shown_kl[row, column]) > 0.6 * highest
             axes.text(column, row, f"{shown_kl[row, column]:.2f}", ha="center", va="center",
                       fontsize=7, color="white" if dark else INK)  # fmt: skip
     return image

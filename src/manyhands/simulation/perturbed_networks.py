@@ -8,9 +8,10 @@ from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Codes, Floats
 from manyhands.core.seeds import generator
 from manyhands.core.settings import Rule, require, require_choice
-from manyhands.simulation.assignment import assign, assign_varied
 from manyhands.simulation.crowds import (
     SimulatedCrowd,
+    assign,
+    assign_varied,
     check_items,
     draw_labels,
     draw_pairs,
