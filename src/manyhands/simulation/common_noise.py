@@ -76,19 +76,6 @@ class CommonNoiseCrowd(SimulatedCrowd):
     omega_n: Floats
     from_common_n: Bools
 
-    @property
-    def annotator_notes(self) -> dict[str, AnyArray]:
-        """The share of each annotator's labels that come from the shared confusion."""
-        annotator, n_annotators = self.annotations.annotator, self.annotations.n_annotators
-        common_a = np.bincount(annotator, self.from_common_n, minlength=n_annotators)
-        return {"common_share": common_a / np.maximum(self.annotations.labels_per_annotator, 1)}
-
-    @property
-    def label_notes(self) -> dict[str, AnyArray]:
-        """The source of each label, and the probability of the shared confusion."""
-        source = np.where(self.from_common_n, "common", "individual")
-        return {"source": source, "omega": self.omega_n}
-
 
 def common_noise(settings: CommonNoiseSettings, items: Items | None = None) -> CommonNoiseCrowd:
     """Errors that all annotators share, and errors of each annotator."""
@@ -104,6 +91,8 @@ def common_noise(settings: CommonNoiseSettings, items: Items | None = None) -> C
     label = draw_labels(stacked_akl, known.truth[item], source_n, rng)
     classes = np.arange(settings.n_classes)
     mean_ak = _mean_omega(omega_n, annotator, known.truth[item], settings)[:, :, None]
+    common_a = np.bincount(annotator, common_n, minlength=n_annotators)
+    n_labels_a = np.maximum(np.bincount(annotator, minlength=n_annotators), 1)
     return CommonNoiseCrowd(
         label_table(item, annotator, label, n_items, n_annotators, classes),
         known.truth,
@@ -111,6 +100,8 @@ def common_noise(settings: CommonNoiseSettings, items: Items | None = None) -> C
         np.full(n_annotators, "honest", dtype=object),
         known.features,
         known.test,
+        {"common_share": common_a / n_labels_a},
+        {"source": np.where(common_n, "common", "individual"), "omega": omega_n},
         common_kl=common_kl,
         individual_akl=individual_akl,
         omega_n=omega_n,

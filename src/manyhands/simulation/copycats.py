@@ -53,16 +53,6 @@ class CopycatCrowd(SimulatedCrowd):
     source_a: Codes
     copied_n: Bools
 
-    @property
-    def annotator_notes(self) -> dict[str, AnyArray]:
-        """The source that each annotator copies; -1 if the annotator does not copy."""
-        return {"copies": self.source_a}
-
-    @property
-    def label_notes(self) -> dict[str, AnyArray]:
-        """Whether each label is the annotator's own or copied."""
-        return {"source": np.where(self.copied_n, "copied", "own")}
-
 
 def copycats(settings: CopycatSettings, items: Items | None = None) -> CopycatCrowd:
     """A share of the annotators copies the labels of a few others, including the errors.
@@ -87,6 +77,8 @@ def copycats(settings: CopycatSettings, items: Items | None = None) -> CopycatCr
         np.where(source_a >= 0, "copycat", "honest").astype(object),
         known.features,
         known.test,
+        {"copies": source_a},
+        {"source": np.where(copied, "copied", "own")},
         source_a=source_a,
         copied_n=copied,
     )

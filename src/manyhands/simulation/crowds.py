@@ -1,7 +1,7 @@
 """Simulated crowds: the items, who labels them, the labels, and what they were drawn from."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,7 +20,8 @@ class SimulatedCrowd:
     """Annotations with the truth, the confusions and the behaviour of every annotator.
 
     `features` has a row per item in scenarios whose items have features. `test` has items without
-    labels. Scenarios with further results return a subclass.
+    labels. `annotator_notes` and `label_notes` are further columns about each annotator and about
+    each label, in the order of `annotations`. Scenarios with further results return a subclass.
     """
 
     annotations: Annotations
@@ -29,21 +30,13 @@ class SimulatedCrowd:
     behaviour: AnyArray
     features: AnyArray | None = None
     test: Items | None = None
+    annotator_notes: Mapping[str, AnyArray] = field(default_factory=dict)
+    label_notes: Mapping[str, AnyArray] = field(default_factory=dict)
 
     @property
     def truth_by_item(self) -> dict[object, object]:
         """The truth as {item name: class name}."""
         return dict(zip(self.annotations.items.tolist(), self.truth.tolist(), strict=True))
-
-    @property
-    def annotator_notes(self) -> dict[str, AnyArray]:
-        """Further columns about each annotator."""
-        return {}
-
-    @property
-    def label_notes(self) -> dict[str, AnyArray]:
-        """Further columns about each label, in the order of `annotations`."""
-        return {}
 
 
 def draw_labels(

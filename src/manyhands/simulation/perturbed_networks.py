@@ -96,11 +96,6 @@ class GroupedCrowd(SimulatedCrowd):
     group_a: Codes
     group_mkl: Floats
 
-    @property
-    def annotator_notes(self) -> dict[str, AnyArray]:
-        """The code of each annotator's group; the behaviour is its name."""
-        return {"group": self.group_a}
-
 
 def perturbed_networks(
     settings: PerturbedNetworkSettings, items: Items | None = None
@@ -130,6 +125,7 @@ def perturbed_networks(
         np.asarray(settings.groups, dtype=object)[group_a],
         known.features,
         known.test,
+        {"group": group_a},
         group_a=group_a,
         group_mkl=group_mkl,
     )
