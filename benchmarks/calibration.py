@@ -17,8 +17,9 @@ from matplotlib.figure import Figure
 import manyhands as mh
 from benchmarks.benchmark import CALIBRATION, Row, parser
 from manyhands.core.arrays import Bools, Floats
-from manyhands.evaluation import CalibrationCurve, calibration_curve
+from manyhands.evaluation import calibration_curve
 from manyhands.evaluation.scorecard import match_truth
+from manyhands.evaluation.scores import CalibrationCurve
 from manyhands.experiments import code_block, markdown_table, write_page
 
 PAGE = "calibration.md"

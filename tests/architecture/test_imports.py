@@ -27,7 +27,6 @@ SIMULATION_USERS = {
     "cli/simulate.py",
     "datasets/demo.py",
     "experiments/data.py",
-    "experiments/figures/p3_confusions.py",
     "experiments/figures/p3_theorem_1.py",
 }
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from manyhands.annotations import Annotations
 from manyhands.annotations.rows import encode_rows
-from manyhands.checks import SEVERITIES, check
+from manyhands.checks import check
+from manyhands.checks.label_table import SEVERITIES
 
 TINY = {
     "one row": (["i"], ["a"], ["x"]),

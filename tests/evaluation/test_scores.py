@@ -10,9 +10,7 @@ from manyhands.aggregation import DawidSkene, Gaussian
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError
 from manyhands.evaluation import (
-    accuracy_interval,
     apply_temperature,
-    brier_score,
     calibration_curve,
     confusion_counts,
     confusion_entropy,
@@ -22,12 +20,11 @@ from manyhands.evaluation import (
     identity_similarity,
     individual_js,
     log_loss,
-    mean_absolute_error,
     normalize_counts,
-    root_mean_squared_error,
     soft_cross_entropy,
     summarize_runs,
 )
+from manyhands.evaluation.scores import accuracy_interval, brier_score
 
 
 @pytest.fixture
@@ -42,17 +39,6 @@ def test_log_loss_and_brier_agree_with_scikit_learn(guesses):
     binary = np.stack([1 - probabilities[:, 0], probabilities[:, 0]], axis=1)
     theirs = metrics.brier_score_loss(truth == 0, probabilities[:, 0])
     assert brier_score((truth == 0).astype(np.int32), binary) == pytest.approx(2 * theirs)
-
-
-def test_distances_agree_with_scikit_learn():
-    rng = np.random.default_rng(1)
-    truth, said = rng.normal(size=50), rng.normal(size=50)
-    assert mean_absolute_error(truth, said) == pytest.approx(
-        metrics.mean_absolute_error(truth, said)
-    )
-    assert root_mean_squared_error(truth, said) == pytest.approx(
-        metrics.root_mean_squared_error(truth, said)
-    )
 
 
 def test_the_interval_of_a_share_holds_it_nineteen_times_in_twenty():

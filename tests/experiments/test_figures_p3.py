@@ -19,9 +19,9 @@ from manyhands.experiments import (
     ScenarioSource,
     run_missing,
 )
-from manyhands.experiments.figure import json_content
-from manyhands.experiments.figures import p3, p3_confusions
+from manyhands.experiments.figures import confusions, p3
 from manyhands.experiments.figures.p3_theorem_1 import best_estimate, softened, theorem_1
+from manyhands.experiments.records import json_content
 from manyhands.experiments.runs import fit_method
 from manyhands.selection import Trial
 
@@ -108,10 +108,10 @@ def test_simulated_panels_show_what_was_drawn_and_what_was_learnt(name, tmp_path
 
 
 def test_own_confusions_are_the_rows_of_w():
-    noise = p3_confusions.CoNAL(4, 3, n_features=2)
+    noise = confusions.CoNAL(4, 3, n_features=2)
     with torch.no_grad():
         noise.own.weight.normal_(generator=torch.Generator().manual_seed(0))
-    common, own = p3_confusions.learnt_confusions(noise)
+    common, own = confusions.learnt_confusions(noise)
     weight_lk = noise.own(torch.tensor([2]))[0].detach()
     assert own.shape == (4, 3, 3)
     assert own[2] == pytest.approx(weight_lk.T.softmax(dim=-1).numpy(), rel=1e-5)
@@ -142,7 +142,7 @@ def test_mistakes_named_in_the_paper_are_framed_and_compared():
 
 
 def test_learnt_confusions_are_of_the_most_active(crowd_data):
-    content = p3_confusions.collect_learnt(crowd_data, 0, QUICK)
+    content = confusions.collect_learnt(crowd_data, 0, QUICK)
     assert content["annotators"].tolist() == ["0", "1"]
     assert content["n_labels"].tolist() == [6, 5]
     assert content["accuracy"] == pytest.approx([1.0, 2 / 5])

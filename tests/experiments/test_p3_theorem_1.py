@@ -10,10 +10,8 @@ from manyhands.experiments.figures.p3_theorem_1 import (
     CommonNoise,
     best_estimate,
     divergences,
-    falls_from,
     item_by_item,
     item_terms,
-    mixed_terms,
     theorem_1,
 )
 from manyhands.simulation.behaviours import honest
@@ -73,6 +71,14 @@ def test_the_best_estimate_errs_at_least_as_often(right, seed):
     assert error < 1 - 1 / C  # better than any class at random
 
 
+def mixed_terms(noise):
+    """R_i (eq. 6): as F_i, where it is not known which confusion a label came from."""
+    n = np.arange(len(noise.item_n))
+    return item_terms(
+        replace(noise, own_akl=noise.mixed(), annotator_n=n, omega_n=np.zeros(len(n)))
+    )
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_mixed_confusions_tell_no_more_than_their_parts(seed):
     noise = noise_of(8, seed=seed)
@@ -110,7 +116,7 @@ def test_a_common_confusion_that_tells_more_lowers_the_bound_with_its_share():
 def test_the_bound_falls_from_where_the_corollary_says():
     whole = noise_of(60, right=0.35, even=True)
     bounds = np.array([theorem_1(whole.first(n)) for n in range(1, 61)])
-    least = falls_from(whole)
+    least = 2 * np.log(2) / item_terms(whole).max()  # corollary 1.1
     assert 1 < least < 50
     peak = int(bounds.argmax()) + 1
     assert abs(peak - least) <= 1

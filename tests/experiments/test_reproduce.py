@@ -178,7 +178,7 @@ def test_a_table_is_run_recorded_and_never_run_twice(data, tmp_path):
 
 
 def test_what_is_not_there_is_shown_as_missing(data, tmp_path, monkeypatch, brief):
-    import manyhands.experiments.cells as module
+    import manyhands.experiments.tables as module
 
     known = {name: each for name, each in mh.METHODS.items() if name != "em"}
     monkeypatch.setattr(module, "METHODS", known)

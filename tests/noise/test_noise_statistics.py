@@ -6,8 +6,8 @@ import torch
 
 from manyhands.core.errors import DataError
 from manyhands.noise import NOISE, AnnotationBatch, CoNAL, CoNALGroups, Mixture
-from manyhands.simulation import draw_labels
 from manyhands.simulation.behaviours import honest
+from manyhands.simulation.crowds import draw_labels
 
 A, K, D, B, N = 5, 3, 4, 7, 20
 UNLABELLED = 2  # an annotator without labels

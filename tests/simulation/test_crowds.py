@@ -14,8 +14,9 @@ from manyhands.annotations import Items
 from manyhands.core.errors import SettingError, UnknownNameError
 from manyhands.datasets import load_demo
 from manyhands.io import read_features, read_truth
-from manyhands.simulation import SCENARIOS, CrowdSettings, assign, write_crowd
-from manyhands.simulation import assignment as who
+from manyhands.simulation import SCENARIOS, CrowdSettings, write_crowd
+from manyhands.simulation import crowds as who
+from manyhands.simulation.crowds import assign
 
 NAMES = sorted(SCENARIOS)
 every_scenario = pytest.mark.parametrize("name", NAMES)

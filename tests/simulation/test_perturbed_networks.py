@@ -7,14 +7,9 @@ import pytest
 from planted import assert_follow, assert_share, label_counts
 
 from manyhands.annotations import Items
-from manyhands.simulation import (
-    SCENARIOS,
-    PerturbedImageSettings,
-    PerturbedNetworkSettings,
-    assign_varied,
-)
-from manyhands.simulation.perturbed_networks import centres
-from manyhands.simulation.small_network import _gradients, train_network
+from manyhands.simulation import SCENARIOS, PerturbedImageSettings, PerturbedNetworkSettings
+from manyhands.simulation.crowds import assign_varied
+from manyhands.simulation.perturbed_networks import _gradients, centres, train_network
 
 
 def crowd_of(items=None, **settings):

@@ -114,11 +114,7 @@ def paired_items(annotations: Annotations) -> Bools:
 
 
 def _pairs(
-    annotations: Annotations,
-    value_n: Floats,
-    width: int,
-    min_shared: int,
-    involving: Bools | None,
+    annotations: Annotations, value_n: Floats, width: int, min_shared: int, involving: Bools | None
 ) -> tuple[Codes, Codes, Floats]:
     wanted = np.ones(annotations.n_annotators, dtype=bool) if involving is None else involving
     able = annotations.labels_per_annotator >= min_shared

@@ -11,15 +11,11 @@ at least a share rho = g / (1 + g), g = G / (1 - mu)^2, of the items is not k, w
 rates. An annotator who notices only half of these items would hardly ever miss nearly all.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import special
 
-from manyhands.checks.agreement_with_others import AgreementWithOthers
-from manyhands.checks.finding import Finding
-from manyhands.checks.label_table import LabelTable
-from manyhands.checks.significance import significant, sort_by_p_value
+from manyhands.checks.agreement_with_others import AgreementWithOthers, significant, sort_by_p_value
+from manyhands.checks.label_table import Finding, LabelTable, Severity
 from manyhands.core.arrays import AnyArray, Bools, Floats, Offsets
 
 MIN_COMPARED = 10
@@ -45,10 +41,9 @@ def below_chance(table: LabelTable) -> list[Finding]:
     agreement = table.agreement
     tested = np.flatnonzero(_is_testable(agreement))
     p_value = special.ndtr(agreement.z_a[tested])
-    rejected = significant(p_value)
-    if not rejected.any():
+    worst = sort_by_p_value(tested, p_value, significant(p_value))
+    if len(worst) == 0:
         return []
-    worst = sort_by_p_value(tested[rejected], p_value[rejected])
     skill = agreement.excess_a[worst[0]] / max(agreement.max_excess_a[worst[0]], 1e-12)
     message = (
         f"{len(worst)} of {len(tested)} annotators disagreed with the others more often than by "
@@ -56,7 +51,7 @@ def below_chance(table: LabelTable) -> list[Finding]:
         f"the crowd has {agreement.skill:+.2f})"
     )
     remedy = "check whether they swapped the classes or the scale; otherwise leave them out"
-    return [table.annotator_finding("warning", message, remedy, worst)]
+    return table.about("annotator", worst, message, remedy)
 
 
 def random_annotator(table: LabelTable) -> list[Finding]:
@@ -66,37 +61,35 @@ def random_annotator(table: LabelTable) -> list[Finding]:
     of the crowd's skill. A note needs only the first, if the crowd's skill would show clearly.
     `constant-annotator` reports annotators who nearly always give the same label.
     """
-    agreement = table.agreement
-    varied = _top_share(table) < CONSTANT_SHARE
+    agreement, n_a = table.agreement, table.first_labels.labels_per_annotator
+    _, top_count = _most_frequent_labels(table)
+    varied = top_count / np.maximum(n_a, 1) < CONSTANT_SHARE
     varied[_constant_annotators(table)] = False
     tested = np.flatnonzero(_is_testable(agreement) & varied)
     z, deviation = agreement.z_a[tested], np.sqrt(agreement.variance_a[tested])
     expected = agreement.skill * agreement.max_excess_a[tested]
-    at_chance = np.abs(z) < ABOVE_CHANCE
     p_value = special.ndtr((agreement.excess_a[tested] - SKILL_FRACTION * expected) / deviation)
-    certain = at_chance & significant(p_value)
+    certain = (np.abs(z) < ABOVE_CHANCE) & significant(p_value)
     possible = (np.abs(z) < NEAR_CHANCE) & ~certain & (expected > CLEAR * deviation)
-    findings = []
-    if certain.any():
-        worst = sort_by_p_value(tested[certain], p_value[certain])
-        message = f"{len(worst)} of {len(tested)} annotators labelled no better than by chance"
-        message += _share_of_labels(table, worst)
-        remedy = "leave their labels out, or use a method that weights annotators"
-        findings.append(table.annotator_finding("warning", message, remedy, worst))
-    if possible.any():
-        worst = sort_by_p_value(tested[possible], p_value[possible])
-        message = f"{len(worst)} of {len(tested)} annotators do not differ clearly from chance"
-        message += _share_of_labels(table, worst)
-        remedy = "check some of their labels by hand; use a method that weights annotators"
-        findings.append(table.annotator_finding("note", message, remedy, worst))
-    return findings
+
+    def about(chosen: Bools, words: str, remedy: str, severity: Severity) -> list[Finding]:
+        worst = sort_by_p_value(tested, p_value, chosen)
+        share = 100 * n_a[worst].sum() / max(n_a.sum(), 1)
+        message = f"{len(worst)} of {len(tested)} annotators {words}"
+        message += f"; they gave {share:.3g} % of the labels"
+        return table.about("annotator", worst, message, remedy, severity)
+
+    out = "leave their labels out, or use a method that weights annotators"
+    look = "check some of their labels by hand; use a method that weights annotators"
+    return [
+        *about(certain, "labelled no better than by chance", out, "warning"),
+        *about(possible, "do not differ clearly from chance", look, "note"),
+    ]
 
 
 def constant_annotator(table: LabelTable) -> list[Finding]:
     """Annotators who give always or nearly always the same label although the items differ."""
     constant = _constant_annotators(table)
-    if len(constant) == 0:
-        return []
     n_a = table.first_labels.labels_per_annotator
     message = (
         f"{len(constant)} of {np.count_nonzero(n_a)} annotators always or nearly always gave the "
@@ -104,34 +97,16 @@ def constant_annotator(table: LabelTable) -> list[Finding]:
         f"{int(n_a[constant].sum())} labels"
     )
     remedy = "leave their labels out: they carry no information about the items"
-    return [table.annotator_finding("warning", message, remedy, constant)]
-
-
-CHECKS = {
-    "below-chance": below_chance,
-    "constant-annotator": constant_annotator,
-    "random-annotator": random_annotator,
-}
+    return table.about("annotator", constant, message, remedy)
 
 
 def _is_testable(agreement: AgreementWithOthers) -> Bools:
     return (agreement.n_compared_a >= MIN_COMPARED) & agreement.is_varied_a
 
 
-def _share_of_labels(table: LabelTable, annotators: AnyArray) -> str:
-    n_a: Floats = table.first_labels.labels_per_annotator.astype(np.float64)
-    return f"; they gave {100 * n_a[annotators].sum() / n_a.sum():.3g} % of the labels"
-
-
 def _constant_annotators(table: LabelTable) -> AnyArray:
     """Annotators who give always or nearly always the same label, the worst first."""
     return _constant_numbers(table) if table.rows.classes is None else _constant_classes(table)
-
-
-def _top_share(table: LabelTable) -> Floats:
-    """The share of the most frequent label among each annotator's labels."""
-    _, count = _most_frequent_labels(table)
-    return np.asarray(count / np.maximum(table.first_labels.labels_per_annotator, 1))
 
 
 def _constant_classes(table: LabelTable) -> AnyArray:
@@ -146,16 +121,17 @@ def _constant_classes(table: LabelTable) -> AnyArray:
     total = ann.labels_per_item[item] - counts.count_of(ann, item, favourite[owner])
     not_k = total - differs
     pairs = not_k * (not_k - 1.0) / (others * (others - 1.0))
-    between = _variance_between(owner, not_k / others, pairs, ann.n_annotators)
-    lower = np.maximum(between.variance_a - MARGIN * between.error_a, 0.0)
-    odds = lower / np.maximum(1.0 - between.mean_a, 1e-9) ** 2
+    n_items_a, mean_a, variance_a, error_a = _variance_between(
+        owner, not_k / others, pairs, ann.n_annotators
+    )
+    lower = np.maximum(variance_a - MARGIN * error_a, 0.0)
+    odds = lower / np.maximum(1.0 - mean_a, 1e-9) ** 2
     rate = NOTICED * odds / (1.0 + odds)
     n_differs = np.bincount(owner, weights=differs, minlength=ann.n_annotators)
-    tested = np.flatnonzero(suspect & (between.n_items_a >= MIN_LABELS))
-    n_items = between.n_items_a[tested].astype(np.int64)
+    tested = np.flatnonzero(suspect & (n_items_a >= MIN_LABELS))
+    n_items = n_items_a[tested].astype(np.int64)
     p_value = np.asarray(special.bdtr(n_differs[tested], n_items, rate[tested]), dtype=np.float64)
-    rejected = significant(p_value)
-    return sort_by_p_value(tested[rejected], p_value[rejected])
+    return sort_by_p_value(tested, p_value, significant(p_value))
 
 
 def _constant_numbers(table: LabelTable) -> AnyArray:
@@ -167,32 +143,24 @@ def _constant_numbers(table: LabelTable) -> AnyArray:
     square_i = np.bincount(ann.item, weights=rank**2, minlength=ann.n_items)
     left, left_square = sum_i[item] - own, square_i[item] - own**2
     pairs = (left**2 - left_square) / (others * (others - 1.0))
-    between = _variance_between(owner, left / others, pairs, ann.n_annotators)
-    lower = between.variance_a - MARGIN_OF_NUMBERS * between.error_a
-    n = np.maximum(between.n_items_a, 1.0)
+    n_items_a, _, variance_a, error_a = _variance_between(
+        owner, left / others, pairs, ann.n_annotators
+    )
+    lower = variance_a - MARGIN_OF_NUMBERS * error_a
+    n = np.maximum(n_items_a, 1.0)
     mean = np.bincount(owner, weights=own, minlength=ann.n_annotators) / n
     own_variance = (
         np.bincount(owner, weights=(own - mean[owner]) ** 2, minlength=ann.n_annotators) / n
     )
     is_constant = (lower > 0) & (own_variance < SMALL_VARIANCE * lower)
-    constant = np.flatnonzero((between.n_items_a >= MIN_LABELS) & is_constant)
-    return sort_by_p_value(constant, own_variance[constant] / lower[constant])
-
-
-@dataclass(frozen=True)
-class _VarianceBetween:
-    """The variance between an annotator's items that have two or more other labels."""
-
-    n_items_a: Floats
-    mean_a: Floats
-    variance_a: Floats
-    error_a: Floats
+    constant = np.flatnonzero((n_items_a >= MIN_LABELS) & is_constant)
+    return constant[np.argsort(own_variance[constant] / lower[constant], kind="stable")]
 
 
 def _variance_between(
     owner: AnyArray, mean_n: Floats, pairs_n: Floats, n_annotators: int
-) -> _VarianceBetween:
-    """G of the module's docstring for each annotator, with its standard error."""
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """The number of items with two or more other labels, mu, G and the standard error of G."""
 
     def total(weight: Floats) -> Floats:
         return np.asarray(np.bincount(owner, weight, n_annotators), dtype=np.float64)
@@ -204,7 +172,7 @@ def _variance_between(
     influence_n = pairs_n - 2.0 * mean[owner] * mean_n
     centred = influence_n - (total(influence_n) / n)[owner]
     error = np.sqrt(total(centred**2)) / n
-    return _VarianceBetween(n_items, mean, variance, error)
+    return n_items, mean, variance, error
 
 
 def _most_frequent_labels(table: LabelTable) -> tuple[Offsets, Offsets]:

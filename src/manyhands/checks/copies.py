@@ -20,15 +20,14 @@ from scipy import special
 
 from manyhands.agreement.pairwise import PairAgreement, PairMoments, pair_agreement, pair_moments
 from manyhands.annotations import Annotations
-from manyhands.checks.finding import Finding
-from manyhands.checks.label_table import LabelTable, first_rows, percent
+from manyhands.checks.agreement_with_others import significant, sort_by_p_value
+from manyhands.checks.label_table import Finding, LabelTable, first_rows, percent
 from manyhands.checks.pair_dependence import (
     chance_agreement,
     clip_tails,
     errors_correlate,
     labels_depend,
 )
-from manyhands.checks.significance import significant
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 
 MIN_SHARED = 10
@@ -63,8 +62,7 @@ def copies(table: LabelTable) -> list[Finding]:
     if len(tests.z) == 0:
         return []
     p_value = special.ndtr(-calibrate(tests.z))
-    suspect = np.flatnonzero(significant(np.asarray(p_value)))
-    suspect = suspect[np.argsort(p_value[suspect], kind="stable")]
+    suspect = sort_by_p_value(np.arange(len(p_value)), p_value, significant(p_value))
     before = np.cumsum(tests.shared[suspect], dtype=np.int64) - tests.shared[suspect]
     suspect = suspect[before < MAX_SHARED_LABELS]
     pairs = tests.first[suspect], tests.second[suspect]
@@ -73,9 +71,6 @@ def copies(table: LabelTable) -> list[Finding]:
     else:
         suspect = suspect[labels_depend(ann, table.item_class_counts, *pairs)]
     return [_finding(table, tests, suspect)] if len(suspect) else []
-
-
-CHECKS = {"copies": copies}
 
 
 def calibrate(z: Floats) -> Floats:
@@ -118,14 +113,8 @@ def _test_numbers(ann: Annotations) -> PairTests:
     enough = pair_moments(ann, value, min_shared=MIN_SHARED)
     pairs = pair_moments(ann, value, involving=_members(ann, enough))
     shared = pairs.shared.astype(np.float64)
-    excess = PairExcess(
-        pairs.first,
-        pairs.second,
-        shared,
-        pairs.product / np.maximum(shared, 1.0),
-        np.ones(len(shared)),
-        ann.n_annotators,
-    )
+    mean, noise = pairs.product / np.maximum(shared, 1.0), np.ones(len(shared))
+    excess = PairExcess(pairs.first, pairs.second, shared, mean, noise, ann.n_annotators)
     predicted, error = predict_excess(excess)
     at = pairs.shared >= MIN_SHARED
     correlation = pairs.correlation()[at]

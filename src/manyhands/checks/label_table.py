@@ -1,9 +1,9 @@
-"""The label table that checks inspect, with the views that several checks share."""
+"""The label table that checks inspect, with the views that several checks share, and findings."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,8 +16,41 @@ from manyhands.checks.agreement_with_others import (
     count_item_classes,
     mid_ranks,
 )
-from manyhands.checks.finding import MAX_EXAMPLES, MAX_PLACES, Finding, Severity
 from manyhands.core.arrays import AnyArray, Floats
+
+Severity = Literal["error", "warning", "note"]
+SEVERITIES = ("error", "warning", "note")  # worst first
+
+MAX_EXAMPLES = 10
+MAX_PLACES = 3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of a check: what is wrong, where, and what to do.
+
+    The table cannot be used after an error. After a warning its consensus is doubtful. A note is
+    information. `count` is the number of rows, items, annotators or pairs concerned; `rows`
+    (counted from 1), `names` and `places` show the first or the worst of them.
+    """
+
+    severity: Severity
+    message: str
+    remedy: str
+    count: int
+    rows: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    check: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as plain values, the name of the check first.
+
+        >>> Finding("note", "what", "do", 1, check="imbalance").to_json()["check"]
+        'imbalance'
+        """
+        lists = {name: list(getattr(self, name)) for name in ("rows", "names", "places")}
+        return {"check": self.check} | asdict(self) | lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +63,11 @@ class LabelTable:
     def usable(self) -> AnyArray:
         """Positions of the rows whose three cells can be used."""
         return self.rows.usable()
+
+    @cached_property
+    def usable_labels(self) -> AnyArray:
+        """The labels of the usable rows."""
+        return self.rows.label[self.usable]
 
     @cached_property
     def first_labels(self) -> Annotations:
@@ -52,7 +90,7 @@ class LabelTable:
     def label_counts(self) -> AnyArray:
         """Number of usable labels of each class; only if labels are classes."""
         assert self.rows.classes is not None, "only classes are counted"
-        return np.bincount(self.rows.label[self.usable], minlength=len(self.rows.classes))
+        return np.bincount(self.usable_labels, minlength=len(self.rows.classes))
 
     @cached_property
     def item_class_counts(self) -> ItemClassCounts:
@@ -93,21 +131,25 @@ class LabelTable:
             tuple(self.rows.place(row) for row in examples[:MAX_PLACES]),
         )
 
-    def annotator_finding(
-        self, severity: Severity, message: str, remedy: str, annotators: AnyArray
-    ) -> Finding:
-        """A finding about annotators, given by code, the worst first."""
-        names = self.rows.annotators.names[annotators[:MAX_EXAMPLES]]
-        rows = first_rows(self.rows.annotator, annotators[:MAX_EXAMPLES])
-        return self.finding(severity, message, remedy, len(annotators), rows=rows, names=names)
-
-    def item_finding(
-        self, severity: Severity, message: str, remedy: str, items: AnyArray
-    ) -> Finding:
-        """A finding about items, given by code."""
-        names = self.rows.items.names[items[:MAX_EXAMPLES]]
-        rows = first_rows(self.rows.item, items[:MAX_EXAMPLES])
-        return self.finding(severity, message, remedy, len(items), rows=rows, names=names)
+    def about(
+        self,
+        noun: Literal["item", "annotator", "class"],
+        codes: AnyArray,
+        message: str,
+        remedy: str,
+        severity: Severity = "warning",
+    ) -> list[Finding]:
+        """A finding about items, annotators or classes, the worst first; none without codes."""
+        column, vocabulary = {
+            "item": (self.rows.item, self.rows.items),
+            "annotator": (self.rows.annotator, self.rows.annotators),
+            "class": (self.rows.label, self.rows.classes),
+        }[noun]
+        if len(codes) == 0 or vocabulary is None:
+            return []
+        shown = codes[:MAX_EXAMPLES]
+        rows, names = first_rows(column, shown), vocabulary.names[shown]
+        return [self.finding(severity, message, remedy, len(codes), rows=rows, names=names)]
 
 
 def first_rows(codes: AnyArray, wanted: AnyArray) -> AnyArray:
@@ -128,3 +170,8 @@ def percent(part: float, whole: float) -> str:
     """
     share = 100.0 * part / whole if whole else 0.0
     return "< 0.1 %" if 0.0 < share < 0.1 else f"{share:.3g} %"
+
+
+def severity_if(is_serious: bool) -> Severity:
+    """A warning if a finding is serious, otherwise a note."""
+    return "warning" if is_serious else "note"

@@ -6,7 +6,7 @@ import numpy as np
 
 from manyhands.agreement.pairwise import shared_labels
 from manyhands.annotations import Annotations
-from manyhands.checks.agreement_with_others import ItemClassCounts
+from manyhands.checks.agreement_with_others import ItemClassCounts, majority_without
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, Offsets
 from manyhands.core.kernels import kernel
 
@@ -66,7 +66,7 @@ def labels_depend(ann: Annotations, counts: ItemClassCounts, first: Codes, secon
     n_given = max(ann.n_classes, 1) + 1
     pair, one, two = shared_labels(ann, first, second).T
     label_one, label_two = ann.label[one], ann.label[two]
-    others = _majority_without(
+    others = majority_without(
         counts.offsets, counts.label, counts.count, ann.item[one], label_one, label_two
     )
     row_one = pair * n_given + others + 1
@@ -158,26 +158,6 @@ def _mean_without(
     mean = np.where(m > 0, left / np.maximum(m, 1.0), np.nan)
     variance = np.maximum(left_square - m * mean**2, 0.0) / np.maximum(m - 1.0, 1.0)
     return mean, np.where(m > 1, variance, crowd) / np.maximum(m, 1.0)
-
-
-@kernel
-def _majority_without(
-    offsets: Offsets, label: Offsets, count: Offsets, item: Codes, one: Codes, two: Codes
-) -> Offsets:
-    # The majority label of the item without two of its labels; -1 for a tie or no others.
-    most = np.empty(len(item), dtype=np.int64)
-    for line in range(len(item)):
-        best, winner = 0, -1
-        for cell in range(offsets[item[line]], offsets[item[line] + 1]):
-            left = count[cell]
-            left -= 1 if label[cell] == one[line] else 0
-            left -= 1 if label[cell] == two[line] else 0
-            if left > best:
-                best, winner = left, label[cell]
-            elif left == best:
-                winner = -1
-        most[line] = winner
-    return most
 
 
 @kernel

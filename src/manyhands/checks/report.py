@@ -1,6 +1,6 @@
 """Check a label table: run all checks of `CHECKS` and sort their findings."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,38 +8,44 @@ from typing import Any
 import numpy as np
 
 from manyhands.annotations import Annotations, MixedLabelsError, Rows
-from manyhands.checks import (
-    annotators,
-    class_balance,
-    connectivity,
-    copies,
-    coverage,
-    crowd_agreement,
-    near_duplicates,
-    repeated_labels,
-    suspicious_labels,
-    unusable_cells,
-)
-from manyhands.checks.finding import SEVERITIES, Finding
-from manyhands.checks.label_table import LabelTable
+from manyhands.checks import annotators, coverage, label_values, rows
+from manyhands.checks.copies import copies
+from manyhands.checks.label_table import SEVERITIES, Finding, LabelTable
 from manyhands.core.settings import Registry
 from manyhands.io.labels import ItemFile
 
-Check = Callable[[LabelTable], list[Finding]]
+Check = Callable[[LabelTable], Iterable[Finding]]
 
 # The worst first: findings of one severity keep this order.
 CHECKS: Registry[Check] = Registry(
     "check",
-    unusable_cells.CHECKS
-    | crowd_agreement.CHECKS
-    | suspicious_labels.CHECKS
-    | near_duplicates.CHECKS
-    | repeated_labels.CHECKS
-    | annotators.CHECKS
-    | copies.CHECKS
-    | connectivity.CHECKS
-    | coverage.CHECKS
-    | class_balance.CHECKS,
+    {
+        "no-labels": rows.no_labels,
+        "blank-label": rows.blank_label,
+        "label-outside-classes": rows.label_outside_classes,
+        "infinite-label": rows.infinite_label,
+        "blank-name": rows.blank_name,
+        "unlisted-name": rows.unlisted_name,
+        "no-agreement": coverage.no_agreement,
+        "one-class": label_values.one_class,
+        "many-classes": label_values.many_classes,
+        "looks-missing": label_values.looks_missing,
+        "outlier-numbers": label_values.outlier_numbers,
+        "near-duplicate-classes": rows.near_duplicate_classes,
+        "near-duplicate-names": rows.near_duplicate_names,
+        "repeated-pair": rows.repeated_pair,
+        "below-chance": annotators.below_chance,
+        "constant-annotator": annotators.constant_annotator,
+        "random-annotator": annotators.random_annotator,
+        "copies": copies,
+        "disconnected-crowd": coverage.disconnected_crowd,
+        "too-few-annotators": coverage.too_few_annotators,
+        "single-label-items": coverage.single_label_items,
+        "unlabelled-items": coverage.unlabelled_items,
+        "few-labels-annotators": coverage.few_labels_annotators,
+        "class-never-said": label_values.class_never_said,
+        "imbalance": label_values.imbalance,
+    },
 )
 
 
@@ -99,22 +105,22 @@ def check_file(path: str | Path, **reading: Any) -> CheckReport:
 
 def _summarize(table: LabelTable) -> dict[str, Any]:
     """The sizes of the table as plain values."""
-    rows = table.rows
-    per_item = np.bincount(rows.item[table.usable], minlength=len(rows.items))
+    read = table.rows
+    per_item = np.bincount(read.item[table.usable], minlength=len(read.items))
     if len(per_item) == 0:
         per_item = np.zeros(1, dtype=np.int64)
     return {
-        "rows": len(rows),
+        "rows": len(read),
         "labels": len(table.usable),
-        "items": len(rows.items),
-        "annotators": len(rows.annotators),
-        "classes": None if rows.classes is None else len(rows.classes),
+        "items": len(read.items),
+        "annotators": len(read.annotators),
+        "classes": None if read.classes is None else len(read.classes),
         "labels_per_item": {
             "min": int(per_item.min()),
             "median": float(np.median(per_item)),
             "max": int(per_item.max()),
         },
-        "kind": "numbers" if rows.classes is None else "classes",
+        "kind": "numbers" if read.classes is None else "classes",
     }
 
 

@@ -8,9 +8,8 @@ from sklearn.datasets import load_digits
 from manyhands.annotations import Annotations, Sentences, TaggedSentences, TagScheme, TokenLabels
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets, object_array
 from manyhands.core.settings import generator
-from manyhands.simulation.assignment import assign
 from manyhands.simulation.behaviours import confused, constant_spammers, random_spammers
-from manyhands.simulation.crowds import SimulatedCrowd, simulate_crowd
+from manyhands.simulation.crowds import SimulatedCrowd, assign, simulate_crowd
 
 LABELS_PER_ITEM = 3
 

@@ -167,13 +167,13 @@ def _ranks(score: Floats) -> Floats:
     return np.asarray((np.cumsum(count) - (count - 1) / 2)[inverse])
 
 
-def _by_ranks(scores: Scores) -> Floats:
-    return -rank_average(scores)
-
-
 # One score per candidate from the crowd metrics of all candidates; the highest is selected.
 CRITERIA: Registry[Callable[[Scores], Floats]] = Registry(
-    "criterion", {**{name: itemgetter(name) for name in CROWD_METRICS}, RANKS: _by_ranks}
+    "criterion",
+    {
+        **{name: itemgetter(name) for name in CROWD_METRICS},
+        RANKS: lambda scores: -rank_average(scores),
+    },
 )
 
 

@@ -21,28 +21,24 @@ class RunSummary:
     deviation: float
     low: float
     high: float
-    n_runs: int
-
-    def __str__(self) -> str:
-        return f"{self.mean:.4f} +- {self.deviation:.4f} ({self.n_runs} runs)"
 
 
 def summarize_runs(scores: Sequence[float]) -> RunSummary:
     """Mean, standard deviation and 95 % interval; the deviation of a single run is NaN.
 
-    >>> str(summarize_runs([0.8, 0.9]))
-    '0.8500 +- 0.0707 (2 runs)'
+    >>> round(summarize_runs([0.8, 0.9]).deviation, 4)
+    0.0707
     """
     values = np.asarray(scores, dtype=np.float64)
     if len(values) == 0:
         raise DataError("there are no runs to summarize")
     mean = float(values.mean())
     if len(values) == 1:
-        return RunSummary(mean, float("nan"), float("nan"), float("nan"), 1)
+        return RunSummary(mean, float("nan"), float("nan"), float("nan"))
     deviation = float(values.std(ddof=1))
     quantile = float(special.stdtrit(len(values) - 1, (1 + LEVEL) / 2))
     half_width = quantile * deviation / len(values) ** 0.5
-    return RunSummary(mean, deviation, mean - half_width, mean + half_width, len(values))
+    return RunSummary(mean, deviation, mean - half_width, mean + half_width)
 
 
 @dataclass(frozen=True)

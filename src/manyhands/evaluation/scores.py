@@ -1,13 +1,20 @@
-"""Scores of predictions against the truth, with the names and arguments of scikit-learn."""
+"""Scores of predictions against the truth, with the names and arguments of scikit-learn.
+
+Calibration tells whether 90 % confidence means 90 % accuracy; a temperature corrects it.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
+from scipy.optimize import minimize_scalar
 
 from manyhands.core.arrays import AnyArray, Codes, Floats
 from manyhands.core.errors import DataError
-from manyhands.core.settings import require_choice
+from manyhands.core.settings import require, require_choice
 
 LEVEL = 0.95  # confidence level of every interval
+_MIN_TEMPERATURE, _MAX_TEMPERATURE = 0.1, 100.0
 
 
 def accuracy_score(truth: AnyArray, predicted: AnyArray) -> float:
@@ -81,53 +88,20 @@ def soft_cross_entropy(distribution_ik: Floats, probabilities_ik: Floats) -> flo
     return float(-(distribution_ik * log_ik).sum(axis=1).mean())
 
 
-def mean_absolute_error(truth: Floats, predicted: Floats) -> float:
-    """The mean of `abs(truth - predicted)`."""
-    return float(np.abs(np.asarray(truth) - np.asarray(predicted)).mean())
+def regression_scores(truth: Floats, predicted: Floats) -> dict[str, float]:
+    """The scores of numbers by name: mae, rmse, r2, correlation.
 
+    ::
 
-def root_mean_squared_error(truth: Floats, predicted: Floats) -> float:
-    """The square root of the mean of (truth - predicted)^2."""
-    return float(np.sqrt(((np.asarray(truth) - np.asarray(predicted)) ** 2).mean()))
+        r2 = 1 - sum (truth - predicted)^2 / sum (truth - mean truth)^2
 
+    The correlation is Pearson's. r2 is NaN if all truths are equal, the correlation if all truths
+    or all predictions are equal.
 
-def r2_score(truth: Floats, predicted: Floats) -> float:
-    """1 - sum (truth - predicted)^2 / sum (truth - mean truth)^2; NaN if all truths are equal.
-
-    >>> r2_score(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 1.0]))
+    >>> regression_scores(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 1.0]))["r2"]
     0.5
     """
-    truth, predicted = _check_pair(truth, predicted)
-    total = float(((truth - truth.mean()) ** 2).sum())
-    return 1.0 - float(((truth - predicted) ** 2).sum()) / total if total > 0 else float("nan")
-
-
-def pearson_correlation(truth: Floats, predicted: Floats) -> float:
-    """Pearson's correlation; NaN if all truths or all predictions are equal.
-
-    >>> round(pearson_correlation(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0])), 6)
-    1.0
-    """
-    truth, predicted = _check_pair(truth, predicted)
-    truth, predicted = truth - truth.mean(), predicted - predicted.mean()
-    scale = float(np.sqrt((truth**2).sum() * (predicted**2).sum()))
-    return float((truth * predicted).sum()) / scale if scale > 0 else float("nan")
-
-
-def regression_scores(truth: Floats, predicted: Floats) -> dict[str, float]:
-    """The scores of numbers by name: mae, rmse, r2, correlation."""
-    truth, predicted = _check_pair(truth, predicted)
-    return {
-        "mae": mean_absolute_error(truth, predicted),
-        "rmse": root_mean_squared_error(truth, predicted),
-        "r2": r2_score(truth, predicted),
-        "correlation": pearson_correlation(truth, predicted),
-    }
-
-
-def _check_pair(truth: Floats, predicted: Floats) -> tuple[Floats, Floats]:
-    truth = np.asarray(truth, dtype=np.float64)
-    predicted = np.asarray(predicted, dtype=np.float64)
+    truth, predicted = (np.asarray(each, dtype=np.float64) for each in (truth, predicted))
     if truth.shape != predicted.shape or truth.ndim != 1 or not len(truth):
         raise DataError(
             "expected two arrays of one dimension and equal length; "
@@ -135,4 +109,71 @@ def _check_pair(truth: Floats, predicted: Floats) -> tuple[Floats, Floats]:
         )
     if not (np.isfinite(truth).all() and np.isfinite(predicted).all()):
         raise DataError("numbers that are not finite cannot be scored; leave those items out")
-    return truth, predicted
+    square = (truth - predicted) ** 2
+    off_truth, off_predicted = truth - truth.mean(), predicted - predicted.mean()
+    total = float((off_truth**2).sum())
+    scale = float(np.sqrt((off_truth**2).sum() * (off_predicted**2).sum()))
+    return {
+        "mae": float(np.abs(truth - predicted).mean()),
+        "rmse": float(np.sqrt(square.mean())),
+        "r2": 1.0 - float(square.sum()) / total if total > 0 else np.nan,
+        "correlation": float((off_truth * off_predicted).sum()) / scale if scale > 0 else np.nan,
+    }
+
+
+@dataclass(frozen=True)
+class CalibrationCurve:
+    """Mean confidence and accuracy in bins of confidence; empty bins are left out."""
+
+    confidence: Floats
+    accuracy: Floats
+    count: AnyArray
+
+    @property
+    def calibration_error(self) -> float:
+        """Expected calibration error: mean `abs(confidence - accuracy)`, weighted by `count`."""
+        gap = np.abs(self.confidence - self.accuracy)
+        return float((gap * self.count).sum() / self.count.sum())
+
+
+def calibration_curve(
+    confidence: Floats, correct: AnyArray, *, n_bins: int = 10
+) -> CalibrationCurve:
+    """Mean confidence and share of correct labels in equal-width bins of confidence.
+
+    >>> curve = calibration_curve(np.array([0.9, 0.9, 0.6]), np.array([1, 0, 1]))
+    >>> round(curve.calibration_error, 2)
+    0.4
+    """
+    require(n_bins >= 1, "n_bins", ">= 1", n_bins)
+    bin_i = np.minimum((np.asarray(confidence) * n_bins).astype(np.int64), n_bins - 1)
+    count = np.bincount(bin_i, minlength=n_bins)
+    filled = count > 0
+    means = [
+        np.bincount(bin_i, weights=values, minlength=n_bins)[filled] / count[filled]
+        for values in (confidence, correct)
+    ]
+    return CalibrationCurve(means[0], means[1], count[filled])
+
+
+def apply_temperature(probabilities_ik: Floats, temperature: float) -> Floats:
+    """p^(1 / temperature), normalized; a temperature above 1 lowers the confidence.
+
+    >>> apply_temperature(np.array([[0.9, 0.1]]), 2.0).round(2).tolist()
+    [[0.75, 0.25]]
+    """
+    tiny = np.finfo(np.float64).tiny
+    log_ik = np.log(np.maximum(probabilities_ik, tiny)) / temperature
+    return np.asarray(special.softmax(np.where(probabilities_ik > 0, log_ik, -np.inf), axis=1))
+
+
+def fit_temperature(truth_code: Codes, probabilities_ik: Floats) -> float:
+    """The temperature that minimises the log loss."""
+
+    def loss(log_temperature: float) -> float:
+        tempered_ik = apply_temperature(probabilities_ik, float(np.exp(log_temperature)))
+        return log_loss(truth_code, tempered_ik)
+
+    bounds = np.log(_MIN_TEMPERATURE), np.log(_MAX_TEMPERATURE)
+    result = minimize_scalar(loss, bounds=bounds, method="bounded")
+    return float(np.exp(result.x))

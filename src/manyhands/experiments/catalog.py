@@ -5,7 +5,11 @@ from manyhands.experiments.curves import CurveExperiment
 from manyhands.experiments.epoch_rules import EpochRules
 from manyhands.experiments.every_method import EveryMethod
 from manyhands.experiments.experiment import Experiment
-from manyhands.experiments.figures import FIGURES
+from manyhands.experiments.figures.p0 import P0_FIGURES
+from manyhands.experiments.figures.p1 import P1_FIGURES
+from manyhands.experiments.figures.p2 import P2_FIGURES
+from manyhands.experiments.figures.p3 import P3_FIGURES
+from manyhands.experiments.figures.p4 import P4_FIGURES
 from manyhands.experiments.method_selection import MethodSelection
 from manyhands.experiments.published import published_curves, published_tables
 from manyhands.experiments.settings import SettingsExperiment
@@ -14,7 +18,11 @@ from manyhands.experiments.tables import TableExperiment
 _ALL: list[Experiment] = [
     *(TableExperiment(table) for table in published_tables().values()),
     CurveExperiment(published_curves("p3-figure-6.json")),
-    *FIGURES,
+    *P0_FIGURES,
+    *P1_FIGURES,
+    *P2_FIGURES,
+    *P3_FIGURES,
+    *P4_FIGURES,
     EpochRules(),
     EveryMethod(),
     MethodSelection(),

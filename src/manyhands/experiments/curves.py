@@ -1,45 +1,37 @@
 """A figure whose points are means of runs: accuracy against a setting of a simulated crowd."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from manyhands.evaluation import summarize_runs
-from manyhands.experiments.cells import Cell, cells_of, runs_of
 from manyhands.experiments.drawing import new_figure
 from manyhands.experiments.experiment import (
-    Experiment,
     RunOptions,
     WrittenPages,
     found_records,
+    markdown_table,
+    mean_and_deviation,
+    write_figure,
 )
-from manyhands.experiments.pages import code_block, markdown_table, write_figure, write_page
-from manyhands.experiments.published import Column, PublishedTable
+from manyhands.experiments.published import Column
 from manyhands.experiments.records import NOT_RUN, Records
-from manyhands.experiments.runs import MethodRun
-from manyhands.experiments.tables import note_lines, published_lines, scores_in, selection_of
+from manyhands.experiments.tables import Cell, CellExperiment, cells_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class CurveExperiment(Experiment):
+class CurveExperiment(CellExperiment):
     """Curves of a paper: each column of the table is a panel.
 
     The `axis` of a column names the setting of the scenario that varies (`setting`) and its values
     (`ticks`).
     """
-
-    table: PublishedTable
-
-    def __post_init__(self) -> None:
-        for name in ("name", "paper", "title"):
-            object.__setattr__(self, name, getattr(self.table, name))
 
     @property
     def needs(self) -> list[str]:
@@ -47,13 +39,9 @@ class CurveExperiment(Experiment):
         return ["nothing: the crowds are simulated"]
 
     def cells(self, options: RunOptions) -> list[Cell]:
-        """Every point of every curve."""
+        """See `CellExperiment.cells`; every point of every curve is a cell."""
         columns = tuple(each for column in self.table.columns for each in _ticks(column))
         return cells_of(replace(self.table, columns=columns), options)
-
-    def runs(self, options: RunOptions) -> list[MethodRun]:
-        """See `Experiment.runs`."""
-        return runs_of(self.cells(options))
 
     def unavailable(self, options: RunOptions) -> list[str]:
         """See `Experiment.unavailable`."""
@@ -64,7 +52,7 @@ class CurveExperiment(Experiment):
     def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
         """Write the curves as PNG and SVG, their numbers as Markdown."""
         points = _points(self.cells(options), records)
-        page = write_page(folder / f"{self.file_name}.md", self._page(points, options))
+        page = self.write_page(folder, options, self.about(), self._body(points, options))
         drawn = write_figure(self.draw(points), folder / self.file_name) if points else []
         return WrittenPages([page, *drawn], points, frozenset({"failed", "ours", "selection"}))
 
@@ -87,17 +75,16 @@ class CurveExperiment(Experiment):
                       fontsize=7)  # fmt: skip
         return figure
 
-    def _page(self, points: list[dict[str, Any]], options: RunOptions) -> str:
-        lines = [*self.heading(), *published_lines(self.table)]
-        lines += [code_block(self.command(options)), ""]
+    def _body(self, points: list[dict[str, Any]], options: RunOptions) -> list[str]:
+        lines = []
         for column in self.table.columns:
             lines += _panel_page(column, [p for p in points if p["panel"] == column.dataset])
         lines += [f"![{self.title}]({self.file_name}.png)", ""] if points else []
-        lines += [f"- missing: {line}" for line in self.unavailable(options)]
+        lines += self.missing_lines(options)
         recorded = {point["method"] for point in points}
         ready = dict.fromkeys(cell.row.published for cell in self.cells(options) if cell.runs)
         lines += [f"- {NOT_RUN}: {name}" for name in ready if name not in recorded]
-        return "\n".join([*lines, *note_lines(self.table)]) + "\n"
+        return [*lines, *self.notes()]
 
 
 def _line(axes: "Axes", points: list[dict[str, Any]], color: str) -> None:
@@ -125,7 +112,7 @@ def _points(cells: list[Cell], records: Records) -> list[dict[str, Any]]:
     points = []
     for cell in cells:
         found = found_records(cell.runs, records)
-        scores = scores_in(found, cell)
+        scores = cell.scores_in(found)
         if scores:
             summary = summarize_runs(scores)
             spread = None if np.isnan(summary.deviation) else round(summary.deviation, 3)
@@ -139,7 +126,7 @@ def _points(cells: list[Cell], records: Records) -> list[dict[str, Any]]:
                     "deviation": spread,
                     "runs": len(scores),
                     "failed": sum("error" in record for record in found),
-                    "selection": selection_of(cell),
+                    "selection": cell.selection,
                 }
             )
     return points
@@ -161,6 +148,5 @@ def _panel_page(column: Column, points: list[dict[str, Any]]) -> list[str]:
 def _shown(point: dict[str, Any] | None) -> str:
     if point is None:
         return "-"
-    spread = "" if point["deviation"] is None else f" ± {point['deviation']:.1f}"
     failures = f" ({point['failed']} failed)" if point["failed"] else ""
-    return f"{point['mean']:.1f}{spread}{failures}"
+    return mean_and_deviation(point["mean"], point["deviation"], 1) + failures

@@ -1,7 +1,7 @@
 """Where the data of an experiment come from: a public corpus, or a simulated crowd."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 
 from manyhands.annotations import Annotations, Items
-from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.arrays import Floats
 from manyhands.core.settings import generator, require_choice
 from manyhands.datasets import DATASETS, ITEM_SETS, Corpus, Split
 from manyhands.selection import Trial, trial_of_corpus
-from manyhands.simulation import SCENARIOS, SimulatedCrowd
+from manyhands.simulation import SCENARIOS
 
 NO_FOLDER = "give --data, the folder that holds the corpora"
 TEST_SETS = ("test", "valid+test", "labelled")
 _TEST_SHARE = 0.2  # of the labelled items, where labels of test items are needed
-_CORPUS_SECONDS = {"labelme": 4.0, "music": 7.0, "sentiment": 20.0, "cifar10": 60.0}
-_SCENARIO_SECONDS = {"common-noise": 16.0, "perturbed-networks": 6.0}
+_SECONDS = {
+    "labelme": 4.0, "music": 7.0, "sentiment": 20.0, "cifar10": 60.0, "common-noise": 16.0,
+    "perturbed-networks": 6.0,
+}  # fmt: skip
 _USUAL_SECONDS = 30.0
 
 
@@ -29,13 +31,13 @@ class ExperimentData:
 
     `label_shares` holds the share of each class among the labels of each test item. `valid` holds
     items with clean labels that a paper may have used for validation. `crowd` is everything known
-    about a simulated crowd. `folder` is the folder of the corpora.
+    about a simulated crowd, as its scenario returns it. `folder` is the folder of the corpora.
     """
 
     trial: Trial
     label_shares: Floats | None = None
     valid: Split | None = None
-    crowd: SimulatedCrowd | None = None
+    crowd: Any = None
     folder: str | None = None
 
 
@@ -56,8 +58,13 @@ class DataSource(ABC):
 
     @property
     @abstractmethod
+    def name(self) -> str:
+        """The name of the corpus or scenario."""
+
+    @property
     def expected_seconds(self) -> float:
         """The usual time of a run on it that searches for its epoch, on one core."""
+        return _SECONDS.get(self.name, _USUAL_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -83,8 +90,7 @@ class CorpusSource(DataSource):
             return f"there is no reader of {self.dataset}"
         if data is None:
             return NO_FOLDER
-        lacking = DATASETS[self.dataset].missing(data, self.features)
-        return f"{lacking[0]} is not there" if lacking else ""
+        return _first_missing(DATASETS[self.dataset].missing(data, self.features))
 
     def load(self, data: str | None, seed: int) -> ExperimentData:
         """See `DataSource.load`."""
@@ -95,9 +101,9 @@ class CorpusSource(DataSource):
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @property
-    def expected_seconds(self) -> float:
-        """See `DataSource.expected_seconds`."""
-        return _CORPUS_SECONDS.get(self.dataset, _USUAL_SECONDS)
+    def name(self) -> str:
+        """See `DataSource.name`."""
+        return self.dataset
 
 
 @dataclass(frozen=True)
@@ -115,10 +121,7 @@ class ScenarioSource(DataSource):
         """See `DataSource.unavailable`."""
         if self.items is None:
             return ""
-        if data is None:
-            return NO_FOLDER
-        lacking = ITEM_SETS[self.items].missing(data)
-        return f"{lacking[0]} is not there" if lacking else ""
+        return NO_FOLDER if data is None else _first_missing(ITEM_SETS[self.items].missing(data))
 
     def load(self, data: str | None, seed: int) -> ExperimentData:
         """See `DataSource.load`."""
@@ -141,9 +144,13 @@ class ScenarioSource(DataSource):
         return known | ({} if self.items is None else {"items": self.items})
 
     @property
-    def expected_seconds(self) -> float:
-        """See `DataSource.expected_seconds`."""
-        return _SCENARIO_SECONDS.get(self.scenario, _USUAL_SECONDS)
+    def name(self) -> str:
+        """See `DataSource.name`."""
+        return self.scenario
+
+
+def _first_missing(files: Sequence[str]) -> str:
+    return f"{files[0]} is not there" if files else ""
 
 
 @lru_cache(maxsize=1)
@@ -157,7 +164,9 @@ def _load_corpus(source: CorpusSource, data: str) -> ExperimentData:
     if source.tested_on == "labelled":
         return _tested_on_labelled(corpus)
     if source.tested_on == "valid+test" and corpus.valid is not None:
-        corpus = replace(corpus, test=_both(corpus.valid, corpus.test))
+        valid, test = corpus.valid, corpus.test
+        features = np.concatenate([valid.features, test.features])
+        corpus = replace(corpus, test=Split(features, np.concatenate([valid.truth, test.truth])))
     if source.anonymous:
         corpus = replace(corpus, annotations=_anonymous(corpus.annotations))
     if corpus.annotations.kind == "numbers":
@@ -166,13 +175,6 @@ def _load_corpus(source: CorpusSource, data: str) -> ExperimentData:
         return ExperimentData(trial, folder=data)
     return ExperimentData(
         trial_of_corpus(corpus), corpus.test.label_distribution, corpus.valid, folder=data
-    )
-
-
-def _both(first: Split, second: Split) -> Split:
-    return Split(
-        np.concatenate([first.features, second.features]),
-        np.concatenate([first.truth, second.truth]),
     )
 
 
@@ -201,10 +203,7 @@ def _tested_on_labelled(corpus: Corpus) -> ExperimentData:
             test=Split(corpus.features[test], corpus.truth[test]),
         )
     )
-    return ExperimentData(trial, _label_shares(ann[test]))
-
-
-def _label_shares(annotations: Annotations) -> AnyArray:
-    counts_ik = np.zeros((len(annotations), annotations.n_classes))
-    np.add.at(counts_ik, (annotations.item, annotations.label), 1.0)
-    return np.asarray(counts_ik / counts_ik.sum(axis=1, keepdims=True))
+    tested = ann[test]
+    counts_ik = np.zeros((len(tested), tested.n_classes))
+    np.add.at(counts_ik, (tested.item, tested.label), 1.0)
+    return ExperimentData(trial, counts_ik / counts_ik.sum(axis=1, keepdims=True))

@@ -1,6 +1,7 @@
 """What several figures share. matplotlib is imported only when a figure is drawn."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -62,93 +63,82 @@ def heat_map(
     axes: "Axes",
     values_kl: Any,
     *,
-    title: str = "",
+    highest: float,
+    lowest: float = 0.0,
     names: Sequence[str] = (),
-    highest: float | None = None,
-    lowest: float | None = None,
     numbers: bool = False,
     signed: bool = False,
 ) -> "AxesImage":
     """A matrix as a heat map, from white (`lowest`) to `highest`; row = true class, column = label.
 
-    By default the scale goes from 0, or the smallest value if that is negative, to the largest. A
-    `signed` map is blue above 0 and red below, with the same scale on both sides.
+    A `signed` map is blue above 0 and red below, with the same scale on both sides.
     """
     shown_kl: Floats = np.asarray(values_kl, dtype=np.float64)
-    top = float(np.nanmax(np.abs(shown_kl) if signed else shown_kl)) if highest is None else highest
-    bottom = min(0.0, float(np.nanmin(shown_kl))) if lowest is None else lowest
-    image = axes.imshow(shown_kl, cmap="RdBu" if signed else "Blues", vmax=top,
-                        vmin=-top if signed else bottom)  # fmt: skip
-    axes.set_title(title, fontsize=9)
-    _ticks(axes, names, shown_kl.shape)
+    image = axes.imshow(shown_kl, cmap="RdBu" if signed else "Blues", vmax=highest,
+                        vmin=-highest if signed else lowest)  # fmt: skip
+    if names:
+        axes.set_xticks(range(shown_kl.shape[1]), names, rotation=90, fontsize=7)
+        axes.set_yticks(range(shown_kl.shape[0]), names, fontsize=7)
+    else:
+        axes.set_xticks([])
+        axes.set_yticks([])
     if numbers:
         for row, column in np.ndindex(*shown_kl.shape):
-            dark = abs(shown_kl[row, column]) > 0.6 * top
+            dark = abs(shown_kl[row, column]) > 0.6 * highest
             axes.text(column, row, f"{shown_kl[row, column]:.2f}", ha="center", va="center",
                       fontsize=7, color="white" if dark else INK)  # fmt: skip
     return image
 
 
-def confusion_figure(
-    title: str,
-    rows: Mapping[str, Any],
-    columns: Sequence[str],
-    *,
-    names: Sequence[str] = (),
-    signed: Collection[str] = (),
-    relative: Collection[str] = (),
-    numbers: bool = False,
-) -> "Figure":
-    """A figure that holds only `confusion_rows`, as large as they need."""
-    written = 0.07 * max((len(name) for name in names), default=0)  # inches of the longest name
-    width, height = 1.95 * len(columns) + 1.2, 1.95 * len(rows) + 1.0
-    figure = new_figure(width + written, height + written, title)
-    confusion_rows(figure, rows, columns, names=names, signed=signed, relative=relative,
-                   numbers=numbers)  # fmt: skip
-    return figure
-
-
-def confusion_rows(
-    home: "FigureBase",
-    rows: Mapping[str, Any],
-    columns: Sequence[str],
-    *,
-    names: Sequence[str] = (),
-    signed: Collection[str] = (),
-    relative: Collection[str] = (),
-    numbers: bool = False,
-) -> None:
+@dataclass(frozen=True)
+class ConfusionGrid:
     """A grid of matrices: a kind such as true or learnt in each row, an annotator in each column.
 
     `rows` maps a kind to matrices of shape (column, k, l). Confusions are shaded from 0 to 1. Other
     weights are shaded up to the largest of their row: kinds in `relative` from the lowest, kinds in
-    `signed` from 0 in two colours. `names` are the class names.
+    `signed` from 0 in two colours. `names` are the class names. `numbers` writes every entry.
     """
-    grid = home.subplots(len(rows), len(columns), squeeze=False)
-    for kind, axes_c, matrix_ckl in zip(rows, grid, rows.values(), strict=True):
-        highest = 1.0
-        if kind in signed or kind in relative:
-            highest = float(np.max(np.abs(matrix_ckl) if kind in signed else matrix_ckl))
-        lowest = float(np.min(matrix_ckl)) if kind in relative else 0.0
-        for axes, matrix_kl in zip(axes_c, matrix_ckl, strict=True):
-            image = heat_map(axes, matrix_kl, names=names, highest=highest, lowest=lowest,
-                             numbers=numbers, signed=kind in signed)  # fmt: skip
-            axes.label_outer(remove_inner_ticks=True)
-        axes_c[0].set_ylabel(f"{kind}\n\ntrue class", fontsize=9)
-        home.colorbar(image, ax=list(axes_c), fraction=0.03, pad=0.01).ax.tick_params(labelsize=7)
-    for axes, column in zip(grid[0], columns, strict=True):
-        axes.set_title(column, fontsize=9)
-    for axes in grid[-1]:
-        axes.set_xlabel("label said", fontsize=9)
+
+    rows: Mapping[str, Any]
+    columns: Sequence[str]
+    names: Sequence[str] = ()
+    signed: Collection[str] = ()
+    relative: Collection[str] = ()
+    numbers: bool = False
+
+    def figure(self, title: str) -> "Figure":
+        """A figure that holds only the grid, as large as it needs."""
+        written = 0.07 * max((len(name) for name in self.names), default=0)  # inches of a name
+        width, height = 1.95 * len(self.columns) + 1.2, 1.95 * len(self.rows) + 1.0
+        figure = new_figure(width + written, height + written, title)
+        self.draw(figure)
+        return figure
+
+    def draw(self, home: "FigureBase") -> None:
+        """Draw the grid into a figure or a part of one."""
+        grid = home.subplots(len(self.rows), len(self.columns), squeeze=False)
+        for (kind, matrix_ckl), axes_c in zip(self.rows.items(), grid, strict=True):
+            highest = 1.0
+            if kind in self.signed or kind in self.relative:
+                size_ckl = np.abs(matrix_ckl) if kind in self.signed else matrix_ckl
+                highest = float(np.max(size_ckl))
+            lowest = float(np.min(matrix_ckl)) if kind in self.relative else 0.0
+            for axes, matrix_kl in zip(axes_c, matrix_ckl, strict=True):
+                image = heat_map(axes, matrix_kl, names=self.names, highest=highest, lowest=lowest,
+                                 numbers=self.numbers, signed=kind in self.signed)  # fmt: skip
+                axes.label_outer(remove_inner_ticks=True)
+            axes_c[0].set_ylabel(f"{kind}\n\ntrue class", fontsize=9)
+            colour_bar(home, image, axes_c, fraction=0.03)
+        for axes, column in zip(grid[0], self.columns, strict=True):
+            axes.set_title(column, fontsize=9)
+        for axes in grid[-1]:
+            axes.set_xlabel("label said", fontsize=9)
 
 
-def _ticks(axes: "Axes", names: Sequence[str], shape: tuple[int, ...]) -> None:
-    if not names:
-        axes.set_xticks([])
-        axes.set_yticks([])
-        return
-    axes.set_xticks(range(shape[1]), names, rotation=90, fontsize=7)
-    axes.set_yticks(range(shape[0]), names, fontsize=7)
+def colour_bar(home: "FigureBase", image: "AxesImage", axes: Any, fraction: float = 0.02) -> None:
+    """The scale of a heat map, beside the axes of an array."""
+    beside = list(np.ravel(axes))
+    home.colorbar(image, ax=beside, fraction=fraction, pad=0.01).ax.tick_params(labelsize=7)
 
 
 def scatter_with_line(
@@ -184,8 +174,13 @@ def correlation_of(first: Any, second: Any) -> str:
 
 def tidy(axes: "Axes", *, across: str, up: str, title: str = "") -> None:
     """Label both axes and remove the frame on the sides without numbers."""
+    label(axes, across=across, up=up, title=title)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def label(axes: "Axes", *, across: str, up: str, title: str = "") -> None:
+    """Label both axes."""
     axes.set_title(title, fontsize=9)
     axes.set_xlabel(across, fontsize=9)
     axes.set_ylabel(up, fontsize=9)
-    axes.tick_params(labelsize=8)
-    axes.spines[["top", "right"]].set_visible(False)

@@ -1,7 +1,7 @@
 """The same method under several rules of choosing its epoch."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,12 +15,13 @@ from manyhands.experiments.experiment import (
     CorpusExperiment,
     RunOptions,
     WrittenPages,
-    found_records,
+    count_runs,
+    markdown_table,
+    mean_and_deviation,
+    write_figure,
 )
-from manyhands.experiments.figure import json_content
-from manyhands.experiments.pages import code_block, markdown_table, write_figure, write_page
-from manyhands.experiments.records import Record, Records
-from manyhands.experiments.runs import Run, fit_method
+from manyhands.experiments.records import Record, Records, json_content
+from manyhands.experiments.runs import MethodRun, fit_method
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,46 +36,23 @@ _EVERY_EPOCH = {"validation_fraction": 0.0, "epochs": 100}  # all are scored, no
 _AS_PUBLISHED = {"noise": {"prior_precision": 0.0}, "training": {"init": "own", "warm_up": 0}}
 
 
-@dataclass(frozen=True)
-class EpochRulesRun(Run):
+class EpochRulesRun(MethodRun):
     """A method on a corpus with a seed, scored after every epoch."""
 
-    source: CorpusSource
-    method: str
-    seed: int
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
     kind: ClassVar[str] = "epoch-rules"
-
-    def parameters(self) -> dict[str, Any]:
-        """See `Run.parameters`."""
-        return {
-            "source": self.source.fingerprint(),
-            "method": self.method,
-            "settings": dict(self.settings),
-            "seed": self.seed,
-        }
+    revision: ClassVar[int] = 1
 
     def outcome(self, data: str | None) -> dict[str, Any]:
         """Test accuracy under every rule, and after every epoch."""
         loaded = self.source.load(data, self.seed)
-        trial = loaded.trial
-        chosen = fit_method(trial, self.method, self.seed, self.settings)
+        score = _accuracies(loaded)
+        chosen = fit_method(loaded.trial, self.method, self.seed, self.settings)
         training = {**self.settings.get("training", {}), **_EVERY_EPOCH}
-        followed = fit_method(
-            trial,
-            self.method,
-            self.seed,
-            {**self.settings, "training": training},
-            callback=_accuracies(loaded),
-        )
+        settings = {**self.settings, "training": training}
+        followed = fit_method(loaded.trial, self.method, self.seed, settings, callback=score)
         test = np.array([entry["test"] for entry in followed.history_])
-        predicted = chosen.predict_proba(trial.test_features).argmax(axis=1)
-        scores = {
-            "crowd": accuracy_score(_known(trial.test_truth), predicted),
-            "last": test[-1],
-            "test": test.max(),
-        }
+        crowd = score(chosen.predict_proba)["test"]
+        scores = {"crowd": crowd, "last": test[-1], "test": test.max()}
         if loaded.valid is not None:
             valid = np.array([entry["valid"] for entry in followed.history_])
             scores["clean"] = test[valid.argmax()]
@@ -99,21 +77,8 @@ class EpochRules(CorpusExperiment):
     datasets: tuple[str, ...] = ("labelme", "music")
     methods: tuple[str, ...] = ("crowd-layer-mw", "speelfc", "conal")
 
-    def runs(self, options: RunOptions) -> list[EpochRulesRun]:
-        """See `Experiment.runs`."""
-        return [run for group in self._groups(options).values() for run in group]
-
-    def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
-        """Write a table of the rules, and accuracy by epoch as a figure."""
-        found = {key: found_records(runs, records) for key, runs in self._groups(options).items()}
-        rows = [_row(key, group) for key, group in found.items()]
-        page = write_page(folder / f"{self.file_name}.md", self._page(rows, options))
-        scored = {key: [each for each in group if "scores" in each] for key, group in found.items()}
-        shown = {key: group for key, group in scored.items() if group}
-        drawn = write_figure(draw_rules(shown), folder / self.file_name) if shown else []
-        return WrittenPages([page, *drawn], rows)
-
-    def _groups(self, options: RunOptions) -> dict[tuple[str, str, str], list[EpochRulesRun]]:
+    def groups(self, options: RunOptions) -> dict[tuple[str, str, str], list[EpochRulesRun]]:
+        """See `CorpusExperiment.groups`; a group for each corpus, method and start."""
         variants: dict[str, Mapping[str, Any]] = {"our defaults": {}, "own start": _AS_PUBLISHED}
         return {
             (dataset, method, variant): [
@@ -125,14 +90,19 @@ class EpochRules(CorpusExperiment):
             for variant, settings in variants.items()
         }
 
-    def _page(self, rows: list[dict[str, str]], options: RunOptions) -> str:
-        lines = [*self.heading(), code_block(self.command(options)), ""]
-        lines += [f"- *{rule}*: {words}" for rule, words in RULES.items()]
+    def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
+        """Write a table of the rules, and accuracy by epoch as a figure."""
+        found = self.found(records, options)
+        rows = [_row(key, group) for key, group in found.items()]
+        body = [f"- *{rule}*: {words}" for rule, words in RULES.items()]
         if rows:
-            lines += ["", markdown_table(list(rows[0]), [list(row.values()) for row in rows])]
-            lines += ["", f"![Accuracy by epoch]({self.file_name}.png)"]
-        lines += ["", *(f"- missing: {line}" for line in self.unavailable(options))]
-        return "\n".join(lines) + "\n"
+            body += ["", markdown_table(list(rows[0]), [list(row.values()) for row in rows])]
+            body += ["", f"![Accuracy by epoch]({self.file_name}.png)"]
+        page = self.write_page(folder, options, [], [*body, "", *self.missing_lines(options)])
+        scored = {key: [each for each in group if "scores" in each] for key, group in found.items()}
+        shown = {key: group for key, group in scored.items() if group}
+        drawn = write_figure(draw_rules(shown), folder / self.file_name) if shown else []
+        return WrittenPages([page, *drawn], rows)
 
 
 def draw_rules(records: Mapping[tuple[str, str, str], list[Record]]) -> "Figure":
@@ -160,30 +130,20 @@ def draw_rules(records: Mapping[tuple[str, str, str], list[Record]]) -> "Figure"
     return figure
 
 
-def _accuracies(
-    data: ExperimentData,
-) -> Callable[[Callable[[Any], AnyArray]], dict[str, float]]:
+def _accuracies(data: ExperimentData) -> Callable[[Callable[[Any], AnyArray]], dict[str, float]]:
     """A callback that scores the model after every epoch; nothing is chosen by these scores."""
-    trial, valid = data.trial, data.valid
-    classes = trial.annotations.class_vocabulary
-    assert classes is not None
-    valid_truth = None if valid is None else classes.codes(valid.truth.tolist())
+    trial, classes = data.trial, data.trial.annotations.class_vocabulary
+    parts: dict[str, tuple[Any, Any]] = {"test": (trial.test_features, trial.test_truth)}
+    if data.valid is not None and classes is not None:
+        parts["valid"] = data.valid.features, classes.codes(data.valid.truth.tolist())
 
     def score(predict_proba: Callable[[Any], AnyArray]) -> dict[str, float]:
-        predicted = predict_proba(trial.test_features).argmax(axis=1)
-        scores = {"test": accuracy_score(_known(trial.test_truth), predicted)}
-        if valid is not None and valid_truth is not None:
-            scores["valid"] = accuracy_score(
-                valid_truth, predict_proba(valid.features).argmax(axis=1)
-            )
-        return scores
+        return {
+            part: accuracy_score(truth, predict_proba(features).argmax(axis=1))
+            for part, (features, truth) in parts.items()
+        }
 
     return score
-
-
-def _known(truth: AnyArray | None) -> AnyArray:
-    assert truth is not None, "these corpora have a test set"
-    return truth
 
 
 def _row(key: tuple[str, str, str], records: list[Record]) -> dict[str, str]:
@@ -193,6 +153,5 @@ def _row(key: tuple[str, str, str], records: list[Record]) -> dict[str, str]:
         row[rule] = "-"
         if scores:
             summary = summarize_runs(scores)
-            row[rule] = f"{summary.mean:.2f} ± {summary.deviation:.2f}"
-    failed = sum("error" in each for each in records)
-    return row | {"runs": f"{len(records) - failed}" + (f" ({failed} failed)" if failed else "")}
+            row[rule] = mean_and_deviation(summary.mean, summary.deviation, 2)
+    return row | {"runs": count_runs(records)}

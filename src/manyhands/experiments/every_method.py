@@ -1,7 +1,8 @@
 """Every classification method with its defaults on every corpus, ranked."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,10 @@ from manyhands.experiments.experiment import (
     CorpusExperiment,
     RunOptions,
     WrittenPages,
-    found_records,
+    count_runs,
+    markdown_table,
+    mean_and_deviation,
 )
-from manyhands.experiments.pages import code_block, markdown_table, write_page
 from manyhands.experiments.records import Record, Records
 from manyhands.experiments.runs import MethodRun, classification_methods
 from manyhands.experiments.tables import how_chosen
@@ -53,51 +55,37 @@ class EveryMethod(CorpusExperiment):
     title = "Every method on every corpus"
     datasets: tuple[str, ...] = tuple(CORPORA)
 
-    def runs(self, options: RunOptions) -> list[MethodRun]:
-        """See `Experiment.runs`."""
-        return [
-            run
-            for dataset in self.datasets
-            for group in self.runs_by_method(dataset, options).values()
-            for run in group
-        ]
-
-    def runs_by_method(self, dataset: str, options: RunOptions) -> dict[str, list[MethodRun]]:
-        """The runs of every method that can use the features of a corpus."""
+    def groups(self, options: RunOptions) -> dict[tuple[str, str], list[MethodRun]]:
+        """The runs of every method that can use the features of a corpus, by corpus and method."""
         groups = {}
-        for name in classification_methods():
+        for dataset, name in product(self.datasets, classification_methods()):
             counts = METHODS[name].needs_counts
             if counts and dataset not in COUNT_FEATURES:
                 continue
             source = CorpusSource(dataset, COUNT_FEATURES[dataset] if counts else None)
             if not options.unavailable(source):
-                groups[name] = [MethodRun(source, name, seed) for seed in self.seeds(options)]
+                seeds = self.seeds(options)
+                groups[dataset, name] = [MethodRun(source, name, seed) for seed in seeds]
         return groups
 
     def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
         """Write a page with a table per corpus."""
-        tables = {
-            dataset: _ranked(
-                _row(dataset, method, found_records(runs, records))
-                for method, runs in self.runs_by_method(dataset, options).items()
-            )
-            for dataset in self.datasets
-        }
-        lines = [*self.heading(), _INTRODUCTION, "", code_block(self.command(options))]
-        for dataset, rows in tables.items():
-            lines += ["", f"## {dataset}: {CORPORA.get(dataset, '')}", ""]
-            if rows:
-                cells = [list(row.values())[1:] for row in rows]
-                lines.append(markdown_table(list(rows[0])[1:], cells))
-        lines += ["", *(f"- missing: {line}" for line in self.unavailable(options))]
-        page = write_page(folder / f"{self.file_name}.md", "\n".join(lines).rstrip() + "\n")
-        return WrittenPages([page], [row for rows in tables.values() for row in rows])
+        found = self.found(records, options)
+        rows = [_row(dataset, method, group) for (dataset, method), group in found.items()]
+        rows.sort(key=lambda row: (self.datasets.index(row["data"]), _place(row)))
+        body = []
+        for dataset in self.datasets:
+            body += [f"## {dataset}: {CORPORA.get(dataset, '')}", ""]
+            shown = [list(row.values())[1:] for row in rows if row["data"] == dataset]
+            body += [markdown_table(list(rows[0])[1:], shown), ""] if shown else []
+        body += self.missing_lines(options)
+        page = self.write_page(folder, options, [_INTRODUCTION, ""], body)
+        return WrittenPages([page], rows)
 
 
 def _row(dataset: str, method: str, records: Sequence[Record]) -> dict[str, str]:
     row = {"data": dataset, "method": f"`{method}`"}
     scored = [each for each in records if "scores" in each]
-    failed = len(records) - len(scored)
     if not scored:
         blank = dict.fromkeys(("accuracy %", "lowest", "log loss", "with labels %"), "-")
         return row | blank | {"seconds": "-", "epoch": how_chosen(method), "runs": "0"}
@@ -108,19 +96,16 @@ def _row(dataset: str, method: str, records: Sequence[Record]) -> dict[str, str]
         return float(np.mean([each["scores"][score] for each in scored]))
 
     return row | {
-        "accuracy %": f"{summary.mean:.2f} ± {summary.deviation:.2f}",
+        "accuracy %": mean_and_deviation(summary.mean, summary.deviation, 2),
         "lowest": f"{min(accuracies):.2f}",
         "log loss": f"{mean('log_loss'):.3f}",
         "with labels %": f"{100 * mean('inferred'):.2f}",
         "seconds": f"{np.median([each['seconds'] for each in scored]):.1f}",
         "epoch": how_chosen(method),
-        "runs": f"{len(scored)}" + (f" ({failed} failed)" if failed else ""),
+        "runs": count_runs(records),
     }
 
 
-def _ranked(rows: Iterable[dict[str, str]]) -> list[dict[str, str]]:
-    def place(row: dict[str, str]) -> float:
-        shown = row["accuracy %"].split(" ")[0]
-        return float("inf") if shown == "-" else -float(shown)
-
-    return sorted(rows, key=place)
+def _place(row: dict[str, str]) -> float:
+    shown = row["accuracy %"].split(" ")[0]
+    return float("inf") if shown == "-" else -float(shown)

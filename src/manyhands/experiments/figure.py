@@ -5,20 +5,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from manyhands.experiments.data import DataSource, ExperimentData
-from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages
-from manyhands.experiments.pages import code_block, write_figure, write_page
-from manyhands.experiments.published import PublishedFigure
-from manyhands.experiments.records import NOT_RUN, Records
+from manyhands.experiments.data import CorpusSource, DataSource, ExperimentData
+from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages, write_figure
+from manyhands.experiments.published import PublishedFigure, published_figures
+from manyhands.experiments.records import NOT_RUN, Records, json_content
 from manyhands.experiments.runs import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Settings = Mapping[str, Any]
 Content = dict[str, Any]
-Collect = Callable[[ExperimentData, int, Mapping[str, Any]], Content]
+Collect = Callable[[ExperimentData, int, Settings], Content]
 
 
 @dataclass(frozen=True)
@@ -30,8 +28,13 @@ class Panel:
 
     key: str
     source: DataSource
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     slow: bool = False
+
+
+def corpus_panels(*names: str, settings: Settings | None = None) -> tuple[Panel, ...]:
+    """A panel for each of these corpora, all with the same settings."""
+    return tuple(Panel(name, CorpusSource(name), settings or {}) for name in names)
 
 
 @dataclass(frozen=True)
@@ -69,21 +72,26 @@ class FigureRun(Run):
 
 @dataclass(frozen=True)
 class FigureExperiment(Experiment):
-    """A figure with its panels.
+    """A figure with its panels, by its name among `published_figures`.
 
     `collect(data, seed, settings)` returns the numbers of one panel in a form that JSON can hold.
     `draw({panel: numbers})` draws the panels given. `seconds` is the usual time of a panel.
     """
 
-    published: PublishedFigure
+    name: str
     panels: tuple[Panel, ...]
     collect: Collect
     draw: Callable[[Mapping[str, Content]], "Figure"]
     seconds: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("name", "paper", "title"):
+        for name in ("paper", "title"):
             object.__setattr__(self, name, getattr(self.published, name))
+
+    @property
+    def published(self) -> PublishedFigure:
+        """What the paper shows, and what it concludes from it."""
+        return published_figures()[self.name]
 
     @property
     def needs(self) -> list[str]:
@@ -104,56 +112,38 @@ class FigureExperiment(Experiment):
 
     def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
         """Write the available panels as PNG and as SVG, and a page about the figure."""
-        found, failed = self._contents(records, options)
-        reasons = self._reasons(options)
-        verdicts = {
-            **dict.fromkeys(found, "drawn"),
-            **failed,
-            **{key: f"missing: {reason}" for key, reason in reasons.items()},
-        }
-        page = write_page(folder / f"{self.file_name}.md", self._page(verdicts, options))
+        found, verdicts = self._contents(records, options)
+        verdicts |= {key: f"missing: {reason}" for key, reason in self._reasons(options).items()}
+        published = self.published
+        about = [
+            f"{self.paper}.",
+            "",
+            f"*Published*: {published.shows} {published.data}",
+            "",
+            f"*The paper's reading*: {published.claim}",
+            "",
+        ]
+        body = [f"![{self.title}]({self.file_name}.png)", ""] if found else []
+        body += [f"- {key}: {verdict}" for key, verdict in verdicts.items()]
+        body += [f"- {note}" for note in published.notes]
+        page = self.write_page(folder, options, about, body)
         drawn = write_figure(self.draw(found), folder / self.file_name) if found else []
         rows = [{"panel": key, "verdict": verdict} for key, verdict in verdicts.items()]
         return WrittenPages([page, *drawn], rows)
 
-    def _page(self, verdicts: Mapping[str, str], options: RunOptions) -> str:
-        about = self.published
-        drawn = "drawn" in verdicts.values()
-        lines = [*self.heading(), f"{self.paper}.", ""]
-        lines += [f"*Published*: {about.shows} {about.data}", ""]
-        lines += [f"*The paper's reading*: {about.claim}", ""]
-        lines += [code_block(self.command(options)), ""]
-        lines += [f"![{self.title}]({self.file_name}.png)", ""] if drawn else []
-        lines += [f"- {key}: {verdict}" for key, verdict in verdicts.items()]
-        return "\n".join([*lines, *(f"- {note}" for note in about.notes)]) + "\n"
-
     def _contents(
         self, records: Records, options: RunOptions
     ) -> tuple[dict[str, Content], dict[str, str]]:
+        """The recorded numbers of each panel, and what became of each panel, drawn ones first."""
         found, failed = {}, {}
         for run in self.runs(options):
-            record = records.get(run.key)
-            if record is None:
-                failed[run.panel.key] = NOT_RUN
-            elif "error" in record:
+            record = records.get(run.key) or {"error": NOT_RUN}
+            if "error" in record:
                 failed[run.panel.key] = record["error"]
             else:
                 found[run.panel.key] = record["content"]
-        return found, failed
+        return found, {**dict.fromkeys(found, "drawn"), **failed}
 
     def _reasons(self, options: RunOptions) -> dict[str, str]:
         reasons = {p.key: options.unavailable(p.source, p.slow) for p in self.panels}
         return {key: reason for key, reason in reasons.items() if reason}
-
-
-def json_content(content: Any) -> Any:
-    """Content for a line of JSON: arrays as lists, numbers to five digits, None if not finite."""
-    if isinstance(content, Mapping):
-        return {str(key): json_content(value) for key, value in content.items()}
-    if isinstance(content, np.ndarray | np.generic):
-        return json_content(content.tolist())
-    if isinstance(content, list | tuple):
-        return [json_content(value) for value in content]
-    if isinstance(content, float):
-        return float(f"{content:.5g}") if np.isfinite(content) else None
-    return content

@@ -1,8 +1,9 @@
 """The scores of a trained model."""
 
 import numpy as np
+from torch.nn import Module
 
-from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.arrays import Floats
 from manyhands.estimators import CrowdClassifier
 from manyhands.evaluation import (
     accuracy_score,
@@ -64,15 +65,28 @@ def _of_noise_model(model: CrowdClassifier) -> dict[str, float]:
     """The size of the noise model and, if it has groups, their scores, largest group first."""
     noise = model.noise_
     scores = {"noise-parameters": float(sum(each.numel() for each in noise.parameters()))}
-    if isinstance(noise, Mixture):
-        share_m = noise.log_weights().detach().exp()[0].numpy()
-        group_mkl = noise.group_confusion().double().numpy()
-        for rank, group in enumerate(np.argsort(-share_m, kind="stable"), 1):
-            scores[f"prevalence-{rank}"] = float(share_m[group])
-            scores[f"identity-similarity-{rank}"] = float(identity_similarity(group_mkl[group]))
-            nats = np.log(group_mkl.shape[-1])
-            scores[f"entropy-{rank}"] = float(confusion_entropy(group_mkl[group]) * nats)
+    for name, value_m in groups_of(noise).items():
+        if name != "confusion":
+            scores |= {f"{name}-{m}": float(value) for m, value in enumerate(value_m, 1)}
     return scores
+
+
+def groups_of(noise: Module) -> dict[str, Floats]:
+    """Each group's confusion, prevalence, similarity to the identity and entropy in nats.
+
+    The largest group is the first. A noise model without groups has nothing.
+    """
+    if not isinstance(noise, Mixture):
+        return {}
+    share_m = noise.log_weights().detach().exp()[0].double().cpu().numpy()
+    order = np.argsort(-share_m, kind="stable")
+    group_mkl = noise.group_confusion().double().cpu().numpy()[order]
+    return {
+        "confusion": group_mkl,
+        "prevalence": share_m[order],
+        "identity-similarity": identity_similarity(group_mkl),
+        "entropy": confusion_entropy(group_mkl) * np.log(group_mkl.shape[-1]),
+    }
 
 
 def accuracies_of_annotators(trial: Trial) -> Floats:
@@ -81,26 +95,22 @@ def accuracies_of_annotators(trial: Trial) -> Floats:
     It is not a number for an annotator without such items.
     """
     assert trial.truth is not None
-    ann = trial.annotations
-    truth_n = trial.truth[ann.item]
-    right_n = np.where(truth_n == _UNKNOWN, np.nan, truth_n == ann.label)
-    return means_of_annotators(right_n, ann.annotator, ann.n_annotators)
+    truth_n = trial.truth[trial.annotations.item]
+    right_n = np.where(truth_n == _UNKNOWN, np.nan, truth_n == trial.annotations.label)
+    return _means_of_annotators(trial, right_n)
 
 
 def biases_of_annotators(trial: Trial) -> Floats:
     """The mean of label minus truth of each annotator, where labels are numbers."""
     assert trial.truth is not None
-    ann = trial.annotations
-    above_n = ann.label - trial.truth[ann.item]
-    return means_of_annotators(above_n, ann.annotator, ann.n_annotators)
+    return _means_of_annotators(
+        trial, trial.annotations.label - trial.truth[trial.annotations.item]
+    )
 
 
-def means_of_annotators(value_n: Floats, annotator_n: AnyArray, n_annotators: int) -> Floats:
-    """The mean over each annotator's values that are numbers; not a number if there are none.
-
-    >>> means_of_annotators(np.array([1.0, 0.0, np.nan]), np.array([0, 0, 1]), 2).tolist()
-    [0.5, nan]
-    """
+def _means_of_annotators(trial: Trial, value_n: Floats) -> Floats:
+    """The mean over each annotator's values that are numbers; not a number if there are none."""
+    annotator_n, n_annotators = trial.annotations.annotator, trial.annotations.n_annotators
     known = np.isfinite(value_n)
     total_a = np.bincount(annotator_n[known], value_n[known], minlength=n_annotators)
     count_a = np.bincount(annotator_n[known], minlength=n_annotators)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,34 +14,19 @@ from manyhands.experiments.experiment import (
     CorpusExperiment,
     RunOptions,
     WrittenPages,
-    found_records,
+    markdown_table,
 )
-from manyhands.experiments.pages import code_block, markdown_table, write_page
 from manyhands.experiments.records import Record, Records
 from manyhands.experiments.runs import Run
 from manyhands.selection import select_on_trial
 
 BASELINE = "two-stage-majority"
 CANDIDATES = (
-    "two-stage-majority",
-    "two-stage-soft-majority",
-    "two-stage-dawid-skene",
-    "two-stage-glad",
-    "two-stage-worker-clustering",
-    "crowd-layer-vw",
-    "crowd-layer-vb",
-    "crowd-layer-vwb",
-    "crowd-layer-mw",
-    "crowd-layer-over",
-    "softmax-crowd-layer",
-    "speelfc",
-    "speelfc-d",
-    "trace-reg",
-    "geocrowdnet",
-    "conal",
-    "conal-groups",
-    "mixture-e2e",
-)
+    "two-stage-majority", "two-stage-soft-majority", "two-stage-dawid-skene", "two-stage-glad",
+    "two-stage-worker-clustering", "crowd-layer-vw", "crowd-layer-vb", "crowd-layer-vwb",
+    "crowd-layer-mw", "crowd-layer-over", "softmax-crowd-layer", "speelfc", "speelfc-d",
+    "trace-reg", "geocrowdnet", "conal", "conal-groups", "mixture-e2e",
+)  # fmt: skip
 _DECIMALS = 8
 _INTRODUCTION = f"""Test accuracy (%) of the method that each criterion picks among
 {len(CANDIDATES)} two-stage and end-to-end methods, mean over {{n_runs}} splits of the labels.
@@ -108,29 +94,8 @@ class MethodSelection(CorpusExperiment):
     datasets: tuple[str, ...] = ("labelme", "music", "sentiment")
     candidates: tuple[str, ...] = CANDIDATES
 
-    def runs(self, options: RunOptions) -> list[MethodSelectionRun]:
-        """See `Experiment.runs`."""
-        return [run for runs in self._groups(options).values() for run in runs]
-
-    def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
-        """Write a page with one table."""
-        found = {
-            dataset: [each for each in found_records(runs, records) if "methods" in each]
-            for dataset, runs in self._groups(options).items()
-        }
-        shown = {dataset: group for dataset, group in found.items() if group}
-        rows = _rows(shown)
-        about = _INTRODUCTION.format(n_runs=len(self.seeds(options)))
-        lines = [*self.heading(), about, "", code_block(self.command(options)), ""]
-        if rows:
-            cells = [list(row.values()) for row in rows]
-            lines += [markdown_table(list(rows[0]), cells, left=1), ""]
-        lines += [f"- missing: {line}" for line in self.unavailable(options)]
-        lines += [_REMARKS]
-        page = write_page(folder / f"{self.file_name}.md", "\n".join(lines).rstrip() + "\n")
-        return WrittenPages([page], rows)
-
-    def _groups(self, options: RunOptions) -> dict[str, list[MethodSelectionRun]]:
+    def groups(self, options: RunOptions) -> dict[str, list[MethodSelectionRun]]:
+        """See `CorpusExperiment.groups`; a group for each corpus."""
         return {
             dataset: [
                 MethodSelectionRun(CorpusSource(dataset), seed, self.candidates)
@@ -138,6 +103,21 @@ class MethodSelection(CorpusExperiment):
             ]
             for dataset in self.available(options)
         }
+
+    def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
+        """Write a page with one table."""
+        made = {
+            dataset: [each for each in group if "methods" in each]
+            for dataset, group in self.found(records, options).items()
+        }
+        rows = _rows({dataset: group for dataset, group in made.items() if group})
+        body = []
+        if rows:
+            cells = [list(row.values()) for row in rows]
+            body = [markdown_table(list(rows[0]), cells, left=1), ""]
+        about = _INTRODUCTION.format(n_runs=len(self.seeds(options)))
+        body += [*self.missing_lines(options), _REMARKS]
+        return WrittenPages([self.write_page(folder, options, [about, ""], body)], rows)
 
 
 def picked(record: Record, criterion: str) -> dict[str, Any]:
@@ -154,37 +134,33 @@ def _rows(records: Mapping[str, Sequence[Record]]) -> list[dict[str, str]]:
     """Accuracies by criterion and corpus, and what they are compared with."""
     if not records:
         return []
-    rows = [
-        {"picked by": f"`{criterion}`"}
-        | {
-            dataset: _percent([picked(each, criterion)["accuracy"] for each in group])
+    ways: dict[str, Callable[[Record], float]] = {
+        **{f"`{name}`": partial(_accuracy_picked, criterion=name) for name in CRITERIA},
+        "best possible": lambda record: max(_accuracies(record).values()),
+        "average method": lambda record: float(np.mean(list(_accuracies(record).values()))),
+        f"`{BASELINE}`": lambda record: _accuracies(record)[BASELINE],
+    }
+    rows = []
+    for name, accuracy in ways.items():
+        means = {
+            dataset: float(np.mean([accuracy(each) for each in group]))
             for dataset, group in records.items()
         }
-        for criterion in CRITERIA
-    ]
-    accuracies = {dataset: [_accuracies(each) for each in group]
-                  for dataset, group in records.items()}  # fmt: skip
-    references: dict[str, Callable[[dict[str, float]], float]] = {
-        "best possible": lambda run: max(run.values()),
-        "average method": lambda run: float(np.mean(list(run.values()))),
-        f"`{BASELINE}`": lambda run: run[BASELINE],
+        shown = {dataset: f"{100 * mean:.1f}" for dataset, mean in means.items()}
+        rows.append({"picked by": name} | shown)
+    verdicts = {
+        dataset: f"{sum(each['majority_is_enough'] for each in group)} of {len(group)} times"
+        for dataset, group in records.items()
     }
-    for name, value in references.items():
-        row = {dataset: _percent([value(run) for run in group])
-               for dataset, group in accuracies.items()}  # fmt: skip
-        rows.append({"picked by": name} | row)
-    verdicts = {dataset: [each["majority_is_enough"] for each in group]
-                for dataset, group in records.items()}  # fmt: skip
-    row = {dataset: f"{sum(each)} of {len(each)} times" for dataset, each in verdicts.items()}
-    return [*rows, {"picked by": "majority voting enough?"} | row]
+    return [*rows, {"picked by": "majority voting enough?"} | verdicts]
+
+
+def _accuracy_picked(record: Record, criterion: str) -> float:
+    return float(picked(record, criterion)["accuracy"])
 
 
 def _accuracies(record: Record) -> dict[str, float]:
     return {row["method"]: row["accuracy"] for row in record["methods"]}
-
-
-def _percent(shares: Sequence[float]) -> str:
-    return f"{100 * float(np.mean(shares)):.1f}"
 
 
 def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:

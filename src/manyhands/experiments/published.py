@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T", "Column", "Row", "PublishedTable", "PublishedFigure")
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,9 @@ class Row:
     """
 
     published: str
-    method: str | None
-    values: Mapping[str, Value]
-    options: Mapping[str, Any]
+    method: str | None = None
+    values: Mapping[str, Value] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     ours: bool = False
     only: tuple[str, ...] = ()
     features: str | None = None
@@ -72,7 +74,7 @@ class PublishedTable:
     selection: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     runs: int = 10
 
@@ -102,36 +104,25 @@ def _content(name: str) -> dict[str, Any]:
 
 def _table(content: Mapping[str, Any]) -> PublishedTable:
     rows = [_row(each) for each in content["rows"]]
-    rows += [_row(each, ours=True) for each in content.get("also", ())]
-    return PublishedTable(
-        name=content["name"],
-        paper=content["paper"],
-        title=content["title"],
-        source=content["source"],
-        selection=content["selection"],
-        columns=tuple(_column(each) for each in content["columns"]),
-        rows=tuple(rows),
-        notes=tuple(content.get("notes", ())),
-        remarks=tuple(content.get("remarks", ())),
-        runs=content.get("runs", PublishedTable.runs),
-    )
+    rows += [_row({**each, "ours": True}) for each in content.get("also", ())]
+    columns = tuple(_make(Column, each) for each in content["columns"])
+    return _make(PublishedTable, {**content, "columns": columns, "rows": tuple(rows)})
 
 
-def _column(content: Mapping[str, Any]) -> Column:
-    known = {each.name for each in fields(Column)}
-    return Column(**{name: value for name, value in content.items() if name in known and value})
-
-
-def _row(content: Mapping[str, Any], ours: bool = False) -> Row:
+def _row(content: Mapping[str, Any]) -> Row:
     values = {
         key: Value(each.get("mean"), each.get("deviation"))
         for key, each in content.get("values", {}).items()
         if each is not None
     }
-    options = content.get("options") or {}
-    only = tuple(content.get("only", ()))
-    features = content.get("features")
-    return Row(content["published"], content["method"], values, options, ours, only, features)
+    return _make(Row, {**content, "values": values})
+
+
+def _make(kind: type[T], content: Mapping[str, Any]) -> T:
+    """An object of JSON content; what is absent or empty has its default, lists become tuples."""
+    given = {name: content[name] for name in kind.__dataclass_fields__ if content.get(name)}
+    tuples = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    return kind(**given | tuples)
 
 
 @dataclass(frozen=True)
@@ -144,24 +135,16 @@ class PublishedFigure:
     shows: str
     data: str
     claim: str
-    numbers: Mapping[str, Any]
-    notes: tuple[str, ...]
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 @cache
 def published_figures() -> dict[str, PublishedFigure]:
     """Every published figure, by the name of its experiment."""
     papers = {name.split("/")[0]: table.paper for name, table in published_tables().items()}
-    return {
-        each["name"]: PublishedFigure(
-            each["name"],
-            papers[each["name"].split("/")[0]],
-            each["title"],
-            each["shows"],
-            each["data"],
-            each["claim"],
-            each.get("numbers", {}),
-            tuple(each.get("notes", ())),
-        )
+    figures = [
+        _make(PublishedFigure, {**each, "paper": papers[each["name"].split("/")[0]]})
         for each in _content("figures.json")["figures"]
-    }
+    ]
+    return {figure.name: figure for figure in figures}

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from manyhands.core.errors import DataError
 
 FILE = "records.jsonl"
@@ -95,3 +97,16 @@ def _read(path: Path) -> Iterator[Record]:
         except (ValueError, KeyError, TypeError):
             raise DataError(f"{path}, line {number}: is not a record") from None
         yield record
+
+
+def json_content(content: Any) -> Any:
+    """Content for a line of JSON: arrays as lists, numbers to five digits, None if not finite."""
+    if isinstance(content, Mapping):
+        return {str(key): json_content(value) for key, value in content.items()}
+    if isinstance(content, np.ndarray | np.generic):
+        return json_content(content.tolist())
+    if isinstance(content, list | tuple):
+        return [json_content(value) for value in content]
+    if isinstance(content, float):
+        return float(f"{content:.5g}") if np.isfinite(content) else None
+    return content

@@ -14,27 +14,38 @@ import numpy as np
 import torch
 from joblib import Parallel, delayed
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import manyhands
 from manyhands.aggregation import AGGREGATORS
-from manyhands.core.errors import SettingError, first_line
-from manyhands.estimators import CrowdClassifier
-from manyhands.experiments.data import DataSource
+from manyhands.core.errors import DataError, SettingError, first_line
+from manyhands.datasets import DATASETS, Split
+from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger
+from manyhands.evaluation import regression_scores, score_entities
+from manyhands.experiments.data import CorpusSource, DataSource
 from manyhands.experiments.measures import measure
 from manyhands.experiments.records import Record, Records, fingerprint_key
-from manyhands.methods import METHODS, Method, TwoStage
+from manyhands.methods import METHODS, Method
 from manyhands.selection import Trial, trained_on
 
 SETTING_GROUPS = ("noise", "aggregator", "training")
+# The crowd layer as published: weights are initialised at the identity without a prior, annotators
+# have the learning rate of the network, and the last of a fixed number of epochs is used.
+AS_PUBLISHED: dict[str, dict[str, Any]] = {
+    "noise": {"prior_precision": 0.0},
+    "training": {
+        "init": "own",
+        "epochs": 50,
+        "warm_up": 0,
+        "validation_fraction": 0.0,
+        "noise_learning_rate": 1e-3,
+    },
+}
 _FIXED_EPOCHS = 0.3  # time of a method without an epoch search, relative to one that trains twice
 _LINUX_STATUS = Path("/proc/self/status")
+VECTORS = "word_vectors"  # a folder beside the corpora
+_SUFFIXES = (".npz", ".txt", ".vec")
+_COUNTED = {"moviereviews": "moviereviews-words"}  # the release with word counts
 
 
 class Run(ABC):
@@ -106,6 +117,70 @@ class MethodRun(Run):
         return seconds if searches else _FIXED_EPOCHS * seconds
 
 
+@dataclass(frozen=True)
+class TextRun(MethodRun):
+    """A method on a corpus of texts or sentences, with a seed."""
+
+    source: CorpusSource
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    revision: ClassVar[int] = 1
+    estimator: ClassVar[type[CrowdRegressor] | type[CrowdTagger]]
+
+    @abstractmethod
+    def scores_on(self, model: Any, test: Split) -> dict[str, float]:
+        """The scores of predictions for test items without crowd labels."""
+
+    def outcome(self, data: str | None) -> dict[str, Any]:
+        """The scores of the trained model."""
+        method, name = METHODS[self.method], self.source.dataset
+        corpus = DATASETS[_COUNTED.get(name, name) if method.needs_counts else name].read(str(data))
+        settings = {"seed": self.seed, "progress": False, **self.settings.get("training", {})}
+        own_words = method.needs_counts or method.required_network
+        vectors = None if own_words else word_vectors(data)
+        model = self.estimator(method=self.method, word_vectors=vectors, **settings)
+        truth = corpus.truth if method.needs_truth else None
+        model.fit(corpus.features, corpus.annotations, truth=truth)
+        scores = self.scores_on(model, corpus.test) | {"epochs": float(model.epoch_)}
+        return {"scores": {name: round(float(value), 6) for name, value in scores.items()}}
+
+
+class RegressionRun(TextRun):
+    """A `CrowdRegressor` on texts, or on word counts if its method takes them."""
+
+    kind: ClassVar[str] = "regression"
+    estimator = CrowdRegressor
+
+    def scores_on(self, model: CrowdRegressor, test: Split) -> dict[str, float]:
+        """See `TextRun.scores_on`; the scores of ratings."""
+        return regression_scores(test.truth, model.predict(test.features))
+
+
+class TaggingRun(TextRun):
+    """A `CrowdTagger` on sentences."""
+
+    kind: ClassVar[str] = "tagging"
+    estimator = CrowdTagger
+
+    def scores_on(self, model: CrowdTagger, test: Split) -> dict[str, float]:
+        """See `TextRun.scores_on`; the scores of entities."""
+        tags = [tag for sentence in model.predict(test.features) for tag in sentence]
+        found = score_entities(test.truth, np.array(tags, dtype=object), test.features.offsets)
+        return {"precision": found.precision, "recall": found.recall, "f1": found.f1}
+
+
+TEXT_RUNS: dict[str, type[TextRun]] = {"moviereviews": RegressionRun, "ner": TaggingRun}
+
+
+def word_vectors(data: str | None) -> Path:
+    """The file of word vectors beside the corpora: the first by name."""
+    folder = Path(str(data)) / VECTORS
+    found = sorted(each for each in folder.glob("*") if each.suffix in _SUFFIXES)
+    if not found:
+        raise DataError(f"{folder}: no word vectors; put a file of GloVe's format or an .npz there")
+    return found[0]
+
+
 def fit_method(
     trial: Trial, method: str, seed: int, settings: Mapping[str, Any], **fit: Any
 ) -> CrowdClassifier:
@@ -129,10 +204,12 @@ def fit_method(
 
 
 def _with_aggregator(method: str, settings: Mapping[str, Any]) -> Method:
-    stages = METHODS[method]
-    if not isinstance(stages, TwoStage) or not isinstance(stages.aggregator, str):
+    stages: Any = METHODS[method]
+    name = getattr(stages, "aggregator", None)
+    if not isinstance(name, str):
         raise SettingError(f"aggregator settings are for two-stage methods; got {method}")
-    return replace(stages, aggregator=AGGREGATORS[stages.aggregator](**settings))
+    made: Method = replace(stages, aggregator=AGGREGATORS[name](**settings))
+    return made
 
 
 def classification_methods() -> list[str]:
@@ -217,9 +294,9 @@ def peak_mib() -> float | None:
     return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
 
 
-def rounded(value: float) -> float | None:
-    """A score as a record holds it: six decimals, None if it is not finite."""
-    return round(float(value), 6) if np.isfinite(value) else None
+def rounded(value: float | None) -> float | None:
+    """A score as a record holds it: six decimals, None if it is unknown or not finite."""
+    return None if value is None or not np.isfinite(value) else round(float(value), 6)
 
 
 def _versions() -> dict[str, str]:

@@ -11,24 +11,15 @@ from manyhands.experiments.experiment import (
     CorpusExperiment,
     RunOptions,
     WrittenPages,
-    found_records,
+    markdown_table,
+    mean_and_deviation,
 )
-from manyhands.experiments.pages import code_block, markdown_table, write_page
-from manyhands.experiments.records import Records
-from manyhands.experiments.runs import MethodRun, Run, rounded
+from manyhands.experiments.records import Record, Records
+from manyhands.experiments.runs import AS_PUBLISHED, MethodRun, Run, rounded
 from manyhands.selection import compare_training
 
 _CORPORA = ("labelme", "music", "sentiment")
 _LAST_EPOCH = {"training": {"validation_fraction": 0.0, "epochs": 50}}
-_AS_PUBLISHED: dict[str, dict[str, Any]] = {
-    "noise": {"prior_precision": 0.0},
-    "training": {
-        "init": "own",
-        "warm_up": 0,
-        "noise_learning_rate": 0.001,
-        **_LAST_EPOCH["training"],
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -99,7 +90,7 @@ three, and initialisation and epoch matter more than which of the two models is 
             column
             for name in _CORPORA
             for column in (
-                Column(f"{name}, as published", name, _AS_PUBLISHED),
+                Column(f"{name}, as published", name, AS_PUBLISHED),
                 Column(f"{name}, defaults", name),
             )
         ),
@@ -114,8 +105,8 @@ initialised from a consensus with a prior around it, and five epochs of warm-up.
         ("crowd-layer-mw", "truth"),
         (
             *(
-                Column(scale, "labelme", {**_AS_PUBLISHED, "training": {
-                    **_AS_PUBLISHED["training"], "scale": scale}})
+                Column(scale, "labelme", {**AS_PUBLISHED, "training": {
+                    **AS_PUBLISHED["training"], "scale": scale}})
                 for scale in ("none", "standard", "rms")
             ),
             Column("defaults", "labelme"),
@@ -138,26 +129,17 @@ method](ours-every-method.md). No clean label was used for training or selection
 
 
 @dataclass(frozen=True)
-class SettingsRun(Run):
+class SettingsRun(MethodRun):
     """A method with settings on a corpus, trained with several seeds; its scores are summaries."""
 
-    source: CorpusSource
-    method: str
-    settings: Mapping[str, Mapping[str, Any]]
-    seed: int
-    n_seeds: int
+    n_seeds: int = 1
 
     kind: ClassVar[str] = "settings"
+    revision: ClassVar[int] = 1
 
     def parameters(self) -> dict[str, Any]:
         """See `Run.parameters`."""
-        return {
-            "source": self.source.fingerprint(),
-            "method": self.method,
-            "settings": {group: dict(values) for group, values in self.settings.items()},
-            "seed": self.seed,
-            "n_seeds": self.n_seeds,
-        }
+        return {**super().parameters(), "n_seeds": self.n_seeds}
 
     def outcome(self, data: str | None) -> dict[str, Any]:
         """Mean, deviation and lowest of the accuracy, and means of the other scores."""
@@ -175,7 +157,7 @@ class SettingsRun(Run):
     @property
     def expected_seconds(self) -> float:
         """See `Run.expected_seconds`."""
-        return self.n_seeds * MethodRun(self.source, self.method, self.seed).expected_seconds
+        return self.n_seeds * super().expected_seconds
 
 
 @dataclass(frozen=True)
@@ -187,59 +169,48 @@ class SettingsExperiment(CorpusExperiment):
     datasets: tuple[str, ...] = _CORPORA
     sections: tuple[Section, ...] = field(default=SECTIONS, repr=False)
 
-    def runs(self, options: RunOptions) -> list[Run]:
-        """See `Experiment.runs`."""
+    def groups(self, options: RunOptions) -> dict[tuple[str, str, str], Sequence[Run]]:
+        """See `CorpusExperiment.groups`; a group for each cell of each section."""
         available = self.available(options)
-        return [
-            run
+        return {
+            (section.title, column.title, method): self._cell_runs(column, method, options)
             for section in self.sections
             for column in section.columns
             for method in section.methods
             if column.dataset in available
-            for run in self._cell_runs(column, method, options)
-        ]
+        }
 
     def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
         """Write a page with a table per section."""
-        about = _INTRODUCTION.format(n_runs=len(self.seeds(options)))
-        lines = [*self.heading(), about, "", code_block(self.command(options))]
-        rows = []
+        found = self.found(records, options)
+        body, rows = [], []
         for section in self.sections:
-            cells = self._cells(section, records, options)
+            cells = {
+                (column.title, method): _shown(
+                    found.get((section.title, column.title, method), []), section.lowest
+                )
+                for method in section.methods
+                for column in section.columns
+            }
             rows += [
                 {"section": section.title, "method": method, "settings": title, "accuracy %": cell}
                 for (title, method), cell in cells.items()
             ]
-            lines += ["", f"## {section.title}", "", section.text, "", _table(section, cells)]
-        lines += ["", *(f"- missing: {line}" for line in self.unavailable(options))]
-        page = write_page(folder / f"{self.file_name}.md", "\n".join(lines).rstrip() + "\n")
-        return WrittenPages([page], rows)
+            body += [f"## {section.title}", "", section.text, "", _table(section, cells), ""]
+        body += self.missing_lines(options)
+        about = _INTRODUCTION.format(n_runs=len(self.seeds(options)))
+        return WrittenPages([self.write_page(folder, options, [about, ""], body)], rows)
 
     def _cell_runs(self, column: Column, method: str, options: RunOptions) -> Sequence[Run]:
         source, seeds = CorpusSource(column.dataset), self.seeds(options)
         if column.settings is None:
             return [MethodRun(source, method, seed) for seed in seeds]
-        return [SettingsRun(source, method, column.settings, options.seed, len(seeds))]
-
-    def _cells(
-        self, section: Section, records: Records, options: RunOptions
-    ) -> dict[tuple[str, str], str]:
-        return {
-            (column.title, method): _shown(
-                [
-                    each["scores"]
-                    for each in found_records(self._cell_runs(column, method, options), records)
-                    if "scores" in each
-                ],
-                section.lowest,
-            )
-            for method in section.methods
-            for column in section.columns
-        }
+        return [SettingsRun(source, method, options.seed, column.settings, len(seeds))]
 
 
-def _shown(scores: list[dict[str, float]], lowest: bool) -> str:
+def _shown(records: Sequence[Record], lowest: bool) -> str:
     """A cell: one record that summarises several seeds, or one record per seed."""
+    scores = [each["scores"] for each in records if "scores" in each]
     if not scores:
         return "-"
     if "deviation" in scores[0]:
@@ -248,8 +219,8 @@ def _shown(scores: list[dict[str, float]], lowest: bool) -> str:
         accuracies = [each["accuracy"] for each in scores]
         summary = summarize_runs(accuracies)
         mean, deviation, worst = summary.mean, summary.deviation, min(accuracies)
-    worst_run = f" (lowest {_percent(worst)})" if lowest else ""
-    return f"{_percent(mean)} ± {_percent(deviation)}{worst_run}"
+    worst_run = f" (lowest {100 * worst:.1f})" if lowest else ""
+    return mean_and_deviation(100 * mean, deviation and 100 * deviation, 1) + worst_run
 
 
 def _table(section: Section, cells: Mapping[tuple[str, str], str]) -> str:
@@ -261,7 +232,3 @@ def _table(section: Section, cells: Mapping[tuple[str, str], str]) -> str:
         [f"`{method}`", *(cells[title, method] for title in titles)] for method in section.methods
     ]
     return markdown_table(["", *titles], rows, left=1)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"

@@ -1,64 +1,88 @@
-"""A published table beside our own runs of it, as Markdown and as HTML."""
+"""Published tables: the runs behind each cell, and a page that shows them beside ours."""
 
-import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from manyhands.evaluation import RunSummary, summarize_runs
-from manyhands.experiments.cells import Cell, cells_of, runs_of
+from manyhands.evaluation import summarize_runs
+from manyhands.evaluation.runs import RunSummary
+from manyhands.experiments.data import CorpusSource, DataSource, ScenarioSource
 from manyhands.experiments.experiment import (
     Experiment,
     RunOptions,
     WrittenPages,
     found_records,
+    markdown_table,
+    mean_and_deviation,
+    write_page,
 )
-from manyhands.experiments.pages import code_block, markdown_table, write_page
-from manyhands.experiments.published import PublishedTable, Value
+from manyhands.experiments.published import Column, PublishedTable, Row, Value
 from manyhands.experiments.records import NOT_RUN, Records
-from manyhands.experiments.runs import MethodRun
-from manyhands.methods import METHODS, FullBatchMethod
+from manyhands.experiments.runs import SETTING_GROUPS, TEXT_RUNS, MethodRun
+from manyhands.methods import METHODS
+from manyhands.networks import NETWORKS
 
+SCORES = {
+    "accuracy": "accuracy",
+    "f1": "f1",
+    "cross-entropy": "cross-entropy",
+    "train-accuracy": "train-accuracy",
+    "i-js": "i-js",
+    "g-js": "g-js",
+    "iterations": "epochs",
+    "parameters": "noise-parameters",
+    **{name: name for name in ("mae", "rmse", "r2", "precision", "recall")},
+}  # metric of a table -> score of a record
+GROUP_METRICS = ("prevalence", "identity-similarity", "entropy")  # one score for each group
+POINTS = "rating points of a scale 1 to 10"  # the files hold ratings in 0..1
+SCALES = {"percent": 100.0, POINTS: 10.0}  # from the record to the unit shown
 SEARCHED = "epoch by held-out crowd labels, then all labels"
 LAST = "last epoch"
 CONVERGED = "run to convergence"
 RULE = "no clean label was used for training or selection; the truth is used for scoring only"
+_GROUP = "group"
+# P2 scores against the labels of the test items; the test items of LabelMe have no labels.
+_SUBSTITUTES = {"labelme-ic": ("labelme", "labelled"), "cifar10-ic": ("cifar10", "test")}
+COLUMNS = (
+    "published_as", "method", "measured", "published", "ours", "lowest", "runs", "selection",
+    "difference", "verdict",
+)  # fmt: skip
+HEADER = tuple(name.replace("_", " ") for name in COLUMNS)
 _SMALLER_IS_BETTER = {"i-js", "g-js", "cross-entropy", "mae", "rmse"}
 _INFORMATION = {"iterations", "parameters", "prevalence", "identity-similarity", "entropy"}
-_POINTS = "rating points of a scale 1 to 10"  # the files hold ratings in 0..1
-_DIGITS = {"percent": 2, "count": 1, _POINTS: 3}  # decimals, by unit
-_SCALES = {"percent": 100.0, _POINTS: 10.0}  # from the record to the unit shown
+_DIGITS = {"percent": 2, "count": 1, POINTS: 3}  # decimals, by unit
 _NEAR = 0.01  # in units of the record: within this a published figure counts as reached
 
 
 @dataclass(frozen=True)
-class Line:
-    """A cell of a table, ready to be shown."""
+class Cell:
+    """A row and a column of a table: the runs behind it, or why it is `unavailable`."""
 
-    published_as: str
-    method: str
-    measured: str
-    published: str
-    ours: str
-    lowest: str
-    runs: str
-    selection: str
-    difference: str
-    verdict: str
+    row: Row
+    column: Column
+    score: str = ""
+    runs: tuple[MethodRun, ...] = ()
+    unavailable: str = ""
 
-    def as_dict(self) -> dict[str, str]:
-        """Values by column."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+    def scores_in(self, records: Sequence[Mapping[str, Any]]) -> list[float]:
+        """Its scores in the records of its runs, in the unit of its column."""
+        scale = SCALES.get(self.column.unit, 1.0)
+        scores = [record.get("scores", {}).get(self.score) for record in records]
+        return [scale * score for score in scores if score is not None]
 
-
-HEADER = tuple(each.name.replace("_", " ") for each in fields(Line))
+    @property
+    def selection(self) -> str:
+        """How its runs choose their epoch."""
+        training = self.runs[0].settings.get("training", {}) if self.runs else {}
+        return how_chosen(str(self.row.method), training.get("validation_fraction"))
 
 
 @dataclass(frozen=True)
-class TableExperiment(Experiment):
-    """A table of a paper."""
+class CellExperiment(Experiment):
+    """A table or a figure of a paper whose numbers are means of runs."""
 
     table: PublishedTable
 
@@ -66,18 +90,46 @@ class TableExperiment(Experiment):
         for name in ("name", "paper", "title"):
             object.__setattr__(self, name, getattr(self.table, name))
 
+    @abstractmethod
+    def cells(self, options: RunOptions) -> list[Cell]:
+        """Every cell, row by row."""
+
+    def runs(self, options: RunOptions) -> list[MethodRun]:
+        """See `Experiment.runs`; several cells may need the same run."""
+        return [run for cell in self.cells(options) for run in cell.runs]
+
+    def about(self) -> list[str]:
+        """Where it was published, and how selection was done there and here."""
+        return [
+            f"{self.paper}; {self.table.source}.",
+            "",
+            f"*Published selection*: {self.table.selection}",
+            "",
+            f"*Ours*: {RULE}.",
+            "",
+        ]
+
+    def notes(self) -> list[str]:
+        """Notes on our runs and on the paper."""
+        titles = {"What our runs show": self.table.remarks, "About the paper": self.table.notes}
+        lines = []
+        for title, notes in titles.items():
+            if notes:
+                lines += ["", f"**{title}**", "", *(f"- {note}" for note in notes)]
+        return lines
+
+
+class TableExperiment(CellExperiment):
+    """A table of a paper."""
+
     @property
     def needs(self) -> list[str]:
         """See `Experiment.needs`."""
         return list(dict.fromkeys(column.dataset for column in self.table.columns))
 
     def cells(self, options: RunOptions) -> list[Cell]:
-        """Every cell of the table, row by row."""
+        """See `CellExperiment.cells`."""
         return cells_of(self.table, options)
-
-    def runs(self, options: RunOptions) -> list[MethodRun]:
-        """See `Experiment.runs`."""
-        return runs_of(self.cells(options))
 
     def unavailable(self, options: RunOptions) -> list[str]:
         """See `Experiment.unavailable`."""
@@ -90,48 +142,85 @@ class TableExperiment(Experiment):
     def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
         """Write the table as Markdown and as HTML."""
         lines = [_line(cell, records) for cell in self.cells(options)]
-        command = self.command(options)
-        pages = {
-            ".md": self._markdown(lines, command),
-            ".html": html_page(self.table, lines, command),
-        }
-        files = [write_page(folder / f"{self.file_name}{end}", text) for end, text in pages.items()]
-        hidden = frozenset({"method", "lowest", "runs", "selection"})
-        return WrittenPages(files, [line.as_dict() for line in lines], hidden)
-
-    def _markdown(self, lines: Sequence[Line], command: str) -> str:
-        head = [*self.heading(), *published_lines(self.table), code_block(command), ""]
-        body = markdown_table(HEADER, [list(line.as_dict().values()) for line in lines])
-        return "\n".join([*head, body, *note_lines(self.table)]) + "\n"
+        body = [markdown_table(HEADER, lines), *self.notes()]
+        html = html_page(self.table, lines, self.command(options))
+        files = [
+            self.write_page(folder, options, self.about(), body),
+            write_page(folder / f"{self.file_name}.html", html),
+        ]
+        rows = [dict(zip(COLUMNS, line, strict=True)) for line in lines]
+        return WrittenPages(files, rows, frozenset({"method", "lowest", "runs", "selection"}))
 
 
-def published_lines(table: PublishedTable) -> list[str]:
-    """Where a table was published, and how selection was done there and here."""
+def cells_of(table: PublishedTable, options: RunOptions) -> list[Cell]:
+    """Every cell of a table, row by row."""
+    reasons = {column.key: _column_unavailable(column, options) for column in table.columns}
+    seeds = range(options.seed, options.seed + (options.n_runs or table.runs))
     return [
-        f"{table.paper}; {table.source}.",
-        "",
-        f"*Published selection*: {table.selection}",
-        "",
-        f"*Ours*: {RULE}.",
-        "",
+        _cell(row, column, reasons[column.key], seeds)
+        for row in table.rows
+        for column in table.columns
+        if not row.only or column.dataset in row.only
     ]
 
 
-def note_lines(table: PublishedTable) -> list[str]:
-    """Notes on our runs and on the paper."""
-    lines = []
-    for title, notes in (("What our runs show", table.remarks), ("About the paper", table.notes)):
-        if notes:
-            lines += ["", f"**{title}**", "", *(f"- {note}" for note in notes)]
-    return lines
+def how_chosen(method: str, validation_fraction: float | None = None) -> str:
+    """How a method chooses its epoch; `validation_fraction` if it is not the default."""
+    chosen = METHODS[method]
+    if chosen.required_network:  # the network is part of a solution
+        return CONVERGED
+    if validation_fraction is None:
+        validation_fraction = chosen.defaults.get("validation_fraction", 0.0)
+    return SEARCHED if validation_fraction else LAST
 
 
-def html_page(table: PublishedTable, lines: Sequence[Line], command: str) -> str:
+def _source(column: Column, features: str | None = None) -> DataSource:
+    if column.scenario:
+        return ScenarioSource(column.scenario, column.settings, column.items)
+    if column.dataset in _SUBSTITUTES:
+        dataset, tested_on = _SUBSTITUTES[column.dataset]
+        return CorpusSource(dataset, tested_on=tested_on)
+    return CorpusSource(column.dataset, features, column.tested_on, column.anonymous)
+
+
+def _cell(row: Row, column: Column, reason: str, seeds: range) -> Cell:
+    reason = _row_unavailable(row, column) or reason
+    if reason:
+        return Cell(row, column, unavailable=reason)
+    settings = {kind: dict(row.options[kind]) for kind in SETTING_GROUPS if kind in row.options}
+    if column.training:
+        settings["training"] = {**column.training, **settings.get("training", {})}
+    if column.metric in GROUP_METRICS:
+        score = f"{column.metric}-{row.options[_GROUP]}"
+    else:
+        score = SCORES[column.metric]
+    source, make = _source(column, row.features), TEXT_RUNS.get(column.dataset, MethodRun)
+    runs = tuple(make(source, str(row.method), seed, settings) for seed in seeds)
+    return Cell(row, column, score, runs)
+
+
+def _column_unavailable(column: Column, options: RunOptions) -> str:
+    if column.network and column.network not in NETWORKS:
+        return f"the network {column.network} is not there yet"
+    return options.unavailable(_source(column), column.slow)
+
+
+def _row_unavailable(row: Row, column: Column) -> str:
+    if row.method is None:
+        return "it is no method of ours"
+    if row.method not in METHODS:
+        return f"the method {row.method} is not there yet"
+    if column.metric not in SCORES and column.metric not in GROUP_METRICS:
+        return f"{column.metric} is not measured yet"
+    unknown = sorted(set(row.options) - {*SETTING_GROUPS, _GROUP})
+    return f"its option {unknown[0]} is not there yet" if unknown else ""
+
+
+def html_page(table: PublishedTable, lines: Sequence[Sequence[str]], command: str) -> str:
     """The table as one HTML page that needs nothing else."""
     head = "".join(f"<th>{escape(name)}</th>" for name in HEADER)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(each)}</td>" for each in line.as_dict().values()) + "</tr>\n"
-        for line in lines
+        "<tr>" + "".join(f"<td>{escape(each)}</td>" for each in line) + "</tr>\n" for line in lines
     )
     notes = "".join(f"<li>{escape(note)}</li>" for note in (*table.remarks, *table.notes))
     return (
@@ -154,53 +243,32 @@ _STYLE = (
 )
 
 
-def _line(cell: Cell, records: Records) -> Line:
+def _line(cell: Cell, records: Records) -> list[str]:
+    """What is shown of a cell, in the order of `COLUMNS`."""
     value = cell.row.values.get(cell.column.key, Value(None))
     name = f"({cell.row.published})" if cell.row.ours else cell.row.published
     digits = _DIGITS.get(cell.column.unit, 4)
-    plain = (name, cell.row.method or "-", cell.column.key, _shown(value, digits))
+    published = mean_and_deviation(value.mean, value.deviation, digits)
+    plain = [name, cell.row.method or "-", cell.column.key, published]
     if cell.unavailable:
-        return Line(*plain, "-", "-", "0", "-", "-", f"missing: {cell.unavailable}")
+        return [*plain, "-", "-", "0", "-", "-", f"missing: {cell.unavailable}"]
     found = found_records(cell.runs, records)
     failed = [record for record in found if "error" in record]
-    scores = scores_in(found, cell)
+    scores = cell.scores_in(found)
     if not scores:
         why = failed[0]["error"] if failed else f"{NOT_RUN}: needs {cell.column.dataset}"
-        return Line(*plain, "-", "-", "0", selection_of(cell), "-", why)
+        return [*plain, "-", "-", "0", cell.selection, "-", why]
     summary = summarize_runs(scores)
     failures = f"; {len(failed)} failed" if failed else ""
-    return Line(
+    return [
         *plain,
-        _shown(Value(summary.mean, summary.deviation), digits),
+        mean_and_deviation(summary.mean, summary.deviation, digits),
         f"{min(scores):.{digits}f}",
         str(len(scores)),
-        selection_of(cell),
+        cell.selection,
         "-" if value.mean is None else f"{summary.mean - value.mean:+.{digits}f}",
         _verdict(cell, value, summary) + failures,
-    )
-
-
-def scores_in(records: Sequence[Mapping[str, Any]], cell: Cell) -> list[float]:
-    """The scores of a cell's runs, in the unit of its column."""
-    scale = _SCALES.get(cell.column.unit, 1.0)
-    scores = [record.get("scores", {}).get(cell.score) for record in records]
-    return [scale * score for score in scores if score is not None]
-
-
-def selection_of(cell: Cell) -> str:
-    """How the runs of a cell choose their epoch."""
-    training = cell.runs[0].settings.get("training", {}) if cell.runs else {}
-    return how_chosen(str(cell.row.method), training.get("validation_fraction"))
-
-
-def how_chosen(method: str, validation_fraction: float | None = None) -> str:
-    """How a method chooses its epoch; `validation_fraction` if it is not the default."""
-    chosen = METHODS[method]
-    if isinstance(chosen, FullBatchMethod):
-        return CONVERGED
-    if validation_fraction is None:
-        validation_fraction = chosen.defaults.get("validation_fraction", 0.0)
-    return SEARCHED if validation_fraction else LAST
+    ]
 
 
 def _verdict(cell: Cell, value: Value, summary: RunSummary) -> str:
@@ -211,15 +279,7 @@ def _verdict(cell: Cell, value: Value, summary: RunSummary) -> str:
     gain = summary.mean - value.mean
     if cell.column.metric in _SMALLER_IS_BETTER:
         gain = -gain
-    near = _NEAR * _SCALES.get(cell.column.unit, 1.0)
+    near = _NEAR * SCALES.get(cell.column.unit, 1.0)
     if gain > near:
         return "better than published"
     return "reached" if gain >= -near else "short of published"
-
-
-def _shown(value: Value, digits: int) -> str:
-    if value.mean is None:
-        return "-"
-    spread = value.deviation is not None and not math.isnan(value.deviation)
-    mean = f"{value.mean:.{digits}f}"
-    return mean + (f" ± {value.deviation:.{digits}f}" if spread else "")

@@ -8,10 +8,15 @@ import numpy as np
 from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 from manyhands.core.settings import generator, require, require_choice
-from manyhands.simulation.assignment import assign, sort_pairs
-from manyhands.simulation.crowds import SimulatedCrowd, draw_labels, label_table
-from manyhands.simulation.items import check_items, gaussian_items
-from manyhands.simulation.settings import CrowdSizes, require_share
+from manyhands.simulation.crowds import (
+    SimulatedCrowd,
+    check_items,
+    draw_labels,
+    draw_pairs,
+    gaussian_items,
+    label_table,
+)
+from manyhands.simulation.settings import AT_LEAST_ONE, FINITE, SHARE, CrowdSizes
 
 PATTERNS = ("asymmetric", "symmetric")
 LABELS_AT_ONCE = 2**16
@@ -54,13 +59,9 @@ class CommonNoiseSettings(CrowdSizes):
         super().__post_init__()
         require(self.n_classes >= 2, "n_classes", ">= 2", self.n_classes)
         require_choice("pattern", self.pattern, PATTERNS)
-        for name in ("common_strength", "individual_strength", "common_share"):
-            require_share(name, getattr(self, name))
-        for name in ("n_features", "n_hidden"):
-            require(getattr(self, name) >= 1, name, ">= 1", getattr(self, name))
-        for name in ("n_test", "separation", "contrast"):
-            holds = 0 <= getattr(self, name) < np.inf
-            require(holds, name, "finite and >= 0", getattr(self, name))
+        self.require(SHARE, "common_strength", "individual_strength", "common_share")
+        self.require(AT_LEAST_ONE, "n_features", "n_hidden")
+        self.require(FINITE, "n_test", "separation", "contrast")
         if self.partners:
             check_partners(self.partners, self.n_classes, self.pattern)
 
@@ -74,27 +75,13 @@ class CommonNoiseCrowd(SimulatedCrowd):
     omega_n: Floats
     from_common_n: Bools
 
-    @property
-    def annotator_notes(self) -> dict[str, AnyArray]:
-        """The share of each annotator's labels that come from the shared confusion."""
-        annotator, n_annotators = self.annotations.annotator, self.annotations.n_annotators
-        common_a = np.bincount(annotator, self.from_common_n, minlength=n_annotators)
-        return {"common_share": common_a / np.maximum(self.annotations.labels_per_annotator, 1)}
-
-    @property
-    def label_notes(self) -> dict[str, AnyArray]:
-        """The source of each label, and the probability of the shared confusion."""
-        source = np.where(self.from_common_n, "common", "individual")
-        return {"source": source, "omega": self.omega_n}
-
 
 def common_noise(settings: CommonNoiseSettings, items: Items | None = None) -> CommonNoiseCrowd:
     """Errors that all annotators share, and errors of each annotator."""
     known = _gaussians(settings) if items is None else check_items(items, settings)
     common_kl, individual_akl = _confusions(settings)
     n_items, n_annotators = len(known.truth), settings.n_annotators
-    rng = generator(settings.seed, "who labels what")
-    item, annotator = sort_pairs(*assign(n_items, n_annotators, settings.labels_per_item, rng))
+    item, annotator = draw_pairs(settings, n_items)
     omega_n = _omega(settings, known.flat_features, item, annotator)
     common_n = generator(settings.seed, "sources").random(len(item)) < omega_n
     stacked_akl = np.concatenate([individual_akl, common_kl[None]])
@@ -103,6 +90,8 @@ def common_noise(settings: CommonNoiseSettings, items: Items | None = None) -> C
     label = draw_labels(stacked_akl, known.truth[item], source_n, rng)
     classes = np.arange(settings.n_classes)
     mean_ak = _mean_omega(omega_n, annotator, known.truth[item], settings)[:, :, None]
+    common_a = np.bincount(annotator, common_n, minlength=n_annotators)
+    n_labels_a = np.maximum(np.bincount(annotator, minlength=n_annotators), 1)
     return CommonNoiseCrowd(
         label_table(item, annotator, label, n_items, n_annotators, classes),
         known.truth,
@@ -110,6 +99,8 @@ def common_noise(settings: CommonNoiseSettings, items: Items | None = None) -> C
         np.full(n_annotators, "honest", dtype=object),
         known.features,
         known.test,
+        {"common_share": common_a / n_labels_a},
+        {"source": np.where(common_n, "common", "individual"), "omega": omega_n},
         common_kl=common_kl,
         individual_akl=individual_akl,
         omega_n=omega_n,

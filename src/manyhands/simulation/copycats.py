@@ -7,12 +7,16 @@ import numpy as np
 from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 from manyhands.core.settings import generator, require
-from manyhands.simulation.assignment import assign, sort_pairs
 from manyhands.simulation.behaviours import honest
-from manyhands.simulation.crowds import SimulatedCrowd, draw_labels, label_table
+from manyhands.simulation.crowds import (
+    SimulatedCrowd,
+    draw_items,
+    draw_labels,
+    draw_pairs,
+    label_table,
+)
 from manyhands.simulation.independent import accuracies
-from manyhands.simulation.items import draw_items
-from manyhands.simulation.settings import CrowdSettings, require_share
+from manyhands.simulation.settings import SHARE, CrowdSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,14 +32,9 @@ class CopycatSettings(CrowdSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_share("copying", self.copying)
+        self.require(SHARE, "copying")
         n_honest = self.n_annotators - self.n_copycats
-        require(
-            n_honest > 0,
-            "share",
-            "such that one annotator does not copy",
-            self.share,
-        )
+        require(n_honest > 0, "share", "such that one annotator does not copy", self.share)
         rule = f"in 1..{n_honest}, the annotators who do not copy"
         require(1 <= self.n_sources <= n_honest, "n_sources", rule, self.n_sources,
                 "lower share or n_sources")  # fmt: skip
@@ -53,16 +52,6 @@ class CopycatCrowd(SimulatedCrowd):
     source_a: Codes
     copied_n: Bools
 
-    @property
-    def annotator_notes(self) -> dict[str, AnyArray]:
-        """The source that each annotator copies; -1 if the annotator does not copy."""
-        return {"copies": self.source_a}
-
-    @property
-    def label_notes(self) -> dict[str, AnyArray]:
-        """Whether each label is the annotator's own or copied."""
-        return {"source": np.where(self.copied_n, "copied", "own")}
-
 
 def copycats(settings: CopycatSettings, items: Items | None = None) -> CopycatCrowd:
     """A share of the annotators copies the labels of a few others, including the errors.
@@ -74,8 +63,7 @@ def copycats(settings: CopycatSettings, items: Items | None = None) -> CopycatCr
     n_items, n_annotators = len(known.truth), settings.n_annotators
     own_akl = honest(accuracies(settings), settings.n_classes)
     source_a = _sources(settings)
-    rng = generator(settings.seed, "who labels what")
-    item, annotator = sort_pairs(*assign(n_items, n_annotators, settings.labels_per_item, rng))
+    item, annotator = draw_pairs(settings, n_items)
     copying = generator(settings.seed, "copying").random(len(item)) < settings.copying
     copied = copying & (source_a[annotator] >= 0)
     source_n = np.where(copied, source_a[annotator], annotator)
@@ -88,6 +76,8 @@ def copycats(settings: CopycatSettings, items: Items | None = None) -> CopycatCr
         np.where(source_a >= 0, "copycat", "honest").astype(object),
         known.features,
         known.test,
+        {"copies": source_a},
+        {"source": np.where(copied, "copied", "own")},
         source_a=source_a,
         copied_n=copied,
     )

@@ -1,13 +1,17 @@
-"""Simulated crowds: the annotations, and everything that they were drawn from."""
+"""Simulated crowds: the items, who labels them, the labels, and what they were drawn from."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from manyhands.annotations import Annotations, Items
 from manyhands.core.arrays import AnyArray, Codes, Floats
-from manyhands.core.settings import generator
-from manyhands.simulation.assignment import assign
+from manyhands.core.errors import SettingError
+from manyhands.core.settings import generator, require
+from manyhands.simulation.settings import CrowdSizes
+
+CELLS_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True)
@@ -15,7 +19,8 @@ class SimulatedCrowd:
     """Annotations with the truth, the confusions and the behaviour of every annotator.
 
     `features` has a row per item in scenarios whose items have features. `test` has items without
-    labels. Scenarios with further results return a subclass.
+    labels. `annotator_notes` and `label_notes` are further columns about each annotator and about
+    each label, in the order of `annotations`. Scenarios with further results return a subclass.
     """
 
     annotations: Annotations
@@ -24,21 +29,13 @@ class SimulatedCrowd:
     behaviour: AnyArray
     features: AnyArray | None = None
     test: Items | None = None
+    annotator_notes: Mapping[str, AnyArray] = field(default_factory=dict)
+    label_notes: Mapping[str, AnyArray] = field(default_factory=dict)
 
     @property
     def truth_by_item(self) -> dict[object, object]:
         """The truth as {item name: class name}."""
         return dict(zip(self.annotations.items.tolist(), self.truth.tolist(), strict=True))
-
-    @property
-    def annotator_notes(self) -> dict[str, AnyArray]:
-        """Further columns about each annotator."""
-        return {}
-
-    @property
-    def label_notes(self) -> dict[str, AnyArray]:
-        """Further columns about each label, in the order of `annotations`."""
-        return {}
 
 
 def draw_labels(
@@ -49,6 +46,81 @@ def draw_labels(
     row_nl = cumulative_akl[annotator_n, truth_n]
     above_nl = rng.random(len(truth_n))[:, None] > row_nl[:, :-1]
     return np.asarray(above_nl.sum(axis=1), dtype=np.int32)
+
+
+def assign(
+    n_items: int, n_annotators: int, labels_per_item: int, rng: np.random.Generator
+) -> tuple[Codes, Codes]:
+    """Assign the same number of different annotators to every item, drawn at random.
+
+    >>> item, annotator = assign(2, 5, 3, np.random.default_rng(0))
+    >>> item.tolist(), len(set(annotator[:3].tolist()))
+    ([0, 0, 0, 1, 1, 1], 3)
+    """
+    require(labels_per_item >= 1, "labels_per_item", ">= 1", labels_per_item)
+    if labels_per_item > n_annotators:
+        raise SettingError(
+            f"labels_per_item must be at most n_annotators ({n_annotators}); got {labels_per_item}"
+        )
+    chosen = rng.integers(0, n_annotators, size=(n_items, labels_per_item))
+    while True:
+        ordered = np.sort(chosen, axis=1)
+        clash = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        if not clash.any():
+            break
+        n_clashes = int(clash.sum())
+        if labels_per_item**2 > n_annotators:  # drawing again would take long
+            chosen[clash] = _shuffled(n_clashes, n_annotators, labels_per_item, rng)
+        else:
+            chosen[clash] = rng.integers(0, n_annotators, size=(n_clashes, labels_per_item))
+    item = np.repeat(np.arange(n_items, dtype=np.int32), labels_per_item)
+    return item, chosen.ravel().astype(np.int32)
+
+
+def assign_varied(
+    n_items: int, n_annotators: int, labels_per_item: int, rng: np.random.Generator
+) -> tuple[Codes, Codes]:
+    """Assign each annotator to each item with the same probability.
+
+    An item has `labels_per_item` labels on average (the number is binomial), but at least one.
+
+    >>> item, annotator = assign_varied(3, 5, 2, np.random.default_rng(0))
+    >>> sorted(set(item.tolist()))
+    [0, 1, 2]
+    """
+    n_labels_i = rng.binomial(n_annotators, labels_per_item / n_annotators, size=n_items)
+    n_labels_i = np.maximum(n_labels_i, 1)
+    items, annotators = [], []
+    for n_labels in np.unique(n_labels_i):
+        rows = np.flatnonzero(n_labels_i == n_labels)
+        row, annotator = assign(len(rows), n_annotators, int(n_labels), rng)
+        items.append(rows[row].astype(np.int32))
+        annotators.append(annotator)
+    return sort_pairs(np.concatenate(items), np.concatenate(annotators))
+
+
+def sort_pairs(item: Codes, annotator: Codes) -> tuple[Codes, Codes]:
+    """The pairs sorted by item and then by annotator, as in `Annotations`."""
+    order = np.lexsort((annotator, item))
+    return item[order], annotator[order]
+
+
+def _shuffled(n_rows: int, n_annotators: int, n_chosen: int, rng: np.random.Generator) -> AnyArray:
+    """The first annotators of a random order, drawn for each row; rows are drawn in blocks."""
+    chosen = np.empty((n_rows, n_chosen), dtype=np.int64)
+    step = max(1, CELLS_AT_ONCE // n_annotators)
+    for start in range(0, n_rows, step):
+        rows = chosen[start : start + step]
+        rows[:] = np.argsort(rng.random((len(rows), n_annotators)), axis=1)[:, :n_chosen]
+    return chosen
+
+
+def draw_pairs(
+    settings: CrowdSizes, n_items: int, assign_items: Callable[..., tuple[Codes, Codes]] = assign
+) -> tuple[Codes, Codes]:
+    """Which annotator labels which item, sorted by item and then by annotator."""
+    rng = generator(settings.seed, "who labels what")
+    return sort_pairs(*assign_items(n_items, settings.n_annotators, settings.labels_per_item, rng))
 
 
 def simulate_crowd(
@@ -90,3 +162,37 @@ def label_table(
         annotators=range(n_annotators),
         classes=classes,
     )
+
+
+def draw_items(items: Items | None, settings: CrowdSizes) -> Items:
+    """The given items; without them, `n_items` items of equally probable classes."""
+    if items is None:
+        rng = generator(settings.seed, "truth")
+        return Items(rng.integers(0, settings.n_classes, settings.n_items))
+    return check_items(items, settings)
+
+
+def check_items(items: Items, settings: CrowdSizes) -> Items:
+    """The items; raises a `SettingError` if a class is not one of the settings' classes."""
+    low, high = int(items.truth.min()), int(items.truth.max())
+    rule = f"class codes in 0..{settings.n_classes - 1} (n_classes is {settings.n_classes})"
+    require(low >= 0 and high < settings.n_classes, "truth", rule, (low, high))
+    return items
+
+
+def gaussian_items(
+    centre_kd: Floats, spread: float, *, n_items: int, n_test: int, seed: int
+) -> Items:
+    """Items that are normal around the centres of their classes; classes are equally frequent.
+
+    >>> items = gaussian_items(np.eye(2), 0.0, n_items=4, n_test=2, seed=0)
+    >>> sorted(items.features.tolist()), len(items.test.truth)
+    ([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]], 2)
+    """
+    rng = generator(seed, "items")
+    n_classes, n_features = centre_kd.shape
+    n_all = n_items + n_test
+    truth = rng.permutation(n_all) % n_classes
+    features = centre_kd[truth] + spread * rng.standard_normal((n_all, n_features))
+    test = Items(truth[n_items:], features[n_items:]) if n_test else None
+    return Items(truth[:n_items], features[:n_items], test)

@@ -73,7 +73,7 @@ def _further_tables(crowd: SimulatedCrowd) -> dict[str, dict[str, AnyArray]]:
             tables["test_features.csv"] = _feature_columns(names, test)
     if crowd.label_notes:
         pairs = {"item": ann.items[ann.item], "annotator": ann.annotators[ann.annotator]}
-        tables["sources.csv"] = pairs | crowd.label_notes
+        tables["sources.csv"] = {**pairs, **crowd.label_notes}
     return tables
 
 

@@ -14,9 +14,8 @@ from manyhands.simulation.behaviours import (
     honest,
     random_spammers,
 )
-from manyhands.simulation.crowds import SimulatedCrowd, simulate_crowd
-from manyhands.simulation.items import draw_items
-from manyhands.simulation.settings import CrowdSettings, CrowdSizes, require_shares
+from manyhands.simulation.crowds import SimulatedCrowd, draw_items, simulate_crowd
+from manyhands.simulation.settings import SHARES, CrowdSettings, CrowdSizes
 
 
 def symmetric(settings: CrowdSettings, items: Items | None = None) -> SimulatedCrowd:
@@ -74,14 +73,10 @@ class SensitivitySettings(CrowdSizes):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(self.n_classes == 2, "n_classes", "2 in this scenario", self.n_classes)
-        require_shares("sensitivities", self.sensitivities)
-        require_shares("specificities", self.specificities)
-        require(
-            len(self.specificities) == len(self.sensitivities),
-            "specificities",
-            f"as many as sensitivities ({len(self.sensitivities)})",
-            self.specificities,
-        )
+        self.require(SHARES, "sensitivities", "specificities")
+        rule = f"as many as sensitivities ({len(self.sensitivities)})"
+        holds = len(self.specificities) == len(self.sensitivities)
+        require(holds, "specificities", rule, self.specificities)
 
 
 def sensitivities(settings: SensitivitySettings, items: Items | None = None) -> SimulatedCrowd:

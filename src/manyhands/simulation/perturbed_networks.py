@@ -6,16 +6,25 @@ import numpy as np
 
 from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Codes, Floats
-from manyhands.core.settings import generator, require, require_choice
-from manyhands.simulation.assignment import assign, assign_varied, sort_pairs
-from manyhands.simulation.crowds import SimulatedCrowd, draw_labels, label_table
-from manyhands.simulation.items import check_items, gaussian_items
-from manyhands.simulation.settings import CrowdSizes, require_shares
-from manyhands.simulation.small_network import SmallNetwork, train_network
+from manyhands.core.settings import Rule, generator, require, require_choice
+from manyhands.simulation.crowds import (
+    SimulatedCrowd,
+    assign,
+    assign_varied,
+    check_items,
+    draw_labels,
+    draw_pairs,
+    gaussian_items,
+    label_table,
+)
+from manyhands.simulation.settings import AT_LEAST_ONE, FINITE, SHARES, CrowdSizes
 
 LABELS_FROM = ("confusion", "network")
 COPIES_TRIED = 15
 SAMPLE_SIZE = 1000
+N_STEPS = 2000
+STEPS_PER_EPOCH = 100  # at most, of batches of 64 or more
+LEARNING_RATE = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,18 +60,15 @@ class PerturbedNetworkSettings(CrowdSizes):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choice("labels_from", self.labels_from, LABELS_FROM)
-        require(self.n_hidden >= 1, "n_hidden", ">= 1", self.n_hidden)
-        for name in ("n_test", "distance", "spread"):
-            holds = 0 <= getattr(self, name) < np.inf
-            require(holds, name, "finite and >= 0", getattr(self, name))
-        require_shares("shares", self.shares)
+        self.require(AT_LEAST_ONE, "n_hidden")
+        self.require(FINITE, "n_test", "distance", "spread")
+        self.require(SHARES, "shares")
         require(abs(sum(self.shares) - 1) < 1e-6, "shares", "numbers with sum 1", self.shares)
-        fit = all(0 <= level < np.inf for level in self.noises)
+        fit = all(map(FINITE.holds, self.noises))
         require(fit, "noises", "finite numbers >= 0", self.noises)
-        for name in ("groups", "noises"):
-            rule = f"as many as shares ({len(self.shares)})"
-            got = getattr(self, name)
-            require(len(got) == len(self.shares), name, rule, got)
+        n_groups = len(self.shares)
+        as_many = Rule(lambda got: len(got) == n_groups, f"as many as shares ({n_groups})")
+        self.require(as_many, "groups", "noises")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,11 +95,6 @@ class GroupedCrowd(SimulatedCrowd):
     group_a: Codes
     group_mkl: Floats
 
-    @property
-    def annotator_notes(self) -> dict[str, AnyArray]:
-        """The code of each annotator's group; the behaviour is its name."""
-        return {"group": self.group_a}
-
 
 def perturbed_networks(
     settings: PerturbedNetworkSettings, items: Items | None = None
@@ -108,18 +109,14 @@ def perturbed_networks(
     group_a = rng.choice(len(shares), size=n_annotators, p=shares).astype(np.int32)
     group_mkl = _group_confusions(settings, network, features, known.truth)
     assign_items = assign_varied if settings.labels_vary else assign
-    rng = generator(settings.seed, "who labels what")
-    item, annotator = sort_pairs(
-        *assign_items(n_items, n_annotators, settings.labels_per_item, rng)
-    )
+    item, annotator = draw_pairs(settings, n_items, assign_items)
     if settings.labels_from == "confusion":
         confusion_akl = group_mkl[group_a]
         rng = generator(settings.seed, "labels")
         label = draw_labels(confusion_akl, known.truth[item], annotator, rng)
     else:
-        noise_a = np.asarray(settings.noises)[group_a]
-        copies = _Copies(network, noise_a, features, known.truth, n_classes, settings.seed)
-        label, confusion_akl = copies.label(item, annotator)
+        pairs = item, annotator, np.asarray(settings.noises)[group_a]
+        label, confusion_akl = _copies(settings, network, features, known.truth, *pairs)
     return GroupedCrowd(
         label_table(item, annotator, label, n_items, n_annotators, np.arange(n_classes)),
         known.truth,
@@ -127,6 +124,7 @@ def perturbed_networks(
         np.asarray(settings.groups, dtype=object)[group_a],
         known.features,
         known.test,
+        {"group": group_a},
         group_a=group_a,
         group_mkl=group_mkl,
     )
@@ -158,43 +156,38 @@ def confusion_from_labels(label: AnyArray, truth: AnyArray, n_classes: int) -> F
     return np.where(total_k > 0, count_kl / np.maximum(total_k, 1), 1 / n_classes)
 
 
-class _Copies:
-    """Perturbed copies of the network, one per annotator; one copy exists at a time."""
+def _copies(
+    settings: PerturbedNetworkSettings,
+    network: "SmallNetwork",
+    features: AnyArray,
+    truth: AnyArray,
+    item: Codes,
+    annotator: Codes,
+    noise_a: Floats,
+) -> tuple[Codes, Floats]:
+    """The labels of a perturbed copy per annotator, and its confusion on a sample of the items.
 
-    def __init__(
-        self,
-        network: SmallNetwork,
-        noise_a: Floats,
-        features: AnyArray,
-        truth: AnyArray,
-        n_classes: int,
-        seed: int,
-    ) -> None:
-        self.network, self.noise_a, self.features = network, noise_a, features
-        self.truth, self.n_classes, self.seed = truth, n_classes, seed
-
-    def label(self, item: Codes, annotator: Codes) -> tuple[Codes, Floats]:
-        """The labels of each copy, and its confusion on a sample of the items."""
-        rng = generator(self.seed, "copies")
-        n_items, n_annotators = len(self.truth), len(self.noise_a)
-        sample = generator(self.seed, "sample").permutation(n_items)[:SAMPLE_SIZE]
-        sample_features, sample_truth = self.features[sample], self.truth[sample]
-        by_annotator = np.argsort(annotator, kind="stable")
-        ends = np.cumsum(np.bincount(annotator, minlength=n_annotators))
-        label = np.empty(len(item), dtype=np.int32)
-        confusion_akl = np.empty((n_annotators, self.n_classes, self.n_classes))
-        for a, (end, level) in enumerate(zip(ends, self.noise_a, strict=True)):
-            copy = self.network.perturbed(level, rng)
-            own = by_annotator[ends[a - 1] if a else 0 : end]
-            label[own] = copy.predict(self.features[item[own]])
-            confusion_akl[a] = confusion_from_labels(
-                copy.predict(sample_features), sample_truth, self.n_classes
-            )
-        return label, confusion_akl
+    One copy exists at a time.
+    """
+    rng = generator(settings.seed, "copies")
+    n_annotators, n_classes = len(noise_a), settings.n_classes
+    sample = generator(settings.seed, "sample").permutation(len(truth))[:SAMPLE_SIZE]
+    sample_features, sample_truth = features[sample], truth[sample]
+    by_annotator = np.argsort(annotator, kind="stable")
+    ends = np.cumsum(np.bincount(annotator, minlength=n_annotators))
+    label = np.empty(len(item), dtype=np.int32)
+    confusion_akl = np.empty((n_annotators, n_classes, n_classes))
+    for a, (end, level) in enumerate(zip(ends, noise_a, strict=True)):
+        copy = network.perturbed(level, rng)
+        own = by_annotator[ends[a - 1] if a else 0 : end]
+        label[own] = copy.predict(features[item[own]])
+        said = copy.predict(sample_features)
+        confusion_akl[a] = confusion_from_labels(said, sample_truth, n_classes)
+    return label, confusion_akl
 
 
 def _group_confusions(
-    settings: PerturbedNetworkSettings, network: SmallNetwork, features: AnyArray, truth: AnyArray
+    settings: PerturbedNetworkSettings, network: "SmallNetwork", features: AnyArray, truth: AnyArray
 ) -> Floats:
     """The confusion of each group: that of the perturbed copy of median accuracy."""
     rng = generator(settings.seed, "abilities")
@@ -225,3 +218,90 @@ def _standardised(features: AnyArray) -> AnyArray:
     standard = np.subtract(features, features.mean(axis=0))
     np.divide(standard, np.where(deviation > 0, deviation, 1.0), out=standard)
     return np.asarray(standard)
+
+
+@dataclass(frozen=True)
+class SmallNetwork:
+    """A network with one hidden layer in numpy: logits are max(0, x V + a) W + b."""
+
+    into_dh: Floats
+    bias_h: Floats
+    out_hk: Floats
+    bias_k: Floats
+
+    def predict(self, features: AnyArray) -> AnyArray:
+        """The most probable class of each row."""
+        # The weights are converted, so that the features are not copied.
+        into_dh = self.into_dh.astype(features.dtype, copy=False)
+        hidden = np.maximum(features @ into_dh + self.bias_h, 0.0)
+        return np.asarray(np.argmax(hidden @ self.out_hk + self.bias_k, axis=1))
+
+    def perturbed(self, level: float, rng: np.random.Generator) -> "SmallNetwork":
+        """A copy with normal noise of `level` times the root mean square of a layer's weights."""
+
+        def noisy(weight: Floats, bias: Floats) -> tuple[Floats, Floats]:
+            deviation = level * float(np.sqrt(np.mean(weight**2)))
+            noise = deviation * rng.standard_normal(weight.shape)
+            return weight + noise, bias + deviation * rng.standard_normal(bias.shape)
+
+        return SmallNetwork(*noisy(self.into_dh, self.bias_h), *noisy(self.out_hk, self.bias_k))
+
+
+def train_network(
+    features: AnyArray, truth: AnyArray, n_classes: int, n_hidden: int, seed: int
+) -> SmallNetwork:
+    """A network trained on the truth by Adam, with cross-entropy.
+
+    >>> x = np.repeat([[-1.0], [1.0]], 50, axis=0)
+    >>> net = train_network(x, np.repeat([0, 1], 50), 2, 4, seed=0)
+    >>> net.predict(np.array([[-1.0], [1.0]])).tolist()
+    [0, 1]
+    """
+    rng = generator(seed, "network")
+    n_rows, n_features = features.shape
+    weights = [
+        rng.standard_normal((n_features, n_hidden)) * np.sqrt(2 / n_features),
+        np.zeros(n_hidden),
+        rng.standard_normal((n_hidden, n_classes)) / np.sqrt(n_hidden),
+        np.zeros(n_classes),
+    ]
+    adam = _Adam(weights)
+    size = max(64, n_rows // STEPS_PER_EPOCH)
+    order, start = rng.permutation(n_rows), 0
+    for _ in range(N_STEPS):
+        if start >= n_rows:
+            order, start = rng.permutation(n_rows), 0
+        batch = order[start : start + size]
+        adam.step(_gradients(weights, features[batch], truth[batch]))
+        start += size
+    return SmallNetwork(*weights)
+
+
+def _gradients(weights: list[Floats], features: AnyArray, truth: AnyArray) -> list[Floats]:
+    """The gradients of the mean cross-entropy."""
+    into_dh, bias_h, out_hk, bias_k = weights
+    hidden = np.maximum(features @ into_dh + bias_h, 0.0)
+    logits = hidden @ out_hk + bias_k
+    error = np.exp(logits - logits.max(axis=1, keepdims=True))
+    error /= error.sum(axis=1, keepdims=True)
+    error[np.arange(len(truth)), truth] -= 1.0
+    error /= len(truth)
+    back = (error @ out_hk.T) * (hidden > 0)
+    return [features.T @ back, back.sum(axis=0), hidden.T @ error, error.sum(axis=0)]
+
+
+class _Adam:
+    """The Adam optimiser; it updates the weights in place."""
+
+    def __init__(self, weights: list[Floats]) -> None:
+        self.weights = weights
+        self.moments = [(np.zeros_like(each), np.zeros_like(each)) for each in weights]
+        self.n_steps = 0
+
+    def step(self, gradients: list[Floats]) -> None:
+        self.n_steps += 1
+        rate = LEARNING_RATE * np.sqrt(1 - 0.999**self.n_steps) / (1 - 0.9**self.n_steps)
+        for weight, moments, gradient in zip(self.weights, self.moments, gradients, strict=True):
+            moments[0][:] += 0.1 * (gradient - moments[0])
+            moments[1][:] += 0.001 * (gradient**2 - moments[1])
+            weight[:] -= rate * moments[0] / (np.sqrt(moments[1]) + 1e-8)

@@ -1,11 +1,17 @@
 """Settings of simulated crowds; every scenario has a class of settings."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any, get_args, get_origin
 
-from manyhands.core.settings import require
+from manyhands.core.settings import Rule, require
+
+AT_LEAST_ONE = Rule(lambda got: got >= 1, ">= 1")
+FINITE = Rule(lambda got: 0 <= got < math.inf, "finite and >= 0")
+SHARE = Rule(lambda got: 0 <= got <= 1, "in 0..1")
+SHARES = Rule(lambda got: len(got) > 0 and all(map(SHARE.holds, got)), "numbers in 0..1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,14 +30,15 @@ class CrowdSizes:
             _require_kind(field.name, field.type, got)
             if isinstance(got, list):  # from a file or the command line
                 object.__setattr__(self, field.name, tuple(got))
-        for name in ("n_items", "n_annotators", "n_classes", "labels_per_item"):
-            require(getattr(self, name) >= 1, name, ">= 1", getattr(self, name))
-        require(
-            self.labels_per_item <= self.n_annotators,
-            "labels_per_item",
-            f"at most n_annotators ({self.n_annotators})",
-            self.labels_per_item,
-        )
+        self.require(AT_LEAST_ONE, "n_items", "n_annotators", "n_classes", "labels_per_item")
+        rule = f"at most n_annotators ({self.n_annotators})"
+        holds = self.labels_per_item <= self.n_annotators
+        require(holds, "labels_per_item", rule, self.labels_per_item)
+
+    def require(self, rule: Rule, *names: str) -> None:
+        """Raise a `SettingError` unless the rule holds for all settings of these names."""
+        for name in names:
+            require(rule.holds(getattr(self, name)), name, rule.text, getattr(self, name))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,17 +57,7 @@ class CrowdSettings(CrowdSizes):
         super().__post_init__()
         require(0 <= self.lowest <= self.highest <= 1, "lowest, highest", "in order within 0..1",
                 (self.lowest, self.highest))  # fmt: skip
-        require_share("share", self.share)
-
-
-def require_share(name: str, got: float) -> None:
-    """Raise a `SettingError` unless a share or probability is in 0..1."""
-    require(0 <= got <= 1, name, "in 0..1", got)
-
-
-def require_shares(name: str, got: Sequence[float]) -> None:
-    """Raise a `SettingError` unless all numbers of a list are in 0..1."""
-    require(len(got) > 0 and all(0 <= one <= 1 for one in got), name, "numbers in 0..1", got)
+        self.require(SHARE, "share")
 
 
 def _require_kind(name: str, kind: Any, got: object) -> None:

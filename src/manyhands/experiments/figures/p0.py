@@ -1,45 +1,44 @@
 """Figures of Rodrigues and Pereira 2018 (crowd layer)."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from manyhands.estimators import CrowdRegressor
-from manyhands.experiments.data import CorpusSource, ExperimentData, ScenarioSource
+from manyhands.experiments.data import ExperimentData, ScenarioSource
 from manyhands.experiments.drawing import (
     BLUE,
     ORANGE,
     SOFT,
+    ConfusionGrid,
     class_names,
-    confusion_figure,
     matplotlib_module,
     new_figure,
     scatter_with_line,
     tidy,
 )
-from manyhands.experiments.figure import Content, FigureExperiment, Panel
+from manyhands.experiments.figure import Content, FigureExperiment, Panel, Settings, corpus_panels
 from manyhands.experiments.figures.confusions import (
-    CROWD_LAYER_AS_PUBLISHED,
+    CROWD_LAYER,
     collect_confusions,
     titles_of,
     weights_of,
 )
 from manyhands.experiments.measures import biases_of_annotators
 from manyhands.experiments.published import published_figures
-from manyhands.experiments.runs import fit_method
-from manyhands.experiments.text_runs import word_vectors
+from manyhands.experiments.runs import AS_PUBLISHED, fit_method, word_vectors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_METHOD, _BIAS_METHOD = "crowd-layer-mw", "crowd-layer-b"
 _MARKERS = "os^Dv"
 # As in the public code: 30 epochs, batches of 16, the last epoch.
 _CATS_DOGS = {
-    **CROWD_LAYER_AS_PUBLISHED,
-    "training": {**CROWD_LAYER_AS_PUBLISHED["training"], "epochs": 30, "batch_size": 16},
+    **AS_PUBLISHED,
+    "training": {**AS_PUBLISHED["training"], "epochs": 30, "batch_size": 16},
 }
+_FIGURE_3 = {"annotators": 6, "methods": {CROWD_LAYER: AS_PUBLISHED}}
 _AS_TABLE_2 = {"validation_fraction": 0.15, "patience": 20, "refit": True}
 _TITLES = {
     "cifar10-cats-dogs": "cats and dogs of CIFAR-10, in place of Dogs vs. Cats",
@@ -47,10 +46,9 @@ _TITLES = {
 }
 
 
-def collect_figure_2(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_figure_2(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """The accuracy of each annotator on each class, and the diagonals of the learnt W_a."""
-    assert data.crowd is not None
-    model = fit_method(data.trial, _METHOD, seed, settings)
+    model = fit_method(data.trial, CROWD_LAYER, seed, settings)
     right_ak = data.crowd.confusion.diagonal(axis1=1, axis2=2)
     weight_ak = weights_of(model.noise_).diagonal(axis1=1, axis2=2)
     return {
@@ -69,12 +67,8 @@ def draw_figure_2(contents: Mapping[str, Content]) -> "Figure":
         for axes, (rate, (name, code, colour)) in zip(axes_c, classes.items(), strict=True):
             pair = content[rate]
             scatter_with_line(axes, pair["true"], pair["learnt"], colour=colour, markers=_MARKERS)
-            tidy(
-                axes,
-                across=f"true {rate}: P(says {name} | {name})",
-                up=f"learnt weight W[{code}, {code}]",
-                title=_TITLES.get(key, key),
-            )
+            tidy(axes, across=f"true {rate}: P(says {name} | {name})",
+                 up=f"learnt weight W[{code}, {code}]", title=_TITLES.get(key, key))  # fmt: skip
     annotators = next(iter(contents.values()))["annotators"]
     line = matplotlib_module("matplotlib.lines").Line2D
     marks = [
@@ -89,24 +83,22 @@ def draw_figure_2(contents: Mapping[str, Content]) -> "Figure":
 def draw_figure_3(contents: Mapping[str, Content]) -> "Figure":
     """True confusions above, the learnt weights of the same annotators below."""
     ((key, content),) = contents.items()
-    weights = content["weights"][_METHOD]
-    heading = f"{published_figures()['p0/figure-3'].title}, {key} (r: correlation of the two)"
-    return confusion_figure(
-        heading,
+    weights = content["weights"][CROWD_LAYER]
+    grid = ConfusionGrid(
         {"true confusion": content["true"], "learnt weights": weights},
         titles_of(content, weights),
-        names=class_names(key, content["classes"]),
+        class_names(key, content["classes"]),
         relative=["learnt weights"],
     )
+    title = published_figures()["p0/figure-3"].title
+    return grid.figure(f"{title}, {key} (r: correlation of the two)")
 
 
-def collect_figure_4(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_figure_4(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """The true bias of each annotator, and the bias b_a that the crowd layer learnt."""
     trial = data.trial
-    vectors = word_vectors(data.folder)
-    model = CrowdRegressor(
-        method=_BIAS_METHOD, word_vectors=vectors, seed=seed, progress=False, **settings
-    )
+    model = CrowdRegressor(method="crowd-layer-b", word_vectors=word_vectors(data.folder),
+                           seed=seed, progress=False, **settings)  # fmt: skip
     model.fit(trial.features, trial.annotations)
     learnt_a = np.asarray(model.annotators_frame()["bias"], dtype=np.float64)
     true_a = biases_of_annotators(trial)
@@ -120,18 +112,14 @@ def draw_figure_4(contents: Mapping[str, Content]) -> "Figure":
     figure = new_figure(5.4, 4.6, published_figures()["p0/figure-4"].title)
     axes = figure.subplots()
     scatter_with_line(axes, content["true"], content["learnt"])
-    tidy(
-        axes,
-        across="true bias: mean of label minus truth",
-        up="learnt bias b",
-        title=f"{len(content['true'])} annotators",
-    )
+    tidy(axes, across="true bias: mean of label minus truth", up="learnt bias b",
+         title=f"{len(content['true'])} annotators")  # fmt: skip
     return figure
 
 
 P0_FIGURES = (
     FigureExperiment(
-        published_figures()["p0/figure-2"],
+        "p0/figure-2",
         tuple(
             Panel(items, ScenarioSource("sensitivities", items=items), _CATS_DOGS, slow=is_large)
             for items, is_large in zip(_TITLES, (False, True), strict=True)
@@ -141,21 +129,15 @@ P0_FIGURES = (
         seconds=120.0,
     ),
     FigureExperiment(
-        published_figures()["p0/figure-3"],
-        (
-            Panel(
-                "labelme",
-                CorpusSource("labelme"),
-                {"annotators": 6, "methods": {_METHOD: CROWD_LAYER_AS_PUBLISHED}},
-            ),
-        ),
+        "p0/figure-3",
+        corpus_panels("labelme", settings=_FIGURE_3),
         collect_confusions,
         draw_figure_3,
         seconds=5.0,
     ),
     FigureExperiment(
-        published_figures()["p0/figure-4"],
-        (Panel("moviereviews", CorpusSource("moviereviews"), _AS_TABLE_2),),
+        "p0/figure-4",
+        corpus_panels("moviereviews", settings=_AS_TABLE_2),
         collect_figure_4,
         draw_figure_4,
         seconds=60.0,

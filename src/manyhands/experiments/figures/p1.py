@@ -1,40 +1,41 @@
 """Figures of Chen et al. 2020 (SpeeLFC)."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from manyhands.experiments.data import CorpusSource, ExperimentData
+from manyhands.experiments.data import ExperimentData
 from manyhands.experiments.drawing import (
     BLUE,
     INK,
     SOFT,
+    ConfusionGrid,
     class_names,
-    confusion_figure,
     new_figure,
     tidy,
 )
-from manyhands.experiments.figure import Content, FigureExperiment, Panel
+from manyhands.experiments.figure import Content, FigureExperiment, Settings, corpus_panels
 from manyhands.experiments.figures.confusions import (
-    CROWD_LAYER_AS_PUBLISHED,
+    CROWD_LAYER,
     collect_confusions,
     difference_of,
     titles_of,
 )
 from manyhands.experiments.measures import accuracies_of_annotators
 from manyhands.experiments.published import published_figures
+from manyhands.experiments.runs import AS_PUBLISHED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _SHOWN = 6  # annotators
-_LAYER, _OURS = "crowd-layer-mw", "speelfc"
+_OURS = "speelfc"
 _WEIGHTS = "crowd layer, weights"
 
 
-def collect_figure_4(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_figure_4(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """The number of labels of each annotator, and the share of them that are right."""
     labels_a = data.trial.annotations.labels_per_annotator
     accuracy_a = accuracies_of_annotators(data.trial)
@@ -71,35 +72,31 @@ def boxes(axes: "Axes", values: list[list[float]], names: list[str]) -> None:
 def draw_figure_5(contents: Mapping[str, Content]) -> "Figure":
     """Three matrices for each annotator, with their numbers."""
     ((key, content),) = contents.items()
-    weight_akl = np.array(content["weights"][_LAYER])
+    weight_akl = np.array(content["weights"][CROWD_LAYER])
     n_negative = int((weight_akl < 0).any(axis=(1, 2)).sum())
-    heading = (
+    grid = ConfusionGrid(
+        {"real": content["true"], "SpeeLFC": content["learnt"][_OURS], _WEIGHTS: weight_akl},
+        titles_of(content),
+        class_names(key, content["classes"]),
+        signed=[_WEIGHTS],
+        numbers=True,
+    )
+    return grid.figure(
         f"Real confusions, those of SpeeLFC and the weights of the crowd layer, {key}; "
         f"row = true class (the paper's are transposed)\n{_difference(content)}; "
         f"{n_negative} of {len(weight_akl)} matrices of the crowd layer have negative entries"
-    )
-    return confusion_figure(
-        heading,
-        {"real": content["true"], "SpeeLFC": content["learnt"][_OURS], _WEIGHTS: weight_akl},
-        titles_of(content),
-        names=class_names(key, content["classes"]),
-        signed=[_WEIGHTS],
-        numbers=True,
     )
 
 
 def draw_figure_6(contents: Mapping[str, Content]) -> "Figure":
     """Pairs of heat maps: real above, learnt below."""
     ((key, content),) = contents.items()
-    heading = (
+    learnt = content["learnt"][_OURS]
+    columns, names = titles_of(content, learnt), class_names(key, content["classes"])
+    grid = ConfusionGrid({"real": content["true"], "SpeeLFC": learnt}, columns, names)
+    return grid.figure(
         f"Real confusions and those of SpeeLFC, {key}; row = true class "
         f"(the paper's are transposed)\n{_difference(content)} (r: correlation of the two)"
-    )
-    return confusion_figure(
-        heading,
-        {"real": content["true"], "SpeeLFC": content["learnt"][_OURS]},
-        titles_of(content, content["learnt"][_OURS]),
-        names=class_names(key, content["classes"]),
     )
 
 
@@ -107,32 +104,22 @@ def _difference(content: Content) -> str:
     return f"SpeeLFC is {difference_of(content, _OURS):.2f} off on average"
 
 
+_METHODS_5 = {_OURS: {}, CROWD_LAYER: AS_PUBLISHED}
+
 P1_FIGURES = (
     FigureExperiment(
-        published_figures()["p1/figure-4"],
-        tuple(Panel(name, CorpusSource(name)) for name in ("sentiment", "music")),
-        collect_figure_4,
-        draw_figure_4,
+        "p1/figure-4", corpus_panels("sentiment", "music"), collect_figure_4, draw_figure_4
     ),
     FigureExperiment(
-        published_figures()["p1/figure-5"],
-        (
-            Panel(
-                "sentiment",
-                CorpusSource("sentiment"),
-                {
-                    "annotators": _SHOWN,
-                    "methods": {_OURS: {}, _LAYER: CROWD_LAYER_AS_PUBLISHED},
-                },
-            ),
-        ),
+        "p1/figure-5",
+        corpus_panels("sentiment", settings={"annotators": _SHOWN, "methods": _METHODS_5}),
         collect_confusions,
         draw_figure_5,
         seconds=40.0,
     ),
     FigureExperiment(
-        published_figures()["p1/figure-6"],
-        (Panel("music", CorpusSource("music"), {"annotators": _SHOWN, "methods": {_OURS: {}}}),),
+        "p1/figure-6",
+        corpus_panels("music", settings={"annotators": _SHOWN, "methods": {_OURS: {}}}),
         collect_confusions,
         draw_figure_6,
         seconds=8.0,

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.stats import norm
 
 from manyhands.core.arrays import Floats
-from manyhands.experiments.data import CorpusSource, ExperimentData
+from manyhands.experiments.data import ExperimentData
 from manyhands.experiments.drawing import BLUE, class_names, matplotlib_module, new_figure, tidy
-from manyhands.experiments.figure import Content, FigureExperiment, Panel
+from manyhands.experiments.figure import Content, FigureExperiment, Settings, corpus_panels
 from manyhands.experiments.published import published_figures
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _VISIBLE = 0.005  # of the highest density
 _CORPORA = ("cifar10", "labelme", "gimpel-pos", "pdis")
 
 
-def collect_figure_2(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_figure_2(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """Densities over annotators: of log10 of the number of labels, and of each class's share."""
     ann = data.trial.annotations
     counts_al = np.zeros((ann.n_annotators, ann.n_classes))
@@ -120,10 +120,6 @@ def _coloured(key: str, content: Content) -> list[tuple[str, list[float], Any]]:
 
 P2_FIGURES = (
     FigureExperiment(
-        published_figures()["p2/figure-2"],
-        tuple(Panel(name, CorpusSource(name)) for name in _CORPORA),
-        collect_figure_2,
-        draw_figure_2,
-        seconds=2.0,
+        "p2/figure-2", corpus_panels(*_CORPORA), collect_figure_2, draw_figure_2, seconds=2.0
     ),
 )

@@ -14,21 +14,23 @@ from manyhands.datasets.cifar10 import CLASSES
 from manyhands.engine.batches import CrowdData
 from manyhands.estimators import CrowdClassifier
 from manyhands.evaluation import normalize_counts
-from manyhands.experiments.data import CorpusSource, ExperimentData, ScenarioSource
+from manyhands.experiments.data import ExperimentData, ScenarioSource
 from manyhands.experiments.drawing import (
     BLUE,
     INK,
     ORANGE,
     class_names,
     heat_map,
+    label,
     matplotlib_module,
     new_figure,
 )
-from manyhands.experiments.figure import Content, FigureExperiment, Panel
-from manyhands.experiments.figures.p3_confusions import (
+from manyhands.experiments.figure import Content, FigureExperiment, Panel, Settings, corpus_panels
+from manyhands.experiments.figures.confusions import (
     CONAL_FROM_IDENTITY,
     collect_learnt,
     collect_true_and_learnt,
+    conal_of,
     draw_learnt,
     draw_true_and_learnt,
 )
@@ -36,18 +38,12 @@ from manyhands.experiments.figures.p3_theorem_1 import collect_bound, draw_bound
 from manyhands.experiments.measures import true_counts
 from manyhands.experiments.published import published_figures
 from manyhands.experiments.runs import fit_method
-from manyhands.noise import CoNAL
 from manyhands.selection import Trial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_FIGURES = published_figures()
-_CORPORA = (
-    Panel("labelme", CorpusSource("labelme")),
-    Panel("music", CorpusSource("music")),
-)
 _PATTERNS = ("asymmetric", "symmetric")
 # The paper sets the strength of own mistakes to 0.7, but calls these annotators "of high quality".
 # Both readings are shown: a probability of 0.7 to be wrong, and of 0.7 to be right.
@@ -55,17 +51,13 @@ _OWN_MISTAKES = (0.3, 0.7)
 _COMMON = {"common_strength": 0.7, "common_share": 0.5}
 # The paper names bird and airplane; it does not name the other pairs of similar classes.
 _CIFAR10_PAIRS = {0: 2, 1: 9, 3: 5, 4: 7, 6: 8}
-_PARTNERS = tuple(
-    ({**_CIFAR10_PAIRS, **{second: first for first, second in _CIFAR10_PAIRS.items()}})[code]
-    for code in range(10)
-)
+_BACK = {second: first for first, second in _CIFAR10_PAIRS.items()}
+_PARTNERS = tuple(({**_CIFAR10_PAIRS, **_BACK})[code] for code in range(10))
 _NO_MISTAKE = "#dddddd"
 _ITEMS_AT_ONCE = 4096
 
 
-def collect_shared_mistakes(
-    data: ExperimentData, seed: int, settings: Mapping[str, Any]
-) -> Content:
+def collect_shared_mistakes(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """The percentage of all annotators who made each mistake at least once."""
     ann = data.trial.annotations
     percent_kl = 100 * (true_counts(data.trial) > 0).mean(axis=0)
@@ -89,10 +81,8 @@ def draw_shared_mistakes(contents: Mapping[str, Content]) -> "Figure":
         axes.set_facecolor(_NO_MISTAKE)
         _write_percentages(axes, percent_kl)
         notes = _frame_named(axes, percent_kl, list(names), key)
-        axes.set_title("\n".join([f"{key}, {content['n_annotators']} annotators", *notes]),
-                       fontsize=9)  # fmt: skip
-        axes.set_xlabel("label said", fontsize=9)
-        axes.set_ylabel("true class", fontsize=9)
+        title = "\n".join([f"{key}, {content['n_annotators']} annotators", *notes])
+        label(axes, across="label said", up="true class", title=title)
     return figure
 
 
@@ -107,7 +97,7 @@ def _frame_named(axes: "Axes", percent_kl: Floats, classes: list[str], key: str)
     """Frame the mistakes named in the paper; one line of text for each."""
     lines = []
     rectangle = matplotlib_module("matplotlib.patches").Rectangle
-    for mistake, published in _FIGURES["p3/figure-1"].numbers.get(key, {}).items():
+    for mistake, published in published_figures()["p3/figure-1"].numbers.get(key, {}).items():
         pair = mistake.split(" -> ")
         if not set(pair) <= set(classes):
             continue
@@ -120,7 +110,7 @@ def _frame_named(axes: "Axes", percent_kl: Floats, classes: list[str], key: str)
     return lines
 
 
-def collect_omega_ranks(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_omega_ranks(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """Class frequencies among the half of the items with the highest mean omega, and the rest."""
     trial = data.trial
     assert trial.truth is not None
@@ -142,8 +132,7 @@ def collect_omega_ranks(data: ExperimentData, seed: int, settings: Mapping[str, 
 
 def mean_omega(trial: Trial, model: CrowdClassifier) -> Floats:
     """The mean omega of each item over its annotators; 0 for an item without labels."""
-    ann, noise = trial.annotations, model.noise_
-    assert isinstance(noise, CoNAL)
+    ann, noise = trial.annotations, conal_of(model)
     scaled = model.encoder_.transform(trial.features)
     crowd = CrowdData(scaled, ann, noise.common.device)
     total_i = np.zeros(len(ann))
@@ -175,13 +164,13 @@ def draw_omega_ranks(contents: Mapping[str, Content]) -> "Figure":
         names = class_names(key, content["classes"])
         ticks = [f"{names[k]}  {entropy_k[k]:.3f}" for k in order]
         axes.set_xticks(place, ticks, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
-        axes.set_xlabel("class and entropy of its labels in nats, lowest first", fontsize=9)
-        axes.set_ylabel("share of the half", fontsize=9)
         axes.set_ylim(0, 1.3 * max(high_k.max(), low_k.max()))
         axes.legend(fontsize=8, frameon=False, loc="upper left")
         axes.spines[["top", "right"]].set_visible(False)
-        axes.set_title(f"{key}: rank correlation of entropy with highest minus lowest "
-                       f"{_correlation(entropy_k, high_k - low_k):+.2f}", fontsize=9)  # fmt: skip
+        label(axes, across="class and entropy of its labels in nats, lowest first",
+              up="share of the half",
+              title=f"{key}: rank correlation of entropy with highest minus lowest "
+                    f"{_correlation(entropy_k, high_k - low_k):+.2f}")  # fmt: skip
     return figure
 
 
@@ -191,11 +180,9 @@ def _correlation(first_k: Floats, second_k: Floats) -> float:
     return float(spearmanr(first_k, second_k).statistic)
 
 
-def _learnt(panel: Panel) -> Panel:
-    return Panel(panel.key, panel.source, {**panel.settings, "run": CONAL_FROM_IDENTITY})
-
-
-def _simulated(items: str | None, crowd: dict[str, Any], training: dict[str, Any]) -> list[Panel]:
+def _simulated(
+    items: str | None, crowd: dict[str, Any], training: dict[str, Any]
+) -> tuple[Panel, ...]:
     """A panel for each pattern and reading of the strength."""
     how = {**CONAL_FROM_IDENTITY, "training": {**CONAL_FROM_IDENTITY["training"], **training}}
     names = {} if items is None else {"names": list(CLASSES)}
@@ -208,13 +195,11 @@ def _simulated(items: str | None, crowd: dict[str, Any], training: dict[str, Any
             source = ScenarioSource("common-noise", given, items)
             key = f"{pattern} common mistakes, own mistakes {own}"
             panels.append(Panel(key, source, {"run": how, **names}))
-    return panels
+    return tuple(panels)
 
 
-_FIGURE_5 = _simulated(
-    "cifar10", {"n_classes": 10}, {"epochs": 20, "validation_fraction": 0.0, "batch_size": 128}
-)
-_FIGURE_7 = _simulated(None, {}, {"batch_size": 256})
+_CORPORA = ("labelme", "music")
+_CIFAR10_TRAINING = {"epochs": 20, "validation_fraction": 0.0, "batch_size": 128}
 _BOUND = Panel(
     "simulated",
     ScenarioSource("common-noise", {**_COMMON, "n_items": 5000, "n_test": 0}),
@@ -226,42 +211,41 @@ _BOUND = Panel(
 
 P3_FIGURES: tuple[FigureExperiment, ...] = (
     FigureExperiment(
-        _FIGURES["p3/figure-1"], _CORPORA, collect_shared_mistakes, draw_shared_mistakes
+        "p3/figure-1", corpus_panels(*_CORPORA), collect_shared_mistakes, draw_shared_mistakes
     ),
     FigureExperiment(
-        _FIGURES["p3/figure-5"],
-        tuple(_FIGURE_5),
+        "p3/figure-5",
+        _simulated("cifar10", {"n_classes": 10}, _CIFAR10_TRAINING),
         collect_true_and_learnt,
         partial(draw_true_and_learnt, "CoNAL on images of CIFAR-10", inches=9.0),
         seconds=300.0,
     ),
     FigureExperiment(
-        _FIGURES["p3/figure-7"],
-        tuple(_FIGURE_7),
+        "p3/figure-7",
+        _simulated(None, {}, {"batch_size": 256}),
         collect_true_and_learnt,
         partial(draw_true_and_learnt, "CoNAL on six Gaussians", inches=7.0),
         seconds=40.0,
     ),
-    FigureExperiment(
-        _FIGURES["p3/figure-8"],
-        (_learnt(_CORPORA[0]),),
-        collect_learnt,
-        partial(draw_learnt, "Confusions that CoNAL learns on LabelMe"),
-        seconds=5.0,
+    *(
+        FigureExperiment(
+            name,
+            corpus_panels(corpus, settings={"run": CONAL_FROM_IDENTITY}),
+            collect_learnt,
+            partial(draw_learnt, f"Confusions that CoNAL learns on {words}"),
+            seconds=seconds,
+        )
+        for name, corpus, words, seconds in (
+            ("p3/figure-8", "labelme", "LabelMe", 5.0),
+            ("p3/figure-9", "music", "music genres", 8.0),
+        )
     ),
     FigureExperiment(
-        _FIGURES["p3/figure-9"],
-        (_learnt(_CORPORA[1]),),
-        collect_learnt,
-        partial(draw_learnt, "Confusions that CoNAL learns on music genres"),
-        seconds=8.0,
-    ),
-    FigureExperiment(
-        _FIGURES["p3/figure-10"],
-        tuple(_learnt(panel) for panel in _CORPORA),
+        "p3/figure-10",
+        corpus_panels(*_CORPORA, settings={"run": CONAL_FROM_IDENTITY}),
         collect_omega_ranks,
         draw_omega_ranks,
         seconds=8.0,
     ),
-    FigureExperiment(_FIGURES["p3/theorem-1"], (_BOUND,), collect_bound, draw_bound, seconds=2.0),
+    FigureExperiment("p3/theorem-1", (_BOUND,), collect_bound, draw_bound, seconds=2.0),
 )

@@ -13,9 +13,9 @@ from scipy.special import entr, rel_entr
 from manyhands.core.arrays import AnyArray, Codes, Floats
 from manyhands.core.settings import generator, require
 from manyhands.experiments.data import ExperimentData
-from manyhands.experiments.drawing import BLUE, GREEN, INK, ORANGE, RED, SOFT, new_figure
-from manyhands.experiments.figure import Content
-from manyhands.simulation import CommonNoiseCrowd
+from manyhands.experiments.drawing import BLUE, GREEN, INK, ORANGE, RED, SOFT, label, new_figure
+from manyhands.experiments.figure import Content, Settings
+from manyhands.simulation.common_noise import CommonNoiseCrowd
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +91,7 @@ def theorem_1(noise: CommonNoise) -> float:
 
     It follows from Fano's inequality for all N classes at once, P(any item wrong) >=
     (sum_i F_i - log 2) / (N log C), divided by N to give an error rate. The bound therefore falls
-    as 1 / N for any labels, from N = `falls_from` on.
+    as 1 / N for any labels, from N = 2 log 2 / max_i F_i on (corollary 1.1).
     """
     terms_i = item_terms(noise)
     n_items = len(terms_i)
@@ -107,11 +107,6 @@ def item_by_item(noise: CommonNoise) -> float:
     return float((item_terms(noise).mean() - np.log(2)) / np.log(noise.n_classes))
 
 
-def falls_from(noise: CommonNoise) -> float:
-    """The number of items from which the bound falls (corollary 1.1): 2 log 2 / max_i F_i."""
-    return float(2 * np.log(2) / item_terms(noise).max())
-
-
 def item_terms(noise: CommonNoise) -> Floats:
     """F_i: a lower bound of the entropy of an item's class that is left after its labels.
 
@@ -120,20 +115,15 @@ def item_terms(noise: CommonNoise) -> Floats:
 
     It is minus infinity if a label is possible under one class and impossible under another.
     """
-    weight_nkm = _pairs(noise)
-    common_n = _spread(weight_nkm, divergences(noise.common_kl))
-    own_n = _spread(weight_nkm, divergences(noise.own_akl)[noise.annotator_n])
+    prior_nk = noise.prior_ik[noise.item_n]
+    weight_nkm = prior_nk[:, :, None] * prior_nk[:, None, :]
+    common_n = _product(weight_nkm, divergences(noise.common_kl)).sum(axis=(1, 2))
+    own_nkm = divergences(noise.own_akl)[noise.annotator_n]
+    own_n = _product(weight_nkm, own_nkm).sum(axis=(1, 2))
     information_n = _product(noise.omega_n, common_n) + _product(1 - noise.omega_n, own_n)
-    return _entropy_left(noise, information_n)
-
-
-def mixed_terms(noise: CommonNoise) -> Floats:
-    """R_i (eq. 6): as F_i, with the divergence of the mixed confusions; never below F_i.
-
-    F_i holds even if it is known which confusion each label came from, R_i if it is not known: the
-    divergence of mixtures is at most the mixture of divergences (eq. 7).
-    """
-    return _entropy_left(noise, _spread(_pairs(noise), divergences(noise.mixed())))
+    information_i = np.zeros(len(noise.prior_ik))
+    np.add.at(information_i, noise.item_n, information_n)
+    return np.asarray(entr(noise.prior_ik).sum(axis=1) - information_i)
 
 
 def best_estimate(noise: CommonNoise, label_n: Codes) -> AnyArray:
@@ -156,31 +146,14 @@ def divergences(confusion_kl: Floats) -> Floats:
     )
 
 
-def _pairs(noise: CommonNoise) -> Floats:
-    """rho_ic rho_ic' of the item of every annotation; shape (n, k, k)."""
-    prior_nk = noise.prior_ik[noise.item_n]
-    return np.asarray(prior_nk[:, :, None] * prior_nk[:, None, :])
-
-
-def _spread(weight_nkm: Floats, divergence_km: Floats) -> Floats:
-    return np.asarray(_product(weight_nkm, divergence_km).sum(axis=(1, 2)))
-
-
 def _product(weight: Floats, divergence: Floats) -> Floats:
     """A product in which 0 times infinity is 0."""
     return np.where(weight > 0, weight, 0) * np.where(weight > 0, divergence, 0)
 
 
-def _entropy_left(noise: CommonNoise, information_n: Floats) -> Floats:
-    information_i = np.zeros(len(noise.prior_ik))
-    np.add.at(information_i, noise.item_n, information_n)
-    return np.asarray(entr(noise.prior_ik).sum(axis=1) - information_i)
-
-
-def collect_bound(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_bound(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """Bounds and errors by the share of random labels (`random`) and the number of `items`."""
-    crowd = data.crowd
-    assert isinstance(crowd, CommonNoiseCrowd)
+    crowd: CommonNoiseCrowd = data.crowd
     items = [n_items for n_items in settings["items"] if n_items <= len(crowd.truth)]
     crowds = [softened(crowd, share, seed) for share in settings["random"]]
     return {
@@ -244,9 +217,8 @@ def _draw_by_share(axes: "Axes", content: Content) -> None:
     axes.set_ylim(0, 1.3)
     axes.set_yticks(np.arange(0, 1.1, 0.2))
     axes.legend(fontsize=7.5, frameon=False, loc="upper left")
-    axes.set_xlabel("share of labels drawn at random", fontsize=9)
-    axes.set_ylabel("share of items with a wrong class", fontsize=9)
-    axes.set_title("where a line is missing its bound is below 0", fontsize=9)
+    label(axes, across="share of labels drawn at random", up="share of items with a wrong class",
+          title="where a line is missing its bound is below 0")  # fmt: skip
 
 
 def _draw_by_items(axes: "Axes", content: Content) -> None:
@@ -261,8 +233,8 @@ def _draw_by_items(axes: "Axes", content: Content) -> None:
     axes.set_yscale("log")
     axes.set_ylim(1e-5, 2)
     axes.legend(fontsize=7.5, frameon=False, loc="lower left")
-    axes.set_xlabel("number of items N", fontsize=9)
-    axes.set_title("the bound falls as 1/N, the error does not", fontsize=9)
+    title = "the bound falls as 1/N, the error does not"
+    label(axes, across="number of items N", up="", title=title)
 
 
 def _above_zero(bound: Any) -> Floats:

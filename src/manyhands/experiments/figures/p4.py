@@ -6,27 +6,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.evaluation import (
-    confusion_entropy,
-    identity_similarity,
-    js_divergence,
-    normalize_counts,
+from manyhands.evaluation import js_divergence, normalize_counts
+from manyhands.experiments.data import ExperimentData, ScenarioSource
+from manyhands.experiments.drawing import (
+    ConfusionGrid,
+    class_names,
+    colour_bar,
+    heat_map,
+    new_figure,
 )
-from manyhands.experiments.data import CorpusSource, ExperimentData, ScenarioSource
-from manyhands.experiments.drawing import class_names, confusion_figure, heat_map, new_figure
-from manyhands.experiments.figure import Content, FigureExperiment, Panel
+from manyhands.experiments.figure import Content, FigureExperiment, Panel, Settings, corpus_panels
+from manyhands.experiments.figures.confusions import CROWD_LAYER
 from manyhands.experiments.figures.p4_costs import DENSE, collect_cost, draw_cost
-from manyhands.experiments.measures import true_counts
+from manyhands.experiments.measures import groups_of, true_counts
 from manyhands.experiments.published import published_figures
 from manyhands.experiments.runs import fit_method
-from manyhands.noise import Mixture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_FIGURES = published_figures()
 MIXTURE = "mixture"
-_LABELME = CorpusSource("labelme")
 _LEAST = 20  # labels of an annotator who is shown
 _CROWDS = (100, 500, 1500, 3500, 6000, 10000)
 _EPOCHS = 5
@@ -35,24 +34,17 @@ _EXAMPLES = 3  # annotators of either kind
 _NEVER_LABELLED = "#dddddd"
 
 
-def collect_groups(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_groups(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """Confusion, prevalence, similarity to the identity and entropy of each group, largest first.
 
     `settings` holds the `method`. The entropy is in nats.
     """
     model = fit_method(data.trial, settings["method"], seed, {})
-    noise = model.noise_
-    assert isinstance(noise, Mixture)
-    share_m = noise.log_weights().detach().exp()[0].double().cpu().numpy()
-    order = np.argsort(-share_m, kind="stable")
-    group_mkl = noise.group_confusion().double().cpu().numpy()[order]
+    groups = groups_of(model.noise_)
     return {
         "method": settings["method"],
         "classes": data.trial.annotations.classes.astype(str),
-        "confusion": group_mkl,
-        "prevalence": share_m[order],
-        "identity_similarity": identity_similarity(group_mkl),
-        "entropy": confusion_entropy(group_mkl) * np.log(group_mkl.shape[-1]),
+        **{name.replace("-", "_"): value for name, value in groups.items()},
     }
 
 
@@ -74,7 +66,7 @@ def draw_groups(contents: Mapping[str, Content]) -> "Figure":
         axes.set_xlabel("label said", fontsize=9)
         axes.label_outer(remove_inner_ticks=True)
     grid[0].set_ylabel("true class", fontsize=9)
-    figure.colorbar(image, ax=list(grid), fraction=0.02, pad=0.01).ax.tick_params(labelsize=7)
+    colour_bar(figure, image, grid)
     return figure
 
 
@@ -85,7 +77,7 @@ def _in_words(numbers: Mapping[str, Any], rank: int) -> str:
     )
 
 
-def collect_examples(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_examples(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """True and estimated confusions of the best and worst estimated annotators, and of all.
 
     Only annotators with at least `least` labels are shown. The divergence is over the classes that
@@ -150,48 +142,42 @@ def draw_examples(contents: Mapping[str, Content]) -> "Figure":
         f"{content['n_enough']} annotators with {content['least']} labels or more"
     )
     rows = {kind: np.asarray(content[kind], dtype=np.float64) for kind in ("true", "estimated")}
-    figure = confusion_figure(title, rows, columns, names=class_names(key, content["classes"]))
+    figure = ConfusionGrid(rows, columns, class_names(key, content["classes"])).figure(title)
     for axes in figure.axes[: 2 * len(columns)]:
         axes.set_facecolor(_NEVER_LABELLED)
     return figure
 
 
-def _designs() -> dict[str, Any]:
-    """Methods and the settings of their runs: alike, without a first aggregation."""
-    return {
-        DENSE: {"batch_size": _PLAIN["batch_size"]},
-        "crowd-layer-mw": {
-            "noise": {"prior_precision": 0.0},
-            "training": {**_PLAIN, "sparse": True},
-        },
-        MIXTURE: {"training": _PLAIN},
-        "em": {"training": _PLAIN},
-    }
-
-
-_FIGURE_3 = tuple(
+# Methods and the settings of their runs: alike, without a first aggregation.
+_DESIGNS = {
+    DENSE: {"batch_size": _PLAIN["batch_size"]},
+    CROWD_LAYER: {"noise": {"prior_precision": 0.0}, "training": {**_PLAIN, "sparse": True}},
+    MIXTURE: {"training": _PLAIN},
+    "em": {"training": _PLAIN},
+}
+_COSTS = tuple(
     Panel(
         f"{n_annotators} annotators",
         ScenarioSource("perturbed-networks", {"n_annotators": n_annotators}),
-        {"designs": _designs(), "epochs": _EPOCHS},
+        {"designs": _DESIGNS, "epochs": _EPOCHS},
     )
     for n_annotators in _CROWDS
 )
 
 P4_FIGURES: tuple[FigureExperiment, ...] = (
     FigureExperiment(
-        _FIGURES["p4/figure-1"],
-        (Panel("labelme", _LABELME, {"method": MIXTURE}),),
+        "p4/figure-1",
+        corpus_panels("labelme", settings={"method": MIXTURE}),
         collect_groups,
         draw_groups,
         seconds=6.0,
     ),
     FigureExperiment(
-        _FIGURES["p4/figure-2"],
-        (Panel("labelme", _LABELME, {"method": MIXTURE, "least": _LEAST}),),
+        "p4/figure-2",
+        corpus_panels("labelme", settings={"method": MIXTURE, "least": _LEAST}),
         collect_examples,
         draw_examples,
         seconds=6.0,
     ),
-    FigureExperiment(_FIGURES["p4/figure-3"], _FIGURE_3, collect_cost, draw_cost, seconds=30.0),
+    FigureExperiment("p4/figure-3", _COSTS, collect_cost, draw_cost, seconds=30.0),
 )

@@ -22,7 +22,7 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.settings import seed_for
 from manyhands.experiments.data import ExperimentData
 from manyhands.experiments.drawing import BLUE, GREEN, ORANGE, RED, new_figure, tidy
-from manyhands.experiments.figure import Content
+from manyhands.experiments.figure import Content, Settings
 from manyhands.experiments.runs import fit_method, peak_mib
 from manyhands.networks import MLP
 from manyhands.selection import Trial
@@ -41,7 +41,7 @@ _NAMES = {
 _WARM_UP_ITEMS = 64
 
 
-def collect_cost(data: ExperimentData, seed: int, settings: Mapping[str, Any]) -> Content:
+def collect_cost(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """Processor seconds per epoch and MiB of every design, each in a process of its own.
 
     `settings` holds `designs`, which maps a method or `DENSE` to the settings of its run, and the
