@@ -2,22 +2,50 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, InitVar, dataclass
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils.data import Dataset
 
+from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats, Offsets
 from manyhands.core.confusions import symmetric_confusions
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
-from manyhands.noise.annotator_table import AnnotatorTable
-from manyhands.noise.batch import AnnotationBatch
-from manyhands.noise.initialisation import as_confusions
+from manyhands.noise.annotator_table import AnnotatorTable, as_confusions
 
+Features = Tensor | None  # of the items of a batch, shape (b, ...), where they are known
 _MAX_CELLS = 1 << 24  # of `confusion`, which holds K x K x K numbers per annotator
+
+
+@dataclass(frozen=True)
+class AnnotationBatch:
+    """The annotations of a batch of items: row of the item, annotator and label, each (n,).
+
+    Annotators are codes; labels are class codes, or numbers for a `RegressionLayer`. `features`
+    (b, ...) are those of the items, for models that need them.
+
+    >>> AnnotationBatch(torch.tensor([0, 0]), torch.tensor([3, 5]), torch.tensor([1, 1])).label
+    tensor([1, 1])
+    """
+
+    row: Tensor
+    annotator: Tensor
+    label: Tensor
+    features: Features = None
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def to(self, device: torch.device | str) -> "AnnotationBatch":
+        """The same batch on another device."""
+        row, annotator, label = (x.to(device) for x in (self.row, self.annotator, self.label))
+        features = None if self.features is None else self.features.to(device)
+        return AnnotationBatch(row, annotator, label, features)
 
 
 class AnnotatorModel(nn.Module, ABC):
@@ -61,6 +89,7 @@ class AnnotatorModel(nn.Module, ABC):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class NoiseModel(AnnotatorModel):
     """P(label | class probabilities of the item, annotator), for the observed pairs only.
 
@@ -70,23 +99,35 @@ class NoiseModel(AnnotatorModel):
 
     The confusions of some models depend on the labelled items. For these, call
     `reset_statistics()` after training and then `update_statistics` on every training batch.
+
+    A model declares its settings as dataclass fields and makes its parameters of them in
+    `_make_parameters`, or has an `__init__` of its own. All models take whether gradients are
+    `sparse` (`AnnotatorTable`), and `device` and `dtype` of the parameters, as torch's modules do.
     """
+
+    n_annotators: int
+    n_classes: int
+    _: KW_ONLY
+    sparse: InitVar[bool] = False
+    device: InitVar[torch.device | str | None] = None
+    dtype: InitVar[torch.dtype | None] = None
 
     task = "classification"
     needs_features = False
 
-    def __init__(self, n_annotators: int, n_classes: int) -> None:
-        super().__init__(n_annotators)
-        require(n_classes >= 1, "n_classes", ">= 1", n_classes)
-        self.n_classes = n_classes
+    def __post_init__(
+        self, sparse: bool, device: torch.device | str | None, dtype: torch.dtype | None
+    ) -> None:
+        super().__init__(self.n_annotators)
+        require(self.n_classes >= 1, "n_classes", ">= 1", self.n_classes)
+        self._make_parameters(sparse, {"device": device, "dtype": dtype})
+
+    def _make_parameters(self, sparse: bool, factory: dict[str, Any]) -> None:
+        """Check the settings and make the parameters; `factory` holds their device and dtype."""
 
     @abstractmethod
     def forward(
-        self,
-        log_class_bk: Tensor,
-        row_n: Tensor,
-        annotator_n: Tensor,
-        features_b: Tensor | None = None,
+        self, log_class_bk: Tensor, row_n: Tensor, annotator_n: Tensor, features_b: Features = None
     ) -> Tensor:
         """Log-probability of every label, shape (n, l); the probabilities of a row sum to 1.
 
@@ -199,6 +240,47 @@ class NoiseModel(AnnotatorModel):
             annotator_n = some.repeat_interleave(self.n_classes)
             parts.append(self(certain_kk, row_n, annotator_n, None).exp())
         return torch.cat(parts).reshape(len(who), self.n_classes, self.n_classes)
+
+
+class AnnotatedDataset(Dataset[tuple[Any, Tensor, Tensor]]):
+    """A torch dataset whose entry i is (input, annotators, labels) of item i."""
+
+    def __init__(self, inputs: Any, annotations: Annotations) -> None:
+        if len(inputs) != annotations.n_items:
+            raise DataError(
+                f"{len(inputs)} inputs for {annotations.n_items} items; input i belongs to item i"
+            )
+        annotations = annotations.as_kind("classes")
+        self.inputs = inputs
+        self._offsets = annotations.item_offsets
+        self._annotator = torch.from_numpy(annotations.annotator.astype(np.int64))
+        self._label = torch.from_numpy(annotations.label.astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def __getitem__(self, item: int) -> tuple[Any, Tensor, Tensor]:
+        own = slice(int(self._offsets[item]), int(self._offsets[item + 1]))
+        return self.inputs[item], self._annotator[own], self._label[own]
+
+
+def collate(entries: Sequence[tuple[Any, Tensor, Tensor]]) -> tuple[Tensor, AnnotationBatch]:
+    """Stack inputs and concatenate annotations: the `collate_fn` of a torch DataLoader.
+
+    The inputs are also the features of the batch, which some noise models need.
+
+    >>> inputs, batch = collate([(torch.ones(2), torch.tensor([3, 5]), torch.tensor([0, 1]))])
+    >>> inputs.shape, batch.row.tolist(), batch.annotator.tolist()
+    (torch.Size([1, 2]), [0, 0], [3, 5])
+    """
+    inputs = torch.stack([torch.as_tensor(entry[0]) for entry in entries])
+    counts = torch.tensor([len(entry[1]) for entry in entries])
+    return inputs, AnnotationBatch(
+        torch.arange(len(entries)).repeat_interleave(counts),
+        torch.cat([entry[1] for entry in entries]),
+        torch.cat([entry[2] for entry in entries]),
+        features=inputs,
+    )
 
 
 def annotation_loss(layer: AnnotatorModel, logits: Tensor, batch: AnnotationBatch) -> Tensor:

@@ -14,8 +14,7 @@ from manyhands.noise.base import NoiseModel
 from manyhands.noise.conal import CoNAL, CoNALGroups
 from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer, SoftmaxCrowdLayer
 from manyhands.noise.mixture import Mixture
-from manyhands.noise.speelfc import GeoCrowdNet, SpeeLFC, TraceReg
-from manyhands.noise.speelfc_d import SpeeLFCD
+from manyhands.noise.speelfc import GeoCrowdNet, SpeeLFC, SpeeLFCD, TraceReg
 
 _ARGUMENTS = {"n_annotators", "n_classes", "n_features", "sparse", "device", "dtype"}
 
