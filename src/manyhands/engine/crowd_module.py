@@ -13,7 +13,7 @@ from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import TrainingSettings
-from manyhands.networks import Tagger, TextCNN
+from manyhands.networks.text import WordNetwork
 from manyhands.noise import AnnotatorModel
 from manyhands.noise.base import warn_of_probabilities
 
@@ -152,7 +152,7 @@ def torch_threads(
     """
     before = torch.get_num_threads()
     tables = {each.weight for each in network.modules() if isinstance(each, nn.Embedding)}
-    text = any(isinstance(each, Tagger | TextCNN) for each in network.modules())
+    text = any(isinstance(each, WordNetwork) for each in network.modules())
     weights = sum(
         each.numel()
         for each in network.parameters()

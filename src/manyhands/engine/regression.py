@@ -30,7 +30,7 @@ from manyhands.engine.intercept import best_shift, best_size, expected_error
 from manyhands.engine.regression_posterior import annotators_of, regression_consensus
 from manyhands.engine.task import NOT_SCORED, FittedModel, Metrics, TargetScaler, Task
 from manyhands.evaluation import regression_scores
-from manyhands.networks import rescale_output
+from manyhands.networks.last_layer import rescale_output
 from manyhands.noise import RegressionLayer, annotation_loss
 from manyhands.noise.regression import LEAST_VARIANCE
 

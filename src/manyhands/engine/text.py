@@ -17,8 +17,7 @@ from manyhands.core.errors import DataError, SettingError
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.io import WordVectors, read_word_vectors
-from manyhands.networks import WordEmbeddings
-from manyhands.networks.word_embeddings import PADDING
+from manyhands.networks.text import PADDING, WordEmbeddings
 
 Vectors = WordVectors | str | Path
 _DIMENSION = 100  # of word vectors where none are given

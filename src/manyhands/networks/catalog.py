@@ -3,34 +3,19 @@
 import copy
 import math
 from collections.abc import Callable
-from typing import Protocol
 
 from torch import nn
 
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.registry import Registry
 from manyhands.networks.cnn import SmallCNN
-from manyhands.networks.logistic import LogisticRegression
-from manyhands.networks.mlp import MLP
-from manyhands.networks.tagger import Tagger
-from manyhands.networks.text_cnn import TextCNN
+from manyhands.networks.mlp import MLP, LogisticRegression
+from manyhands.networks.text import Tagger, TextCNN
 
-Network = str | nn.Module | Callable[[tuple[int, ...], int], nn.Module]
-
-
-class NetworkMaker(Protocol):
-    """The signature of every entry: the shape of the input of one item, the number of classes."""
-
-    def __call__(self, shape: tuple[int, ...], n_classes: int) -> nn.Module:
-        """Make a network with its default settings, from inputs (b, *shape) to logits (b, k)."""
-
-
-def _mlp(shape: tuple[int, ...], n_classes: int) -> nn.Module:
-    return MLP(math.prod(shape), n_classes)
-
-
-def _logistic(shape: tuple[int, ...], n_classes: int) -> nn.Module:
-    return LogisticRegression(math.prod(shape), n_classes)
+# From the shape of the input of one item and the number of classes to a network, which maps inputs
+# (b, *shape) to logits (b, k).
+NetworkMaker = Callable[[tuple[int, ...], int], nn.Module]
+Network = str | nn.Module | NetworkMaker
 
 
 def _cnn(shape: tuple[int, ...], n_classes: int) -> nn.Module:
@@ -40,14 +25,6 @@ def _cnn(shape: tuple[int, ...], n_classes: int) -> nn.Module:
             f"{tuple(shape)}; reshape the inputs, or use mlp or logistic"
         )
     return SmallCNN((shape[0], shape[1], shape[2]), n_classes)
-
-
-def _text_cnn(shape: tuple[int, ...], n_classes: int) -> nn.Module:
-    return TextCNN(*_embedding_shape(shape), n_classes)
-
-
-def _tagger(shape: tuple[int, ...], n_classes: int) -> nn.Module:
-    return Tagger(*_embedding_shape(shape), n_classes)
 
 
 def _embedding_shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -62,11 +39,11 @@ def _embedding_shape(shape: tuple[int, ...]) -> tuple[int, int]:
 NETWORKS: Registry[NetworkMaker] = Registry(
     "network",
     {
-        "mlp": _mlp,
-        "logistic": _logistic,
+        "mlp": lambda shape, n_classes: MLP(math.prod(shape), n_classes),
+        "logistic": lambda shape, n_classes: LogisticRegression(math.prod(shape), n_classes),
         "cnn": _cnn,
-        "text-cnn": _text_cnn,
-        "tagger": _tagger,
+        "text-cnn": lambda shape, n_classes: TextCNN(*_embedding_shape(shape), n_classes),
+        "tagger": lambda shape, n_classes: Tagger(*_embedding_shape(shape), n_classes),
     },
 )
 WORD_NETWORKS = ("text-cnn", "tagger")

@@ -7,8 +7,7 @@ from torch import Tensor, nn
 
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
-from manyhands.networks.mlp import MLP
-from manyhands.networks.sizes import require_dropout, require_size, require_sizes
+from manyhands.networks.mlp import MLP, require_dropout, require_size, require_sizes
 
 
 class SmallCNN(nn.Module):

@@ -14,8 +14,7 @@ from manyhands.engine.inputs import Inputs, SparseInputs
 from manyhands.methods.base import About
 from manyhands.methods.full_batch import FullBatchMethod, feature_matrix
 from manyhands.methods.topics.variational import infer_topics
-from manyhands.networks.flat import flat
-from manyhands.networks.sizes import require_size
+from manyhands.networks.mlp import flat, require_size
 
 
 class TopicNetwork(nn.Module, ABC):
