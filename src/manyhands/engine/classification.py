@@ -12,19 +12,21 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdBatch, CrowdData
-from manyhands.engine.crowd_module import EVALUATION_BATCH, CrowdModule, torch_threads
-from manyhands.engine.features import EncoderOptions, FeatureEncoder, NumericEncoder
+from manyhands.engine.features import EncoderOptions, FeatureEncoder, NumericEncoder, is_text
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.task import (
+    EVALUATION_BATCH,
     NEEDS_FEATURES,
     NOT_SCORED,
     UNSAID,
+    CrowdModule,
     FittedModel,
     Metrics,
     TargetScaler,
     Task,
+    torch_threads,
 )
-from manyhands.engine.text import TextEncoder, is_text
+from manyhands.engine.text import TextEncoder
 from manyhands.evaluation import (
     CROWD_METRICS,
     LabelPredictions,
@@ -32,7 +34,7 @@ from manyhands.evaluation import (
     crowd_metrics,
     log_loss,
 )
-from manyhands.noise import NOISE, AnnotationBatch, NoiseModel, SpeeLFC, annotation_loss
+from manyhands.noise import NOISE, AnnotationBatch, NoiseModel, SpeeLFC
 
 _FEATURED_ITEMS = 64  # items at a time where a noise model takes features, once per class
 _MAX_CELLS = 2**25  # numbers that the hypotheses about the labels of some items may take
@@ -45,11 +47,6 @@ class ClassificationModule(CrowdModule):
     """A network of class logits and a noise model; `targets` (i, k) hold class probabilities."""
 
     noise: NoiseModel
-
-    def __init__(
-        self, network: nn.Module, noise: NoiseModel, targets: Tensor, *, on_targets: bool = False
-    ) -> None:
-        super().__init__(network, noise, targets, on_targets=on_targets)
 
     @torch.no_grad()
     def profile_annotators(self, crowd: CrowdData) -> None:
@@ -96,12 +93,9 @@ class ClassificationModule(CrowdModule):
             scores |= {name: found[name] for name in CROWD_METRICS if name != "likelihood"}
         return scores
 
-    def _loss(self, outputs: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
-        if len(batch.items) == 0:  # a step of fewer items than processes
-            return outputs.sum() * 0.0
-        if self.on_targets or warm_up_epoch:
-            return target_loss(outputs, self.targets[batch.items]) * batch.item_weight
-        return annotation_loss(self.noise, outputs, batch.annotations) * batch.label_weight
+    def target_loss(self, outputs: Tensor, target_b: Tensor) -> Tensor:
+        """See `CrowdModule.target_loss`: -mean_b sum_k target_bk log softmax(outputs)_bk."""
+        return -(target_b * outputs.log_softmax(dim=-1)).sum(dim=-1).mean()
 
 
 class Classification(Task):
@@ -258,14 +252,6 @@ def known_truth(truth: AnyArray) -> AnyArray:
     return np.isfinite(truth) if truth.dtype.kind == "f" else np.asarray(truth != -1)
 
 
-def target_loss(logits: Tensor, target_bk: Tensor) -> Tensor:
-    """Mean cross-entropy of the network against class probabilities per item.
-
-    loss = -mean_b sum_k target_bk log softmax(logits)_bk
-    """
-    return -(target_bk * logits.log_softmax(dim=-1)).sum(dim=-1).mean()
-
-
 def confusions_of(noise: NoiseModel) -> Floats:
     """Every annotator's confusion (a, k, l), in double precision; rows sum to 1."""
     confusion_akl = noise.confusion().double()
@@ -297,15 +283,11 @@ def joint_posterior(
 
 def _items_at_once(noise: NoiseModel, crowd: CrowdData) -> int:
     """How many items fit: every label is evaluated once per class, with a K x K matrix each."""
-    if _is_confusion_only(noise):
+    if noise.confusion_is_complete:
         return EVALUATION_BATCH
     most = int(crowd.annotations.labels_per_item.max(initial=1))
     fits = max(1, _MAX_CELLS // (most * noise.n_classes**3))
     return min(fits, _FEATURED_ITEMS if noise.needs_features else EVALUATION_BATCH)
-
-
-def _is_confusion_only(noise: NoiseModel) -> bool:
-    return not noise.needs_features and not noise.statistics()
 
 
 def _log_label_given_class(
@@ -313,7 +295,7 @@ def _log_label_given_class(
 ) -> Tensor:
     """Log P(y_n | class k, a_n, x) of every annotation, shape (n, k)."""
     by_confusion_nk = log_confusion_akl[batch.annotator, :, batch.label]
-    if _is_confusion_only(noise):
+    if noise.confusion_is_complete:
         return by_confusion_nk
     n_classes, known = noise.n_classes, batch.annotator < noise.n_annotators
     annotator_n = batch.annotator.where(known, torch.zeros_like(batch.annotator))

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from manyhands.engine.crowd_module import CrowdModule
 from manyhands.engine.settings import TrainingSettings
+from manyhands.engine.task import CrowdModule
 from manyhands.noise import AnnotatorModel
 
 _TINY = 1e-12

@@ -23,15 +23,23 @@ from manyhands.core.arrays import AnyArray, Floats, read_only
 from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.engine.classification import fit_item_encoder, known_truth
-from manyhands.engine.crowd_module import CrowdModule, network_outputs, predict_outputs
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.intercept import best_shift, best_size, expected_error
 from manyhands.engine.regression_posterior import annotators_of, regression_consensus
-from manyhands.engine.task import NOT_SCORED, FittedModel, Metrics, TargetScaler, Task
+from manyhands.engine.task import (
+    NOT_SCORED,
+    CrowdModule,
+    FittedModel,
+    Metrics,
+    TargetScaler,
+    Task,
+    network_outputs,
+    predict_outputs,
+)
 from manyhands.evaluation import regression_scores
 from manyhands.networks.last_layer import rescale_output
-from manyhands.noise import RegressionLayer, annotation_loss
+from manyhands.noise import RegressionLayer
 from manyhands.noise.regression import LEAST_VARIANCE
 
 _MAX_ITER, _TOL = 30, 1e-5  # of the EM that estimates profiles; the gain per label to go on
@@ -53,16 +61,6 @@ class RegressionModule(CrowdModule):
     """
 
     noise: RegressionLayer
-
-    def __init__(
-        self,
-        network: nn.Module,
-        noise: RegressionLayer,
-        targets: Tensor,
-        *,
-        on_targets: bool = False,
-    ) -> None:
-        super().__init__(network, noise, targets, on_targets=on_targets)
 
     def label_log_prob(self, batch: CrowdBatch) -> Tensor:
         """See `CrowdModule.label_log_prob`: the log density of standardised labels."""
@@ -109,12 +107,9 @@ class RegressionModule(CrowdModule):
             self.noise.rescale(size, crowd.annotations.labels_per_annotator > 0)
         return value_i
 
-    def _loss(self, outputs: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
-        if len(batch.items) == 0:  # a step of fewer items than processes
-            return outputs.sum() * 0.0
-        if self.on_targets or warm_up_epoch:
-            return mse_loss(outputs, self.targets[batch.items]) * batch.item_weight
-        return annotation_loss(self.noise, outputs, batch.annotations) * batch.label_weight
+    def target_loss(self, outputs: Tensor, target_b: Tensor) -> Tensor:
+        """See `CrowdModule.target_loss`: the mean squared error."""
+        return mse_loss(outputs, target_b)
 
 
 class RegressionScaler(TargetScaler):

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,13 @@ from torch import Tensor, nn
 from manyhands.annotations import Sentences, TokenizedTexts, TokenLabels
 from manyhands.core.arrays import AnyArray, Offsets
 from manyhands.core.errors import DataError, SettingError
-from manyhands.engine.features import EncoderOptions, FeatureEncoder
+from manyhands.engine.features import EncoderOptions, FeatureEncoder, is_text
 from manyhands.engine.inputs import Inputs
 from manyhands.io import WordVectors, read_word_vectors
 from manyhands.networks.text import PADDING, WordEmbeddings
 
 Vectors = WordVectors | str | Path
 _DIMENSION = 100  # of word vectors where none are given
-_CHECKED_ROWS = 100  # rows that are looked at for a string
 
 
 class TextInputs(Inputs):
@@ -221,18 +219,6 @@ class TextEncoder(FeatureEncoder):
         vectors = torch.from_numpy(self.table.vectors)
         make = TokenInputs if self.tokens else TextInputs
         return make(code, np.array(sentences.offsets), vectors, frozen=self.frozen)
-
-
-def is_text(features: Any) -> bool:
-    """Whether features are texts: strings in a list, an array or a column of a frame.
-
-    >>> is_text(["a film", "a good film"]), is_text([[0.5, 1.0]])
-    (True, False)
-    """
-    is_row = isinstance(features, Sequence) and not isinstance(features, str)
-    if not is_row and getattr(features, "ndim", 0) != 1:  # an array, or a column of a frame
-        return False
-    return any(isinstance(text, str) for text in islice(features, _CHECKED_ROWS))
 
 
 def as_sentences(features: Any) -> Sentences:

@@ -20,16 +20,17 @@ from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import Setting, describe, settings_of
 from manyhands.engine.batches import CrowdData
-from manyhands.engine.crowd_module import (
-    EVALUATION_BATCH,
-    CrowdModule,
-    predict_outputs,
-    torch_threads,
-)
 from manyhands.engine.features import EncoderOptions
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import EstimatorOptions, TrainingOptions
-from manyhands.engine.task import FittedModel, Task
+from manyhands.engine.task import (
+    EVALUATION_BATCH,
+    CrowdModule,
+    FittedModel,
+    Task,
+    predict_outputs,
+    torch_threads,
+)
 from manyhands.engine.tasks import TASKS
 from manyhands.methods import METHODS, Method, Problem
 from manyhands.methods.base import FitPlan

@@ -14,9 +14,9 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, first_line
 from manyhands.core.settings import settings_of
+from manyhands.engine.checkpoint import as_arrays, as_tensors
 from manyhands.engine.features import NumericEncoder
 from manyhands.engine.settings import TrainingOptions, TrainingSettings
-from manyhands.engine.tensors import as_arrays, as_tensors
 from manyhands.engine.text import TextEncoder
 from manyhands.estimators.base import CrowdEstimator
 from manyhands.estimators.classifier import CrowdClassifier

@@ -10,8 +10,8 @@ from torch import nn
 from manyhands.aggregation import AGGREGATORS, Aggregator
 from manyhands.core.arrays import AnyArray, Bools
 from manyhands.core.errors import DataError
-from manyhands.engine.crowd_module import CrowdModule
 from manyhands.engine.settings import TrainingSettings
+from manyhands.engine.task import CrowdModule
 from manyhands.methods.base import About, Method, NetworkMethod, Problem
 
 _COST = "one aggregation, then a plain epoch"

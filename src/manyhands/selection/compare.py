@@ -18,11 +18,9 @@ from manyhands.aggregation import (
 )
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import require
-from manyhands.engine.crowd_module import VALIDATION
-from manyhands.engine.features import is_count
-from manyhands.engine.task import NOT_SCORED, Metrics
+from manyhands.engine.features import is_count, is_text
+from manyhands.engine.task import NOT_SCORED, VALIDATION, Metrics
 from manyhands.engine.tasks import TASKS
-from manyhands.engine.text import is_text
 from manyhands.estimators import ESTIMATORS
 from manyhands.evaluation import summarize_runs
 from manyhands.methods import METHODS, Method

@@ -14,8 +14,8 @@ from manyhands.aggregation import Choice, rank_by_predictions
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import require
+from manyhands.engine.batches import split_labels
 from manyhands.engine.features import as_inputs
-from manyhands.engine.validation import split_labels
 from manyhands.estimators import CrowdClassifier
 from manyhands.estimators.base import align_items, require_annotations
 from manyhands.evaluation import CRITERIA, RANKS, LabelPredictions
