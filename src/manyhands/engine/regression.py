@@ -17,7 +17,6 @@ from manyhands.aggregation import (
     aggregate,
 )
 from manyhands.aggregation.regression import summarise
-from manyhands.aggregation.sums import item_sums
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats, read_only
 from manyhands.core.errors import DataError
@@ -25,8 +24,13 @@ from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.engine.classification import fit_item_encoder, known_truth
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
-from manyhands.engine.intercept import best_shift, best_size, expected_error
-from manyhands.engine.regression_posterior import annotators_of, regression_consensus
+from manyhands.engine.regression_posterior import (
+    best_shift,
+    best_size,
+    expected_error,
+    regression_consensus,
+    share_noise,
+)
 from manyhands.engine.task import (
     NOT_SCORED,
     CrowdModule,
@@ -77,7 +81,7 @@ class RegressionModule(CrowdModule):
             found = steps.profile_annotators(value_i, max_iter=_MAX_ITER, tol=_TOL)
             set_annotators(self.noise, found.state)
         elif self.noise.precision == "equal":
-            _share_noise(self.noise, ann, value_i)
+            share_noise(self.noise, ann, value_i)
 
     def best_shift(self, crowd: CrowdData, value_i: Floats) -> float:
         """The number to add to f(x_i) of every labelled item to make the loss least."""
@@ -232,9 +236,7 @@ class Regression(Task):
         """See `Task.posterior`."""
         noise: Any = model.noise
         outputs = predict_outputs(model.network, inputs, model.device, model.settings)
-        n_unseen = annotations.n_annotators - noise.n_annotators
-        annotators = annotators_of(noise, model.scaler, n_unseen)
-        return regression_consensus(annotations, outputs.squeeze(1).numpy(), annotators)
+        return regression_consensus(noise, model.scaler, annotations, outputs.squeeze(1).numpy())
 
     def score(
         self, truth: AnyArray | None, predicted: Any, features: Any = None
@@ -284,31 +286,6 @@ def set_annotators(layer: RegressionLayer, found: NetworkedParameters) -> None:
         precision_a=found.annotators.precision_a,
         error_variance=1.0 / max(found.network_precision, _MIN_PRECISION),
         bias_a=found.annotators.bias_a,
-    )
-
-
-def _share_noise(layer: RegressionLayer, annotations: Annotations, value_i: Floats) -> None:
-    """Set one noise for all annotators, and the network's error, from what labels of an item share.
-
-    With r_n = y_n - scale_a f - bias_a: v = sum of r_n r_m over pairs of labels of an item / that
-    of scale_n scale_m, between 0 and the mean square; the noise is the rest of the mean square.
-    Where no item has two labels, half of the mean square is the network's error.
-    """
-    scale_a, bias_a = layer.profile["scale"], layer.profile["bias"]
-    item, who = annotations.item, annotations.annotator
-    off_n = annotations.label - scale_a[who] * value_i[item] - bias_a[who]
-    pairs = [
-        float((item_sums(annotations, each_n) ** 2).sum() - (each_n**2).sum())
-        for each_n in (off_n, scale_a[who])
-    ]
-    square, scale2 = float((off_n**2).mean()), float((scale_a[who] ** 2).mean())
-    error = pairs[0] / pairs[1] if pairs[1] > 0 else square / 2 / scale2
-    error = min(max(error, 0.0), square / scale2)
-    layer.init_from_profile(
-        precision_a=1.0 / max(square - scale2 * error, LEAST_VARIANCE),
-        error_variance=max(error, LEAST_VARIANCE),
-        bias_a=bias_a,
-        scale_a=scale_a,
     )
 
 
