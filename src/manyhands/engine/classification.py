@@ -33,6 +33,7 @@ from manyhands.evaluation import (
     accuracy_score,
     crowd_metrics,
     log_loss,
+    score_entities,
 )
 from manyhands.noise import NOISE, AnnotationBatch, NoiseModel, SpeeLFC
 
@@ -54,9 +55,8 @@ class ClassificationModule(CrowdModule):
         self.eval()
         self.noise.reset_statistics()
         for batch in crowd.batches(crowd.labelled, EVALUATION_BATCH):
-            self.noise.update_statistics(
-                self.network(batch.inputs).log_softmax(-1), batch.annotations
-            )
+            log_class_bk = self.network(batch.inputs).log_softmax(-1)
+            self.noise.update_statistics(log_class_bk, batch.annotations)
 
     def label_log_prob(self, batch: CrowdBatch) -> Tensor:
         """See `CrowdModule.label_log_prob`."""
@@ -157,7 +157,8 @@ class Classification(Task):
         """See `Task.module_on_consensus`; a hard consensus splits ties evenly."""
         target_ik = np.asarray(consensus.probabilities)
         if hard:
-            target_ik = _hardened(target_ik)
+            top_ik = target_ik >= target_ik.max(axis=1, keepdims=True) - _TIED
+            target_ik = top_ik / top_ik.sum(axis=1, keepdims=True)
         return self._on_targets(network, consensus.annotations, target_ik, consensus.confusion)
 
     def module_on_truth(
@@ -176,28 +177,20 @@ class Classification(Task):
     ) -> ClassificationModule:
         if confusion_akl is None:
             confusion_akl = estimate_confusions(annotations, target_ik)
-        noise = SpeeLFC(annotations.n_annotators, annotations.n_classes).init_from_confusions(
-            confusion_akl
-        )
+        noise = _profiles(annotations, confusion_akl)
         return ClassificationModule(network, noise, _tensor(target_ik), on_targets=True)
 
     def annotator_model(self, annotations: Annotations, annotators: Any) -> NoiseModel:
         """See `Task.annotator_model`; annotators are confusions (a, k, l)."""
         raised_akl = np.maximum(annotators, _MIN_CONFUSION)
-        confusion_akl = np.asarray(raised_akl / raised_akl.sum(axis=-1, keepdims=True))
-        return SpeeLFC(annotations.n_annotators, annotations.n_classes).init_from_confusions(
-            confusion_akl
-        )
+        return _profiles(annotations, raised_akl / raised_akl.sum(axis=-1, keepdims=True))
 
     def restore_noise(
         self, name: str, settings: Mapping[str, Any], crowd: Annotations, n_features: int
     ) -> NoiseModel:
         """See `Task.restore_noise`."""
-        make: Any = NOISE[name]
-        noise: NoiseModel = make(
-            crowd.n_annotators, crowd.n_classes, n_features=n_features, **settings
-        )
-        return noise
+        sizes = crowd.n_annotators, crowd.n_classes
+        return NOISE[name](*sizes, n_features=n_features, **settings)
 
     def predictions(self, outputs: Tensor, scaler: TargetScaler) -> Floats:
         """See `Task.predictions`: class probabilities (i, k)."""
@@ -238,6 +231,34 @@ class Classification(Task):
     def scored_consensus(self, consensus: Any) -> Any:
         """See `Task.scored_consensus`: class probabilities."""
         return consensus.probabilities
+
+
+class Tagging(Classification):
+    """Labels are the tags of tokens; a network sees whole sentences."""
+
+    name = "tagging"
+    default_method = "speelfc"
+    defaults = {"batch_size": 1024, "validation_unit": "items"}  # noqa: RUF012 - a constant
+    item_noun = "tokens"
+    metrics = Metrics("f1", ("precision", "recall"), "F1 of the entities against the truth")
+
+    def fit_encoder(self, features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
+        """See `Task.fit_encoder`."""
+        return TextEncoder.fit_transform(features, options, tokens=True)
+
+    def score(
+        self, truth: AnyArray | None, predicted: Any, features: Any = None
+    ) -> dict[str, float]:
+        """See `Task.score`; truth and predictions are the tags of all tokens of the sentences."""
+        names = (self.metrics.key, *self.metrics.others)
+        if truth is None:
+            return dict.fromkeys(names, NOT_SCORED)
+        found = score_entities(truth, predicted, features.offsets).as_dict()
+        return {name: found[name] for name in names}
+
+    def scored_consensus(self, consensus: Any) -> Any:
+        """See `Task.scored_consensus`: the tags of all tokens."""
+        return consensus.tags
 
 
 def fit_item_encoder(features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
@@ -312,10 +333,10 @@ def _log_label_given_class(
     return log_nk.where(known.unsqueeze(1), by_confusion_nk)
 
 
-def _hardened(posterior_ik: Floats) -> Floats:
-    """All mass on the most probable class, in equal shares on classes that tie."""
-    top_ik = posterior_ik >= posterior_ik.max(axis=1, keepdims=True) - _TIED
-    return np.asarray(top_ik / top_ik.sum(axis=1, keepdims=True))
+def _profiles(annotations: Annotations, confusion_akl: Floats) -> NoiseModel:
+    """A noise model that holds these confusions."""
+    noise = SpeeLFC(annotations.n_annotators, annotations.n_classes)
+    return noise.init_from_confusions(confusion_akl)
 
 
 def _tensor(array: Floats) -> Tensor:

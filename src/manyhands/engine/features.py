@@ -16,7 +16,6 @@ from torch.utils.data import Dataset
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.engine.inputs import DatasetInputs, Inputs, Scaling, SparseInputs, TensorInputs
-from manyhands.networks import default_network
 
 _CHECKED_ROWS = 100  # rows that are looked at for a string
 _UNLIKE = 5.0  # how far the features' deviations may differ before each gets its own scale
@@ -112,8 +111,8 @@ class NumericEncoder(FeatureEncoder):
 
     @property
     def default_network(self) -> str:
-        """See `FeatureEncoder.default_network`."""
-        return default_network(self.shape)
+        """See `FeatureEncoder.default_network`: "cnn" for images (channels, height, width)."""
+        return "cnn" if len(self.shape) == 3 else "mlp"
 
     def header(self) -> dict[str, Any]:
         """See `FeatureEncoder.header`."""

@@ -168,7 +168,6 @@ class _Worker:
         made = make_optimisers(self.module, self.settings)
         if not made:
             raise DataError("the network has no parameters to train")
-        _add_own_parameters(made[0], self.module, self.settings)
         self.wrapped: Any = self.module
         self.optimisers: list[Any] = made
         if self.settings.devices > 1 or self.settings.precision != "32":
@@ -261,19 +260,6 @@ class _Worker:
         waited = state.epoch - (state.best_epoch or state.epoch)
         stop = settings.patience is not None and waited >= settings.patience
         state.finished = stop or state.epoch >= self.last
-
-
-def _add_own_parameters(
-    optimiser: torch.optim.Optimizer, module: CrowdModule, settings: TrainingSettings
-) -> None:
-    """Train the parameters that a module has beyond network and noise model like the network."""
-    held = [*module.network.parameters(), *module.noise.parameters()]
-    known = {id(each) for each in held}
-    own = [each for each in module.parameters() if id(each) not in known]
-    if own:
-        rate = settings.learning_rate
-        group = {"params": own, "lr": rate, "start": rate, "weight_decay": settings.weight_decay}
-        optimiser.add_param_group(group)
 
 
 def checked_metrics(found: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """A task, with all in which classification, regression and tagging differ, and what it trains."""
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,11 +15,12 @@ from torch.nn.parameter import is_lazy
 from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations, Kind
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.errors import DataError, ManyhandsError, first_line
+from manyhands.core.errors import DataError, ManyhandsError, SettingError, first_line
 from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import TrainingSettings
+from manyhands.networks import NETWORKS, Network
 from manyhands.networks.text import WordNetwork
 from manyhands.noise import AnnotatorModel, annotation_loss
 from manyhands.noise.base import warn_of_probabilities
@@ -274,6 +276,20 @@ def predict_outputs(
             for index in map(torch.from_numpy, inputs.parts(order, EVALUATION_BATCH))
         ]
     return torch.cat(parts)[torch.from_numpy(np.argsort(order))]
+
+
+def make_network(network: Network, shape: tuple[int, ...], n_outputs: int) -> nn.Module:
+    """A new network: by name, a copy of a module, or made by a function."""
+    if isinstance(network, nn.Module):
+        return copy.deepcopy(network)
+    if isinstance(network, str):
+        return NETWORKS[network](shape, n_outputs)
+    if not callable(network):
+        raise SettingError(f"network must be a name, a torch module or a function; got {network!r}")
+    made = network(shape, n_outputs)
+    if not isinstance(made, nn.Module):
+        raise SettingError(f"network must make a torch module; it made {type(made).__name__}")
+    return made
 
 
 @torch.no_grad()

@@ -17,6 +17,7 @@ from manyhands.core.settings import settings_of
 from manyhands.engine.checkpoint import as_arrays, as_tensors
 from manyhands.engine.features import NumericEncoder
 from manyhands.engine.settings import TrainingOptions, TrainingSettings
+from manyhands.engine.task import make_network
 from manyhands.engine.text import TextEncoder
 from manyhands.estimators.base import CrowdEstimator
 from manyhands.estimators.classifier import CrowdClassifier
@@ -25,7 +26,7 @@ from manyhands.estimators.tagger import CrowdTagger
 from manyhands.io.bundle import read_bundle, under, write_bundle
 from manyhands.methods import METHODS, Method
 from manyhands.methods.crf.encoder import CrfEncoder
-from manyhands.networks import Network, make_network
+from manyhands.networks import Network
 
 NAME = "model"
 ESTIMATORS: dict[str, type[CrowdEstimator]] = {

@@ -23,9 +23,15 @@ from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.loop import TrainingResult, TrainingRun, train
 from manyhands.engine.settings import TrainingOptions, TrainingSettings
-from manyhands.engine.task import CrowdModule, Task, check_network_output, torch_threads
+from manyhands.engine.task import (
+    CrowdModule,
+    Task,
+    check_network_output,
+    make_network,
+    torch_threads,
+)
 from manyhands.engine.tasks import TASK_OF
-from manyhands.networks import Network, make_network
+from manyhands.networks import Network
 
 SEARCH_FOLDER = "search"  # of the checkpoint: the run that finds the best epoch
 _SEARCH_SETTINGS = ("validation_fraction", "patience", "refit")

@@ -1,7 +1,7 @@
 """Networks to train from crowds: from the input of an item to the logits of its classes."""
 
 from manyhands.networks.annotator_heads import ClassificationHeads, RegressionHeads
-from manyhands.networks.catalog import NETWORKS, Network, default_network, make_network
+from manyhands.networks.catalog import NETWORKS, Network
 from manyhands.networks.cnn import SmallCNN
 from manyhands.networks.mlp import MLP, LogisticRegression
 from manyhands.networks.text import Tagger, TextCNN, WordEmbeddings
@@ -17,6 +17,4 @@ __all__ = [
     "Tagger",
     "TextCNN",
     "WordEmbeddings",
-    "default_network",
-    "make_network",
 ]

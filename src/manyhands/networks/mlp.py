@@ -34,6 +34,7 @@ class MLP(nn.Module):
     `hidden=(1200,)` on sentence polarity and `LogisticRegression` on music in Chen et al. 2020
     (SpeeLFC); `hidden=(128, 128, 128, 128), dropout=0.2` on LabelMe for the softmax crowd layer.
 
+    >>> import torch
     >>> MLP(8192, 8)(torch.zeros(2, 512, 4, 4)).shape
     torch.Size([2, 8])
     """
@@ -64,6 +65,11 @@ class MLP(nn.Module):
         logits_bk: Tensor = self.layers(flat(inputs_b, self.n_features))
         return logits_bk
 
+    @classmethod
+    def from_shape(cls, shape: tuple[int, ...], n_classes: int) -> "MLP":
+        """The network for inputs of this shape, with its default settings."""
+        return cls(math.prod(shape), n_classes)
+
 
 class LogisticRegression(nn.Module):
     """One linear map to the class logits, which starts at zero; inputs are flattened.
@@ -72,6 +78,7 @@ class LogisticRegression(nn.Module):
     are equally probable, and no seed is needed. Chen et al. 2020 (SpeeLFC) use it on the 124
     features of the music genres.
 
+    >>> import torch
     >>> LogisticRegression(124, 10)(torch.ones(1, 124)).softmax(dim=1)[0, 0].item()
     0.10000000149011612
     """
@@ -91,10 +98,16 @@ class LogisticRegression(nn.Module):
         logits_bk: Tensor = self.linear(flat(inputs_b, self.n_features))
         return logits_bk
 
+    @classmethod
+    def from_shape(cls, shape: tuple[int, ...], n_classes: int) -> "LogisticRegression":
+        """The network for inputs of this shape, with its default settings."""
+        return cls(math.prod(shape), n_classes)
+
 
 def flat(inputs_b: Tensor, n_features: int) -> Tensor:
     """The inputs of a batch, flattened to rows (b, n_features); raise a `DataError` on other sizes.
 
+    >>> import torch
     >>> flat(torch.zeros(5, 2, 3), 6).shape
     torch.Size([5, 6])
     """

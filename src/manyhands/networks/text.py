@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,8 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import DataError
 from manyhands.core.seeds import generator
-from manyhands.networks.mlp import require_dropout, require_size
+from manyhands.core.settings import AT_LEAST_ONE, require
 
 PADDING, UNKNOWN = 0, 1  # the code of padding, and that of every word without an embedding
 _FIRST_WORD = 2
@@ -89,11 +92,24 @@ class WordNetwork(nn.Module):
 
     def __init__(self, n_words: int, embedding_dim: int, hidden: int, dropout: float) -> None:
         super().__init__()
-        require_size("n_words", n_words)
-        require_size("embedding_dim", embedding_dim)
-        require_size("hidden", hidden)
-        require_dropout(dropout)
+        sizes = {"n_words": n_words, "embedding_dim": embedding_dim, "hidden": hidden}
+        for name, size in sizes.items():
+            whole = isinstance(size, Integral) and size >= 1
+            require(whole, name, AT_LEAST_ONE.text, size)
+        require(0 <= dropout < 1, "dropout", ">= 0 and < 1", dropout)
         self.words = nn.Embedding(n_words, embedding_dim, padding_idx=PADDING)
+
+    @classmethod
+    def from_shape(cls, shape: tuple[int, ...], n_classes: int) -> "WordNetwork":
+        """The network for embeddings of this shape, with its default settings."""
+        if len(shape) != 2:
+            raise DataError(
+                "this network reads words and needs the shape (words, embedding size) of their "
+                f"embeddings; got {tuple(shape)}: give texts, or use mlp"
+            )
+        make: Any = cls  # the classes that derive from this one take the number of classes
+        network: WordNetwork = make(*shape, n_classes)
+        return network
 
 
 class TextCNN(WordNetwork):

@@ -1,24 +1,24 @@
 """Annotator models: from the output of a network to the labels that annotators give."""
 
+import inspect
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, InitVar, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import Dataset
 
-from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats, Offsets
 from manyhands.core.confusions import symmetric_confusions
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import require
 from manyhands.noise.annotator_table import AnnotatorTable, as_confusions
 
 Features = Tensor | None  # of the items of a batch, shape (b, ...), where they are known
+_ARGUMENTS = {"n_annotators", "n_classes", "n_features", "sparse", "device", "dtype"}
 _MAX_CELLS = 1 << 24  # of `confusion`, which holds K x K x K numbers per annotator
 
 
@@ -242,45 +242,53 @@ class NoiseModel(AnnotatorModel):
         return torch.cat(parts).reshape(len(who), self.n_classes, self.n_classes)
 
 
-class AnnotatedDataset(Dataset[tuple[Any, Tensor, Tensor]]):
-    """A torch dataset whose entry i is (input, annotators, labels) of item i."""
+@dataclass(frozen=True)
+class NoiseMaker:
+    """An entry: a class of noise models, with the settings that are fixed for this entry.
 
-    def __init__(self, inputs: Any, annotations: Annotations) -> None:
-        if len(inputs) != annotations.n_items:
-            raise DataError(
-                f"{len(inputs)} inputs for {annotations.n_items} items; input i belongs to item i"
-            )
-        annotations = annotations.as_kind("classes")
-        self.inputs = inputs
-        self._offsets = annotations.item_offsets
-        self._annotator = torch.from_numpy(annotations.annotator.astype(np.int64))
-        self._label = torch.from_numpy(annotations.label.astype(np.int64))
-
-    def __len__(self) -> int:
-        return len(self.inputs)
-
-    def __getitem__(self, item: int) -> tuple[Any, Tensor, Tensor]:
-        own = slice(int(self._offsets[item]), int(self._offsets[item + 1]))
-        return self.inputs[item], self._annotator[own], self._label[own]
-
-
-def collate(entries: Sequence[tuple[Any, Tensor, Tensor]]) -> tuple[Tensor, AnnotationBatch]:
-    """Stack inputs and concatenate annotations: the `collate_fn` of a torch DataLoader.
-
-    The inputs are also the features of the batch, which some noise models need.
-
-    >>> inputs, batch = collate([(torch.ones(2), torch.tensor([3, 5]), torch.tensor([0, 1]))])
-    >>> inputs.shape, batch.row.tolist(), batch.annotator.tolist()
-    (torch.Size([1, 2]), [0, 0], [3, 5])
+    >>> from manyhands.noise import NOISE
+    >>> NOISE["speelfc"](n_annotators=100, n_classes=3, accuracy=0.8, dtype=torch.float64).n_classes
+    3
     """
-    inputs = torch.stack([torch.as_tensor(entry[0]) for entry in entries])
-    counts = torch.tensor([len(entry[1]) for entry in entries])
-    return inputs, AnnotationBatch(
-        torch.arange(len(entries)).repeat_interleave(counts),
-        torch.cat([entry[1] for entry in entries]),
-        torch.cat([entry[2] for entry in entries]),
-        features=inputs,
-    )
+
+    model: Callable[..., NoiseModel]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> list[str]:
+        """The names of the settings of the model."""
+        return [name for name in self._parameters if name not in _ARGUMENTS | set(self.fixed)]
+
+    @property
+    def _parameters(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self.model).parameters
+
+    def __call__(
+        self,
+        n_annotators: int,
+        n_classes: int,
+        *,
+        n_features: int | None = None,
+        sparse: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **settings: Any,
+    ) -> NoiseModel:
+        """Make a noise model; only the models that depend on the items use `n_features`."""
+        for name in settings:
+            if name not in self.settings:
+                known = ", ".join(self.settings)
+                raise SettingError(f"the noise model has no setting {name!r}; known: {known}")
+        parameters = self._parameters
+        given = {**self.fixed, **settings, "device": device, "dtype": dtype}
+        if "sparse" in parameters:
+            given["sparse"] = sparse
+        if "n_features" in parameters:
+            optional = parameters["n_features"].default is not inspect.Parameter.empty
+            rule = "given: the model depends on the features of the items"
+            require(n_features is not None or optional, "n_features", rule, None)
+            given["n_features"] = n_features
+        return self.model(n_annotators, n_classes, **given)
 
 
 def annotation_loss(layer: AnnotatorModel, logits: Tensor, batch: AnnotationBatch) -> Tensor:
