@@ -12,16 +12,16 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdBatch, CrowdData
-from manyhands.engine.features import EncoderOptions, FeatureEncoder, NumericEncoder, is_text
+from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.task import (
     EVALUATION_BATCH,
     NEEDS_FEATURES,
-    NOT_SCORED,
     UNSAID,
     CrowdModule,
     FittedModel,
     Metrics,
+    Scores,
     TargetScaler,
     Task,
     torch_threads,
@@ -105,10 +105,7 @@ class Classification(Task):
     kind = "classes"
     default_method = "conal"
     metrics = Metrics("accuracy", ("log_loss",), "accuracy against the truth")
-
-    def fit_encoder(self, features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
-        """See `Task.fit_encoder`."""
-        return fit_item_encoder(features, options)
+    module_class = ClassificationModule
 
     def require_learnable(self, annotations: Annotations) -> None:
         """See `Task.require_learnable`."""
@@ -137,19 +134,11 @@ class Classification(Task):
                 codes[place] = vocabulary.code(name)
         return codes
 
-    def n_outputs(self, n_classes: int) -> int:
-        """See `Task.n_outputs`: a logit per class."""
-        return n_classes
-
     def targets(self, annotations: Annotations) -> Tensor:
         """See `Task.targets`: the label distribution of every item, (i, k)."""
         distribution_ik = aggregate(annotations, "majority").probabilities
         assert distribution_ik is not None, "labels are classes here"
         return _tensor(distribution_ik)
-
-    def module(self, network: nn.Module, noise: Any) -> ClassificationModule:
-        """See `Task.module`."""
-        return ClassificationModule(network, noise, torch.zeros(0))
 
     def module_on_consensus(
         self, network: nn.Module, consensus: Consensus, *, hard: bool
@@ -213,13 +202,11 @@ class Classification(Task):
             annotations, posterior_ik, confusion=confusion_akl, cannot_continue=NEEDS_FEATURES
         )
 
-    def score(
-        self, truth: AnyArray | None, predicted: Any, features: Any = None
-    ) -> dict[str, float]:
-        """See `Task.score`; predictions are class probabilities (i, k)."""
-        known = None if truth is None else known_truth(truth)
-        if truth is None or known is None or predicted is None or not known.any():
-            return dict.fromkeys((self.metrics.key, *self.metrics.others), NOT_SCORED)
+    def _scores(self, truth: AnyArray, predicted: Any, features: Any) -> Scores | None:
+        """Scores of class probabilities (i, k)."""
+        known = known_truth(truth)
+        if predicted is None or not known.any():
+            return None
         codes, probability_ik = truth[known], predicted[known]
         # A class that nobody said gets a column of its own, which every method holds impossible.
         wide_ik = np.pad(probability_ik, ((0, 0), (0, 1)))
@@ -246,26 +233,13 @@ class Tagging(Classification):
         """See `Task.fit_encoder`."""
         return TextEncoder.fit_transform(features, options, tokens=True)
 
-    def score(
-        self, truth: AnyArray | None, predicted: Any, features: Any = None
-    ) -> dict[str, float]:
-        """See `Task.score`; truth and predictions are the tags of all tokens of the sentences."""
-        names = (self.metrics.key, *self.metrics.others)
-        if truth is None:
-            return dict.fromkeys(names, NOT_SCORED)
-        found = score_entities(truth, predicted, features.offsets).as_dict()
-        return {name: found[name] for name in names}
+    def _scores(self, truth: AnyArray, predicted: Any, features: Any) -> Scores:
+        """Scores of the tags of all tokens of the sentences."""
+        return score_entities(truth, predicted, features.offsets).as_dict()
 
     def scored_consensus(self, consensus: Any) -> Any:
         """See `Task.scored_consensus`: the tags of all tokens."""
         return consensus.tags
-
-
-def fit_item_encoder(features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
-    """An encoder for texts or rows of numbers, one per item, and their inputs."""
-    if is_text(features):
-        return TextEncoder.fit_transform(features, options, tokens=False)
-    return NumericEncoder.fit_transform(features, options)
 
 
 def known_truth(truth: AnyArray) -> AnyArray:

@@ -169,7 +169,9 @@ def as_inputs(features: Any, *, keep_integers: bool = False) -> Inputs:
     if sparse.issparse(features):
         return SparseInputs(_checked_sparse(features))
     if isinstance(features, Dataset):
-        return DatasetInputs(_checked_dataset(features), keep_integers=keep_integers)
+        if not hasattr(features, "__len__") or len(features) == 0:
+            raise DataError("features: a Dataset must have a length above 0; iterable ones do not")
+        return DatasetInputs(features, keep_integers=keep_integers)
     names: list[str] | None = None
     frame = nw.from_native(features, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
@@ -268,12 +270,6 @@ def _checked_sparse(matrix: Any) -> Any:
     if len(bad):
         _refuse_value(rows.data[bad[0]], int(rows.row[bad[0]]), int(rows.col[bad[0]]))
     return matrix
-
-
-def _checked_dataset(dataset: Dataset[Any]) -> Dataset[Any]:
-    if not hasattr(dataset, "__len__") or len(dataset) == 0:
-        raise DataError("features: a Dataset must have a length above 0; iterable ones do not")
-    return dataset
 
 
 def _require_finite(finite: AnyArray, array: AnyArray, names: list[str] | None) -> None:

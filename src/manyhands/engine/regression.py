@@ -18,11 +18,10 @@ from manyhands.aggregation import (
 )
 from manyhands.aggregation.regression import summarise
 from manyhands.annotations import Annotations
-from manyhands.core.arrays import AnyArray, Floats, read_only
+from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdBatch, CrowdData
-from manyhands.engine.classification import fit_item_encoder, known_truth
-from manyhands.engine.features import EncoderOptions, FeatureEncoder
+from manyhands.engine.classification import known_truth
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.regression_posterior import (
     best_shift,
@@ -32,10 +31,11 @@ from manyhands.engine.regression_posterior import (
     share_noise,
 )
 from manyhands.engine.task import (
-    NOT_SCORED,
     CrowdModule,
     FittedModel,
     Metrics,
+    NoiseSpec,
+    Scores,
     TargetScaler,
     Task,
     network_outputs,
@@ -116,18 +116,6 @@ class RegressionModule(CrowdModule):
         return mse_loss(outputs, target_b)
 
 
-class RegressionScaler(TargetScaler):
-    """Standardises labels that are numbers."""
-
-    def transform_labels(self, annotations: Annotations) -> Annotations:
-        """See `TargetScaler.transform_labels`."""
-        return replace(annotations, label=read_only(self.transform(annotations.label)))
-
-    def transform_truth(self, truth: AnyArray) -> AnyArray:
-        """See `TargetScaler.transform_truth`."""
-        return self.transform(truth)
-
-
 class Regression(Task):
     """Labels are numbers; annotators have biases, scales and precisions."""
 
@@ -135,6 +123,7 @@ class Regression(Task):
     kind = "numbers"
     default_method = "crowd-layer-b"
     defaults = {"validation_unit": "items"}  # noqa: RUF012 - a constant of the class
+    module_class = RegressionModule
     metrics = Metrics(
         "mae",
         ("rmse", "r2"),
@@ -143,15 +132,11 @@ class Regression(Task):
         greater_is_better=False,
     )
 
-    def fit_encoder(self, features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
-        """See `Task.fit_encoder`."""
-        return fit_item_encoder(features, options)
-
-    def fit_scaler(self, annotations: Annotations) -> RegressionScaler:
+    def fit_scaler(self, annotations: Annotations) -> TargetScaler:
         """The mean and deviation of all labels; the deviation of equal labels is taken as 1.
 
         >>> Regression().fit_scaler(Annotations.from_arrays([1, 1], ["u", "v"], [2.5, 4.5]))
-        RegressionScaler(mean=3.5, scale=1.0)
+        TargetScaler(mean=3.5, scale=1.0)
         """
         largest = float(np.abs(annotations.label).max(initial=0.0))
         if largest > _MAX_LABEL:
@@ -160,11 +145,7 @@ class Regression(Task):
             )
         scale = float(annotations.label.std())
         differ = scale > _ROUNDING * largest  # equal numbers have a deviation of rounding errors
-        return RegressionScaler(float(annotations.label.mean()), scale if differ else 1.0)
-
-    def restore_scaler(self, values: Mapping[str, float]) -> RegressionScaler:
-        """See `Task.restore_scaler`."""
-        return RegressionScaler(**values)
+        return TargetScaler(float(annotations.label.mean()), scale if differ else 1.0)
 
     def truth_values(self, truth: Any, annotations: Annotations) -> AnyArray | None:
         """Numbers; NaN where the truth of an item is not given."""
@@ -180,19 +161,11 @@ class Regression(Task):
         values[row[row >= 0]] = given_i[row >= 0]
         return values
 
-    def n_outputs(self, n_classes: int) -> int:
-        """See `Task.n_outputs`: one number."""
-        return 1
-
     def targets(self, annotations: Annotations) -> Tensor:
         """See `Task.targets`: the mean label of every item (i, 1), 0 for items without labels."""
         mean_i = aggregate(annotations, "mean").values
         assert mean_i is not None, "labels are numbers here"
         return _as_targets(np.where(annotations.labels_per_item > 0, mean_i, 0.0))
-
-    def module(self, network: nn.Module, noise: Any) -> RegressionModule:
-        """See `Task.module`."""
-        return RegressionModule(network, noise, torch.zeros(0))
 
     def module_on_consensus(
         self, network: nn.Module, consensus: Consensus, *, hard: bool
@@ -215,9 +188,7 @@ class Regression(Task):
         init_regression_layer(layer, annotations, consensus=False)
         return layer.init_from_profile(**annotators)
 
-    def noise_spec(
-        self, spec: tuple[str, dict[str, Any]], noise: Any
-    ) -> tuple[str, dict[str, Any]]:
+    def noise_spec(self, spec: NoiseSpec, noise: Any) -> NoiseSpec:
         """See `Task.noise_spec`: the kind of the layer, and its other settings."""
         settings = dict(noise.settings)
         return settings.pop("kind"), settings
@@ -238,16 +209,9 @@ class Regression(Task):
         outputs = predict_outputs(model.network, inputs, model.device, model.settings)
         return regression_consensus(noise, model.scaler, annotations, outputs.squeeze(1).numpy())
 
-    def score(
-        self, truth: AnyArray | None, predicted: Any, features: Any = None
-    ) -> dict[str, float]:
-        """See `Task.score`; predictions are numbers."""
-        names = (self.metrics.key, *self.metrics.others)
-        known = None if truth is None else known_truth(truth)
-        if truth is None or known is None or not known.any():
-            return dict.fromkeys(names, NOT_SCORED)
-        found = regression_scores(truth[known], predicted[known])
-        return {name: found[name] for name in names}
+    def _scores(self, truth: AnyArray, predicted: Any, features: Any) -> Scores | None:
+        known = known_truth(truth)
+        return regression_scores(truth[known], predicted[known]) if known.any() else None
 
     def scored_consensus(self, consensus: Any) -> Any:
         """See `Task.scored_consensus`: values."""

@@ -4,7 +4,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,17 +14,20 @@ from torch.nn.parameter import is_lazy
 
 from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations, Kind
-from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.arrays import AnyArray, Floats, read_only
 from manyhands.core.errors import DataError, ManyhandsError, SettingError, first_line
 from manyhands.engine.batches import CrowdBatch, CrowdData
-from manyhands.engine.features import EncoderOptions, FeatureEncoder
+from manyhands.engine.features import EncoderOptions, FeatureEncoder, NumericEncoder, is_text
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import TrainingSettings
+from manyhands.engine.text import TextEncoder
 from manyhands.networks import NETWORKS, Network
 from manyhands.networks.text import WordNetwork
 from manyhands.noise import AnnotatorModel, annotation_loss
 from manyhands.noise.base import warn_of_probabilities
 
+NoiseSpec = tuple[str, dict[str, Any]]  # the name of an annotator model, and its settings
+Scores = dict[str, float]
 UNKNOWN, UNSAID = -1, -2  # codes of a truth that is not known, and of a class that nobody said
 NOT_SCORED = float("nan")
 NEEDS_FEATURES = (
@@ -108,11 +111,6 @@ class Metrics:
     by_labels: str = "mean log-probability of validation labels (no truth was used)"
     greater_is_better: bool = True
 
-    @property
-    def sign(self) -> int:
-        """1 where greater is better, else -1."""
-        return 1 if self.greater_is_better else -1
-
 
 @dataclass(frozen=True)
 class TargetScaler:
@@ -134,11 +132,13 @@ class TargetScaler:
 
     def transform_labels(self, annotations: Annotations) -> Annotations:
         """The same annotations with standardised labels."""
-        return annotations
+        if annotations.kind == "classes":
+            return annotations
+        return replace(annotations, label=read_only(self.transform(annotations.label)))
 
     def transform_truth(self, truth: AnyArray) -> AnyArray:
-        """The truth in the unit of the standardised labels."""
-        return truth
+        """The truth in the unit of the standardised labels; class codes stay as they are."""
+        return self.transform(truth) if truth.dtype.kind == "f" else truth
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,10 +167,13 @@ class Task(ABC):
     defaults: ClassVar[Mapping[str, Any]] = {}  # of the settings of training
     item_noun: ClassVar[str] = "items"
     metrics: ClassVar[Metrics]
+    module_class: ClassVar[type[CrowdModule]]
 
-    @abstractmethod
     def fit_encoder(self, features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
-        """An encoder for features like these, and their inputs."""
+        """An encoder for features like these, texts or rows of numbers, and their inputs."""
+        if is_text(features):
+            return TextEncoder.fit_transform(features, options, tokens=False)
+        return NumericEncoder.fit_transform(features, options)
 
     def require_learnable(self, annotations: Annotations) -> None:
         """Raise an error for labels from which nothing can be learnt."""
@@ -181,25 +184,21 @@ class Task(ABC):
         """How labels are standardised."""
         return TargetScaler()
 
-    def restore_scaler(self, values: Mapping[str, float]) -> TargetScaler:
-        """The scaler of a saved fit."""
-        return TargetScaler(**values)
-
     @abstractmethod
     def truth_values(self, truth: Any, annotations: Annotations) -> AnyArray | None:
         """The truth of every item as training takes it; None where none is given."""
 
-    @abstractmethod
     def n_outputs(self, n_classes: int) -> int:
-        """How many numbers the network gives per item."""
+        """How many numbers the network gives per item: a logit per class, or the number."""
+        return n_classes or 1
 
     @abstractmethod
     def targets(self, annotations: Annotations) -> Tensor:
         """What the labels of every item say on average, a row per item; the warm-up learns it."""
 
-    @abstractmethod
     def module(self, network: nn.Module, noise: Any) -> CrowdModule:
         """A trained network and annotator model as a module that predicts labels."""
+        return self.module_class(network, noise, torch.zeros(0))
 
     @abstractmethod
     def module_on_consensus(
@@ -217,9 +216,7 @@ class Task(ABC):
     def annotator_model(self, annotations: Annotations, annotators: Any) -> AnnotatorModel:
         """A model that holds the annotators that a full-batch method found."""
 
-    def noise_spec(
-        self, spec: tuple[str, dict[str, Any]], noise: Any
-    ) -> tuple[str, dict[str, Any]]:
+    def noise_spec(self, spec: NoiseSpec, noise: Any) -> NoiseSpec:
         """The name and settings that `restore_noise` takes; `spec` are those of the method."""
         return spec
 
@@ -240,11 +237,15 @@ class Task(ABC):
         Annotators whom the model does not know come last in the codes of the annotations.
         """
 
-    @abstractmethod
-    def score(
-        self, truth: AnyArray | None, predicted: Any, features: Any = None
-    ) -> dict[str, float]:
+    def score(self, truth: AnyArray | None, predicted: Any, features: Any = None) -> Scores:
         """The metrics of predictions against the truth; NaN where no truth is known."""
+        found = None if truth is None else self._scores(truth, predicted, features)
+        names = (self.metrics.key, *self.metrics.others)
+        return {name: NOT_SCORED if found is None else found[name] for name in names}
+
+    @abstractmethod
+    def _scores(self, truth: AnyArray, predicted: Any, features: Any) -> Scores | None:
+        """The metrics against the truths that are known; None where none is."""
 
     @abstractmethod
     def scored_consensus(self, consensus: Any) -> Any:
@@ -330,8 +331,7 @@ def torch_threads(
 
     The threads of a small step mostly wait for each other: one thread is as fast and never waits
     for a core that another program uses. The size of a step is estimated from the weights of a
-    network that uses each of them once per item (flat inputs), or once per word, where the table of
-    word vectors does not count.
+    network that uses each once per item (flat inputs), or once per word (but for the embeddings).
     """
     before = torch.get_num_threads()
     tables = {each.weight for each in network.modules() if isinstance(each, nn.Embedding)}

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +98,10 @@ class TokenInputs(TextInputs):
     A noise model gets the vector of a token's word.
     """
 
-    def __init__(
-        self, code: Tensor, offsets: Offsets, vectors: Tensor, *, frozen: bool = False
-    ) -> None:
-        super().__init__(code, offsets, vectors, frozen=frozen)
-        self.sentence_of = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    @cached_property
+    def sentence_of(self) -> AnyArray:
+        """The sentence of every token."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def __len__(self) -> int:
         return len(self.sentence_of)

@@ -17,7 +17,7 @@ from manyhands.core.settings import settings_of
 from manyhands.engine.checkpoint import as_arrays, as_tensors
 from manyhands.engine.features import NumericEncoder
 from manyhands.engine.settings import TrainingOptions, TrainingSettings
-from manyhands.engine.task import make_network
+from manyhands.engine.task import TargetScaler, make_network
 from manyhands.engine.text import TextEncoder
 from manyhands.estimators.base import CrowdEstimator
 from manyhands.estimators.classifier import CrowdClassifier
@@ -134,7 +134,7 @@ def _restored(
     model.noise_.load_state_dict(under("noise.", tensors))
     model.encoder_, model.crowd_, model.method_class_ = encoder, crowd, method_class
     model.network_settings_ = header["network_settings"]
-    model.scaler_ = task.restore_scaler(header["scaler"])
+    model.scaler_ = TargetScaler(**header["scaler"])
     model.settings_ = TrainingSettings(**header["training"])
     model.epoch_, model.history_ = header["epoch"], header["history"]
     model.search_history_ = header["search_history"]

@@ -186,7 +186,8 @@ def _consensus_scores(trial: Trial, consensus: Any) -> dict[str, float]:
 
 def _ranked(scored: Mapping[str, list[dict[str, float]]], trial: Trial) -> Comparison:
     metrics, by_truth = trial.task_object.metrics, trial.has_truth
-    key, sign = (metrics.key, metrics.sign) if by_truth else (VALIDATION, 1)
+    key = metrics.key if by_truth else VALIDATION
+    sign = -1 if by_truth and not metrics.greater_is_better else 1
     rows = [_row(name, runs, key, metrics, by_truth) for name, runs in scored.items()]
     rows.sort(key=lambda row: (np.isnan(row[key]), -sign * row[key]))
     columns = {
