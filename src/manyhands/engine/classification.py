@@ -247,9 +247,9 @@ def known_truth(truth: AnyArray) -> AnyArray:
     return np.isfinite(truth) if truth.dtype.kind == "f" else np.asarray(truth != -1)
 
 
-def confusions_of(noise: NoiseModel) -> Floats:
-    """Every annotator's confusion (a, k, l), in double precision; rows sum to 1."""
-    confusion_akl = noise.confusion().double()
+def confusions_of(noise: NoiseModel, annotator: Tensor | None = None) -> Floats:
+    """The confusions of all or some annotators (a, k, l), in double precision; rows sum to 1."""
+    confusion_akl = noise.confusion(annotator).double()
     return np.asarray((confusion_akl / confusion_akl.sum(-1, keepdim=True)).cpu().numpy())
 
 
@@ -292,18 +292,11 @@ def _log_label_given_class(
     by_confusion_nk = log_confusion_akl[batch.annotator, :, batch.label]
     if noise.confusion_is_complete:
         return by_confusion_nk
-    n_classes, known = noise.n_classes, batch.annotator < noise.n_annotators
+    known = batch.annotator < noise.n_annotators
     annotator_n = batch.annotator.where(known, torch.zeros_like(batch.annotator))
-    certain_kk = torch.eye(n_classes, device=batch.row.device).log()
-    hypothesis = torch.arange(n_classes, device=batch.row.device).repeat(len(batch))
-    who, label = (each.repeat_interleave(n_classes) for each in (annotator_n, batch.label))
-    if noise.needs_features and batch.features is not None:
-        row = batch.row.repeat_interleave(n_classes) * n_classes + hypothesis
-        features = batch.features.repeat_interleave(n_classes, dim=0)
-        log_label = noise(certain_kk.repeat(len(batch.features), 1), row, who, features)
-    else:
-        log_label = noise(certain_kk, hypothesis, who, None)
-    log_nk: Tensor = log_label.gather(1, label.unsqueeze(1)).reshape(len(batch), n_classes)
+    features_b = batch.features if noise.needs_features else None
+    log_nkl = noise.log_given_class(annotator_n, batch.row, features_b)
+    log_nk = log_nkl[torch.arange(len(batch), device=log_nkl.device), :, batch.label]
     return log_nk.where(known.unsqueeze(1), by_confusion_nk)
 
 

@@ -58,21 +58,23 @@ class ConfusionEstimator(CrowdEstimator):
         """One annotator's confusion (k, l), by name."""
         check_is_fitted(self, "noise_")
         code = self.crowd_.annotator_vocabulary.code(annotator)
-        one = self.noise_.confusion(torch.tensor([code])).double()[0]
-        return np.asarray((one / one.sum(-1, keepdim=True)).cpu().numpy())
+        one: Floats = confusions_of(self.noise_, torch.tensor([code]))[0]
+        return one
 
     def prediction_columns(self, X: Any) -> dict[str, AnyArray]:
         """The columns label, confidence and p_<class> of a table of predictions."""
         probability_ik = self.predict_proba(X)
-        return self._columns(probability_ik, probability_ik.argmax(axis=1))
-
-    def _columns(self, probability_ik: Floats, codes: AnyArray) -> dict[str, AnyArray]:
+        codes = self._codes(X, probability_ik)
         columns: dict[str, AnyArray] = {
             "label": self.classes_[codes],
             "confidence": probability_ik[np.arange(len(codes)), codes],
         }
         names = enumerate(self.classes_)
         return columns | {f"p_{name}": probability_ik[:, k] for k, name in names}
+
+    def _codes(self, X: Any, probability_ik: Floats) -> AnyArray:
+        """The class that is predicted for every row, as a place in `classes_`."""
+        return np.asarray(probability_ik.argmax(axis=1))
 
 
 @document

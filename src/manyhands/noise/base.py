@@ -229,17 +229,29 @@ class NoiseModel(AnnotatorModel):
     @torch.no_grad()
     def confusion(self, annotator: Tensor | None = None) -> Tensor:
         """P(label l | true class k) of every annotator, or of the given ones, shape (a, k, l)."""
-        like = next(self.parameters())
-        device = like.device
         who = torch.arange(self.n_annotators) if annotator is None else annotator
-        certain_kk = torch.eye(self.n_classes, device=device, dtype=like.dtype).log()
-        parts = []
-        at_once = max(_MAX_CELLS // self.n_classes**3, 1)
-        for some in torch.split(who.to(device), at_once):
-            row_n = torch.arange(self.n_classes, device=device).repeat(len(some))
-            annotator_n = some.repeat_interleave(self.n_classes)
-            parts.append(self(certain_kk, row_n, annotator_n, None).exp())
-        return torch.cat(parts).reshape(len(who), self.n_classes, self.n_classes)
+        device = next(self.parameters()).device
+        some = torch.split(who.to(device), max(_MAX_CELLS // self.n_classes**3, 1))
+        return torch.cat([self.log_given_class(each_n).exp() for each_n in some])
+
+    def log_given_class(
+        self, annotator_n: Tensor, row_n: Tensor | None = None, features_b: Features = None
+    ) -> Tensor:
+        """Log P(label l | true class k) of some annotations, shape (n, k, l).
+
+        With the features of the items, `row_n` are the items of the annotations.
+        """
+        n_classes, like = self.n_classes, next(self.parameters())
+        certain_kk = torch.eye(n_classes, device=annotator_n.device, dtype=like.dtype).log()
+        row = torch.arange(n_classes, device=annotator_n.device).repeat(len(annotator_n))
+        if row_n is not None and features_b is not None:  # a row for every item and class
+            certain_kk = certain_kk.repeat(len(features_b), 1)
+            row = row + n_classes * row_n.repeat_interleave(n_classes)
+            features_b = features_b.repeat_interleave(n_classes, dim=0)
+        log_label: Tensor = self(
+            certain_kk, row, annotator_n.repeat_interleave(n_classes), features_b
+        )
+        return log_label.reshape(len(annotator_n), n_classes, n_classes)
 
 
 @dataclass(frozen=True)
