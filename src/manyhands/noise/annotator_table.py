@@ -157,3 +157,8 @@ def matrix_logits(confusion_kl: Tensor) -> Tensor:
     """
     log_lk = confusion_kl.log().transpose(-1, -2)
     return log_lk - log_lk.mean(dim=-2, keepdim=True)
+
+
+def log_mixture(log_class_nk: Tensor, log_confusion_nkl: Tensor) -> Tensor:
+    """Log p(y) = logsumexp_k [log p(k) + log C[k, y]], shape (n, l)."""
+    return torch.logsumexp(log_class_nk.unsqueeze(-1) + log_confusion_nkl, dim=-2)

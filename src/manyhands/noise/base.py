@@ -76,17 +76,25 @@ class AnnotatorModel(nn.Module, ABC):
         """Log-probability or log density of every label by itself, shape (n,)."""
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """The term added to the loss; a sum over annotators is estimated on the given ones."""
-        return next(self.parameters()).new_zeros(())
+        """The term added to the loss: minus the log-prior per label (`AnnotatorTable.penalty`).
+
+        A sum over annotators is estimated on the given ones.
+        """
+        total = next(self.parameters()).new_zeros(())
+        for table in self._tables():
+            total = total + table.penalty(annotator_n)
+        return total
 
     @torch.no_grad()
     def set_label_counts(self, labels_a: Offsets) -> Self:
         """Set how many labels each annotator gave, which weighs the priors against them."""
         count_a = torch.from_numpy(np.maximum(labels_a, 1))
-        for table in self.modules():
-            if isinstance(table, AnnotatorTable):
-                table.set_label_counts(count_a)
+        for table in self._tables():
+            table.set_label_counts(count_a)
         return self
+
+    def _tables(self) -> list[AnnotatorTable]:
+        return [each for each in self.modules() if isinstance(each, AnnotatorTable)]
 
 
 @dataclass(eq=False, repr=False)
@@ -248,9 +256,8 @@ class NoiseModel(AnnotatorModel):
             certain_kk = certain_kk.repeat(len(features_b), 1)
             row = row + n_classes * row_n.repeat_interleave(n_classes)
             features_b = features_b.repeat_interleave(n_classes, dim=0)
-        log_label: Tensor = self(
-            certain_kk, row, annotator_n.repeat_interleave(n_classes), features_b
-        )
+        who = annotator_n.repeat_interleave(n_classes)
+        log_label: Tensor = self(certain_kk, row, who, features_b)
         return log_label.reshape(len(annotator_n), n_classes, n_classes)
 
 
@@ -336,11 +343,6 @@ def warn_of_probabilities(logits: Tensor) -> None:
             "remove the softmax at its end",
             stacklevel=4,
         )
-
-
-def log_mixture(log_class_nk: Tensor, log_confusion_nkl: Tensor) -> Tensor:
-    """Log p(y) = logsumexp_k [log p(k) + log C[k, y]], shape (n, l)."""
-    return torch.logsumexp(log_class_nk.unsqueeze(-1) + log_confusion_nkl, dim=-2)
 
 
 def _at_label(log_label_nl: Tensor, label_n: Tensor) -> Tensor:

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from manyhands.core.settings import require_choice
-from manyhands.noise.annotator_table import AnnotatorTable, matrix_logits
-from manyhands.noise.base import Features, NoiseModel, log_mixture
+from manyhands.noise.annotator_table import AnnotatorTable, log_mixture, matrix_logits
+from manyhands.noise.base import Features, NoiseModel
 
 CrowdLayerKind = Literal["VW", "VB", "VWB", "MW"]
 TARGETS = ("labels", "softened")
@@ -84,10 +84,6 @@ class CrowdLayer(NoiseModel):
         return _ACT[self.kind](
             self.table(annotator_n), log_class_bk.exp().index_select(0, row_n)
         ).log_softmax(dim=-1)
-
-    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """Minus the log-prior per label (`AnnotatorTable.penalty`)."""
-        return self.table.penalty(annotator_n)
 
     def _init_from(self, confusion_akl: Tensor) -> None:
         self.table.restart(_FIT[self.kind](confusion_akl))
@@ -173,10 +169,6 @@ class OverCrowdLayer(CrowdLayer):
         log_below_nj = super().forward(log_class_bk, row_n, annotator_n, features_b)
         log_top_njl = self.top(annotator_n).log_softmax(dim=-1)
         return log_mixture(log_below_nj, log_top_njl)
-
-    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """Minus the log-prior of both matrices per label."""
-        return super().penalty(annotator_n) + self.top.penalty(annotator_n)
 
 
 def fit_weights(confusion_akl: Tensor, bias_al: Tensor | None = None) -> Tensor:

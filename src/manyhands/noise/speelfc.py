@@ -11,8 +11,13 @@ from torch.nn import functional
 
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
-from manyhands.noise.annotator_table import AnnotatorTable, diagonal_logit, unique_annotators
-from manyhands.noise.base import Features, NoiseModel, log_mixture
+from manyhands.noise.annotator_table import (
+    AnnotatorTable,
+    diagonal_logit,
+    log_mixture,
+    unique_annotators,
+)
+from manyhands.noise.base import Features, NoiseModel
 
 _FLOOR = 1e-6  # keeps the determinant of a batch with fewer items than classes above zero
 
@@ -69,10 +74,6 @@ class SpeeLFC(NoiseModel):
         """See `NoiseModel.forward`."""
         log_confusion_nkl = self.log_confusion(annotator_n)
         return log_mixture(log_class_bk.index_select(0, row_n), log_confusion_nkl)
-
-    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """Minus the log-prior per label (`AnnotatorTable.penalty`)."""
-        return self.table.penalty(annotator_n)
 
     def _init_from(self, confusion_akl: Tensor) -> None:
         self.table.restart(confusion_akl.log())
