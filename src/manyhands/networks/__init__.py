@@ -4,7 +4,7 @@ from manyhands.networks.annotator_heads import ClassificationHeads, RegressionHe
 from manyhands.networks.catalog import NETWORKS, Network
 from manyhands.networks.cnn import SmallCNN
 from manyhands.networks.mlp import MLP, LogisticRegression
-from manyhands.networks.text import Tagger, TextCNN, WordEmbeddings
+from manyhands.networks.text import Tagger, TextCNN
 
 __all__ = [
     "MLP",
@@ -16,5 +16,4 @@ __all__ = [
     "SmallCNN",
     "Tagger",
     "TextCNN",
-    "WordEmbeddings",
 ]
