@@ -217,7 +217,7 @@ def test_the_reference_names_every_public_name(room):
 
 def test_the_reference_names_every_public_class_of_the_engine():
     found = documented("engine")
-    for name in ("settings", "task", "tasks", "loop", "crowd_module", "batches", "inputs"):
+    for name in ("settings", "task", "tasks", "loop", "batches", "inputs"):
         module = importlib.import_module(f"manyhands.engine.{name}")
         own = {
             f"{module.__name__}.{key}"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from manyhands.annotations import Annotations
-from manyhands.engine.intercept import expected_error
+from manyhands.engine.regression_posterior import expected_error
 from manyhands.noise import RegressionLayer
 
 

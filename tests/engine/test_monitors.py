@@ -7,8 +7,9 @@ import pytest
 
 from featured_crowds import assert_same_bits, featured, fit
 from manyhands.core.errors import SettingError
+from manyhands.engine.batches import split_labels
+from manyhands.engine.loop import best_epoch
 from manyhands.engine.settings import TrainingSettings
-from manyhands.engine.validation import best_epoch, split_labels
 from manyhands.estimators import CrowdClassifier, load
 from manyhands.evaluation import CRITERIA, CROWD_METRICS, crowd_metrics
 

@@ -5,11 +5,10 @@ import torch
 from torch import nn
 
 from manyhands.annotations import Annotations
-from manyhands.engine.batches import CrowdData
-from manyhands.engine.crowd_module import network_outputs
+from manyhands.engine.batches import CrowdData, split_items
 from manyhands.engine.inputs import TensorInputs, even_parts
+from manyhands.engine.task import network_outputs
 from manyhands.engine.text import TextInputs, TokenInputs
-from manyhands.engine.validation import split_items
 
 CPU = torch.device("cpu")
 LENGTHS = [3, 1, 4, 2]

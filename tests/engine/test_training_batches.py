@@ -8,9 +8,8 @@ from torch.utils.data import TensorDataset
 
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError
-from manyhands.engine.batches import CrowdData
+from manyhands.engine.batches import CrowdData, split_labels
 from manyhands.engine.inputs import DatasetInputs, SparseInputs, TensorInputs
-from manyhands.engine.validation import split_labels
 from random_tables import random_labels
 
 CPU = torch.device("cpu")

@@ -12,8 +12,8 @@ from torch.nn import functional
 from featured_crowds import QUICK, assert_same_bits, featured, fit
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
+from manyhands.engine.batches import split_labels
 from manyhands.engine.settings import TrainingSettings
-from manyhands.engine.validation import split_labels
 from manyhands.estimators import CrowdClassifier
 from manyhands.methods import METHODS, TwoStage
 from manyhands.networks import MLP

@@ -9,7 +9,7 @@ import torch
 
 from featured_crowds import assert_same_bits, columns, featured, fit, suited, weights
 from manyhands.annotations import Annotations
-from manyhands.engine.validation import split_labels
+from manyhands.engine.batches import split_labels
 from manyhands.estimators import load
 from manyhands.methods import METHODS, EndToEnd, FullBatchMethod
 from manyhands.noise import NOISE

@@ -9,7 +9,8 @@ from torch import nn
 from torch.nn import functional
 
 from manyhands.core.errors import DataError, SettingError, UnknownNameError
-from manyhands.networks import MLP, NETWORKS, LogisticRegression, SmallCNN, default_network
+from manyhands.engine.features import NumericEncoder
+from manyhands.networks import MLP, NETWORKS, LogisticRegression, SmallCNN
 from manyhands.networks.catalog import WORD_NETWORKS
 
 K = 3
@@ -99,8 +100,8 @@ def test_the_cnn_refuses_what_is_no_image(shape):
     ("shape", "name"), [((), "mlp"), ((64,), "mlp"), ((5, 64), "mlp"), ((3, 32, 32), "cnn")]
 )
 def test_the_default_fits_the_shape(shape, name):
-    assert default_network(shape) == name
-    network = NETWORKS[default_network(shape)](shape, K)
+    assert NumericEncoder(shape).default_network == name
+    network = NETWORKS[name](shape, K)
     assert network(torch.zeros(2, *shape)).shape == (2, K)
 
 

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from manyhands.core.errors import DataError, SettingError
-from manyhands.networks import NETWORKS, Tagger, TextCNN, WordEmbeddings
+from manyhands.networks import NETWORKS, Tagger, TextCNN
 from manyhands.networks.catalog import WORD_NETWORKS
+from manyhands.networks.text import WordEmbeddings
 
 
 def text_cnn(**settings):

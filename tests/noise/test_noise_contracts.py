@@ -22,7 +22,7 @@ from manyhands.noise import (
     annotation_loss,
     collate,
 )
-from manyhands.noise.speelfc_d import log_complement
+from manyhands.noise.speelfc import log_complement
 from manyhands.simulation import SCENARIOS, CrowdSettings
 
 A, K, D, B = 5, 3, 4, 7

@@ -1,4 +1,4 @@
-"""Batches of items with all their labels, held on the device."""
+"""The labels of a crowd in training: batches of items on the device, and validation labels."""
 
 from collections.abc import Iterator
 
@@ -10,10 +10,12 @@ from manyhands.annotations import Annotations
 from manyhands.annotations.grouping import run_indices
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
+from manyhands.core.settings import generator
 from manyhands.engine.inputs import Inputs, even_parts
 from manyhands.noise import AnnotationBatch
 
 _SORTED = 50  # batches whose items are sorted by length together
+_ENOUGH = 0.5  # of the labels asked for: with fewer, annotators may lose their only one
 
 
 class CrowdBatch:
@@ -112,3 +114,65 @@ def _by_length(
 def _share(first: int, last: int, rank: int, n_ranks: int) -> tuple[int, int]:
     size = last - first
     return first + size * rank // n_ranks, first + size * (rank + 1) // n_ranks
+
+
+def split_labels(
+    annotations: Annotations, share: float, seed: int
+) -> tuple[Annotations, Annotations | None]:
+    """Split labels at random into those to train on and validation labels (None for share 0).
+
+    Every item keeps a label to train on. Every annotator keeps one too, unless too few labels could
+    be held out then: in a crowd of annotators with one label each, some are validated as unseen
+    annotators.
+    """
+    if share == 0:
+        return annotations, None
+    validation = _spare(annotations, max(1, round(share * annotations.n_annotations)), seed)
+    if not validation.any():
+        raise DataError(
+            "no item has a second label to spare, so none can be held out; set "
+            "validation_fraction to 0"
+        )
+    return annotations.only(~validation), annotations.only(validation)
+
+
+def split_items(
+    annotations: Annotations, edges: AnyArray, share: float, seed: int
+) -> tuple[Annotations, Annotations | None]:
+    """Split items at random: the labels to train on, and all labels of the validation items.
+
+    `edges` separate the labelled items into units that stay together, such as sentences. A network
+    that memorises its items does not predict the labels of other items any better.
+    """
+    n_units = len(edges) - 1
+    if share == 0 or n_units < 2:
+        return annotations, None
+    n_held = min(max(1, round(share * n_units)), n_units - 1)
+    chosen = generator(seed, "items held out").permutation(n_units)[:n_held]
+    is_held_u = np.zeros(n_units, dtype=bool)
+    is_held_u[chosen] = True
+    is_held_i = np.zeros(annotations.n_items, dtype=bool)
+    labelled = np.flatnonzero(annotations.labels_per_item > 0)
+    is_held_i[labelled] = np.repeat(is_held_u, np.diff(edges))
+    validation = is_held_i[annotations.item]
+    return annotations.only(~validation), annotations.only(validation)
+
+
+def _spare(annotations: Annotations, wanted: int, seed: int) -> AnyArray:
+    """Up to the wanted number of labels at random, none of them the last label of an item."""
+    order = generator(seed, "labels held out").permutation(annotations.n_annotations).tolist()
+    left_i = annotations.labels_per_item.copy()
+    left_a = annotations.labels_per_annotator.copy()
+    validation = np.zeros(annotations.n_annotations, dtype=bool)
+    n_held = 0
+    for fewest in (2, 0):  # labels that an annotator must have to lose one
+        if n_held >= wanted * _ENOUGH:
+            break
+        for n in order:
+            i, a = annotations.item[n], annotations.annotator[n]
+            if n_held < wanted and not validation[n] and left_i[i] > 1 and left_a[a] >= fewest:
+                left_i[i] -= 1
+                left_a[a] -= 1
+                validation[n] = True
+                n_held += 1
+    return validation

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
-from manyhands.engine.tensors import as_arrays, as_tensors
 from manyhands.io.bundle import read_bundle, under, write_bundle
 
 NAME = "checkpoint"
@@ -120,3 +120,24 @@ def _restored(
 def _short(value: Any) -> str:
     said = repr(value)
     return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}..."
+
+
+def as_arrays(tensors: Mapping[str, Tensor]) -> dict[str, AnyArray]:
+    """The tensors as arrays on the CPU."""
+    return {key: each.detach().cpu().numpy() for key, each in tensors.items()}
+
+
+def as_tensors(arrays: Mapping[str, AnyArray]) -> dict[str, Tensor]:
+    """The arrays as tensors with memory of their own."""
+    return {key: torch.from_numpy(each.copy()) for key, each in arrays.items()}
+
+
+def unshared(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors, each with its own memory: tied weights share it, and no file can hold that."""
+    seen: set[int] = set()
+    separate = {}
+    for key, each in tensors.items():
+        shared = each.untyped_storage().data_ptr() in seen
+        seen.add(each.untyped_storage().data_ptr())
+        separate[key] = each.detach().clone().contiguous() if shared else each.contiguous()
+    return separate

@@ -12,27 +12,30 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdBatch, CrowdData
-from manyhands.engine.crowd_module import EVALUATION_BATCH, CrowdModule, torch_threads
-from manyhands.engine.features import EncoderOptions, FeatureEncoder, NumericEncoder
+from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.task import (
+    EVALUATION_BATCH,
     NEEDS_FEATURES,
-    NOT_SCORED,
     UNSAID,
+    CrowdModule,
     FittedModel,
     Metrics,
+    Scores,
     TargetScaler,
     Task,
+    torch_threads,
 )
-from manyhands.engine.text import TextEncoder, is_text
+from manyhands.engine.text import TextEncoder
 from manyhands.evaluation import (
     CROWD_METRICS,
     LabelPredictions,
     accuracy_score,
     crowd_metrics,
     log_loss,
+    score_entities,
 )
-from manyhands.noise import NOISE, AnnotationBatch, NoiseModel, SpeeLFC, annotation_loss
+from manyhands.noise import NOISE, AnnotationBatch, NoiseModel, SpeeLFC
 
 _FEATURED_ITEMS = 64  # items at a time where a noise model takes features, once per class
 _MAX_CELLS = 2**25  # numbers that the hypotheses about the labels of some items may take
@@ -46,20 +49,14 @@ class ClassificationModule(CrowdModule):
 
     noise: NoiseModel
 
-    def __init__(
-        self, network: nn.Module, noise: NoiseModel, targets: Tensor, *, on_targets: bool = False
-    ) -> None:
-        super().__init__(network, noise, targets, on_targets=on_targets)
-
     @torch.no_grad()
     def profile_annotators(self, crowd: CrowdData) -> None:
         """See `CrowdModule.profile_annotators`."""
         self.eval()
         self.noise.reset_statistics()
         for batch in crowd.batches(crowd.labelled, EVALUATION_BATCH):
-            self.noise.update_statistics(
-                self.network(batch.inputs).log_softmax(-1), batch.annotations
-            )
+            log_class_bk = self.network(batch.inputs).log_softmax(-1)
+            self.noise.update_statistics(log_class_bk, batch.annotations)
 
     def label_log_prob(self, batch: CrowdBatch) -> Tensor:
         """See `CrowdModule.label_log_prob`."""
@@ -96,12 +93,9 @@ class ClassificationModule(CrowdModule):
             scores |= {name: found[name] for name in CROWD_METRICS if name != "likelihood"}
         return scores
 
-    def _loss(self, outputs: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
-        if len(batch.items) == 0:  # a step of fewer items than processes
-            return outputs.sum() * 0.0
-        if self.on_targets or warm_up_epoch:
-            return target_loss(outputs, self.targets[batch.items]) * batch.item_weight
-        return annotation_loss(self.noise, outputs, batch.annotations) * batch.label_weight
+    def target_loss(self, outputs: Tensor, target_b: Tensor) -> Tensor:
+        """See `CrowdModule.target_loss`: -mean_b sum_k target_bk log softmax(outputs)_bk."""
+        return -(target_b * outputs.log_softmax(dim=-1)).sum(dim=-1).mean()
 
 
 class Classification(Task):
@@ -111,10 +105,7 @@ class Classification(Task):
     kind = "classes"
     default_method = "conal"
     metrics = Metrics("accuracy", ("log_loss",), "accuracy against the truth")
-
-    def fit_encoder(self, features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
-        """See `Task.fit_encoder`."""
-        return fit_item_encoder(features, options)
+    module_class = ClassificationModule
 
     def require_learnable(self, annotations: Annotations) -> None:
         """See `Task.require_learnable`."""
@@ -143,19 +134,11 @@ class Classification(Task):
                 codes[place] = vocabulary.code(name)
         return codes
 
-    def n_outputs(self, n_classes: int) -> int:
-        """See `Task.n_outputs`: a logit per class."""
-        return n_classes
-
     def targets(self, annotations: Annotations) -> Tensor:
         """See `Task.targets`: the label distribution of every item, (i, k)."""
         distribution_ik = aggregate(annotations, "majority").probabilities
         assert distribution_ik is not None, "labels are classes here"
         return _tensor(distribution_ik)
-
-    def module(self, network: nn.Module, noise: Any) -> ClassificationModule:
-        """See `Task.module`."""
-        return ClassificationModule(network, noise, torch.zeros(0))
 
     def module_on_consensus(
         self, network: nn.Module, consensus: Consensus, *, hard: bool
@@ -163,7 +146,8 @@ class Classification(Task):
         """See `Task.module_on_consensus`; a hard consensus splits ties evenly."""
         target_ik = np.asarray(consensus.probabilities)
         if hard:
-            target_ik = _hardened(target_ik)
+            top_ik = target_ik >= target_ik.max(axis=1, keepdims=True) - _TIED
+            target_ik = top_ik / top_ik.sum(axis=1, keepdims=True)
         return self._on_targets(network, consensus.annotations, target_ik, consensus.confusion)
 
     def module_on_truth(
@@ -182,28 +166,20 @@ class Classification(Task):
     ) -> ClassificationModule:
         if confusion_akl is None:
             confusion_akl = estimate_confusions(annotations, target_ik)
-        noise = SpeeLFC(annotations.n_annotators, annotations.n_classes).init_from_confusions(
-            confusion_akl
-        )
+        noise = _profiles(annotations, confusion_akl)
         return ClassificationModule(network, noise, _tensor(target_ik), on_targets=True)
 
     def annotator_model(self, annotations: Annotations, annotators: Any) -> NoiseModel:
         """See `Task.annotator_model`; annotators are confusions (a, k, l)."""
         raised_akl = np.maximum(annotators, _MIN_CONFUSION)
-        confusion_akl = np.asarray(raised_akl / raised_akl.sum(axis=-1, keepdims=True))
-        return SpeeLFC(annotations.n_annotators, annotations.n_classes).init_from_confusions(
-            confusion_akl
-        )
+        return _profiles(annotations, raised_akl / raised_akl.sum(axis=-1, keepdims=True))
 
     def restore_noise(
         self, name: str, settings: Mapping[str, Any], crowd: Annotations, n_features: int
     ) -> NoiseModel:
         """See `Task.restore_noise`."""
-        make: Any = NOISE[name]
-        noise: NoiseModel = make(
-            crowd.n_annotators, crowd.n_classes, n_features=n_features, **settings
-        )
-        return noise
+        sizes = crowd.n_annotators, crowd.n_classes
+        return NOISE[name](*sizes, n_features=n_features, **settings)
 
     def predictions(self, outputs: Tensor, scaler: TargetScaler) -> Floats:
         """See `Task.predictions`: class probabilities (i, k)."""
@@ -226,13 +202,11 @@ class Classification(Task):
             annotations, posterior_ik, confusion=confusion_akl, cannot_continue=NEEDS_FEATURES
         )
 
-    def score(
-        self, truth: AnyArray | None, predicted: Any, features: Any = None
-    ) -> dict[str, float]:
-        """See `Task.score`; predictions are class probabilities (i, k)."""
-        known = None if truth is None else known_truth(truth)
-        if truth is None or known is None or predicted is None or not known.any():
-            return dict.fromkeys((self.metrics.key, *self.metrics.others), NOT_SCORED)
+    def _scores(self, truth: AnyArray, predicted: Any, features: Any) -> Scores | None:
+        """Scores of class probabilities (i, k)."""
+        known = known_truth(truth)
+        if predicted is None or not known.any():
+            return None
         codes, probability_ik = truth[known], predicted[known]
         # A class that nobody said gets a column of its own, which every method holds impossible.
         wide_ik = np.pad(probability_ik, ((0, 0), (0, 1)))
@@ -246,11 +220,26 @@ class Classification(Task):
         return consensus.probabilities
 
 
-def fit_item_encoder(features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
-    """An encoder for texts or rows of numbers, one per item, and their inputs."""
-    if is_text(features):
-        return TextEncoder.fit_transform(features, options, tokens=False)
-    return NumericEncoder.fit_transform(features, options)
+class Tagging(Classification):
+    """Labels are the tags of tokens; a network sees whole sentences."""
+
+    name = "tagging"
+    default_method = "speelfc"
+    defaults = {"batch_size": 1024, "validation_unit": "items"}  # noqa: RUF012 - a constant
+    item_noun = "tokens"
+    metrics = Metrics("f1", ("precision", "recall"), "F1 of the entities against the truth")
+
+    def fit_encoder(self, features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
+        """See `Task.fit_encoder`."""
+        return TextEncoder.fit_transform(features, options, tokens=True)
+
+    def _scores(self, truth: AnyArray, predicted: Any, features: Any) -> Scores:
+        """Scores of the tags of all tokens of the sentences."""
+        return score_entities(truth, predicted, features.offsets).as_dict()
+
+    def scored_consensus(self, consensus: Any) -> Any:
+        """See `Task.scored_consensus`: the tags of all tokens."""
+        return consensus.tags
 
 
 def known_truth(truth: AnyArray) -> AnyArray:
@@ -258,17 +247,9 @@ def known_truth(truth: AnyArray) -> AnyArray:
     return np.isfinite(truth) if truth.dtype.kind == "f" else np.asarray(truth != -1)
 
 
-def target_loss(logits: Tensor, target_bk: Tensor) -> Tensor:
-    """Mean cross-entropy of the network against class probabilities per item.
-
-    loss = -mean_b sum_k target_bk log softmax(logits)_bk
-    """
-    return -(target_bk * logits.log_softmax(dim=-1)).sum(dim=-1).mean()
-
-
-def confusions_of(noise: NoiseModel) -> Floats:
-    """Every annotator's confusion (a, k, l), in double precision; rows sum to 1."""
-    confusion_akl = noise.confusion().double()
+def confusions_of(noise: NoiseModel, annotator: Tensor | None = None) -> Floats:
+    """The confusions of all or some annotators (a, k, l), in double precision; rows sum to 1."""
+    confusion_akl = noise.confusion(annotator).double()
     return np.asarray((confusion_akl / confusion_akl.sum(-1, keepdim=True)).cpu().numpy())
 
 
@@ -297,15 +278,11 @@ def joint_posterior(
 
 def _items_at_once(noise: NoiseModel, crowd: CrowdData) -> int:
     """How many items fit: every label is evaluated once per class, with a K x K matrix each."""
-    if _is_confusion_only(noise):
+    if noise.confusion_is_complete:
         return EVALUATION_BATCH
     most = int(crowd.annotations.labels_per_item.max(initial=1))
     fits = max(1, _MAX_CELLS // (most * noise.n_classes**3))
     return min(fits, _FEATURED_ITEMS if noise.needs_features else EVALUATION_BATCH)
-
-
-def _is_confusion_only(noise: NoiseModel) -> bool:
-    return not noise.needs_features and not noise.statistics()
 
 
 def _log_label_given_class(
@@ -313,27 +290,20 @@ def _log_label_given_class(
 ) -> Tensor:
     """Log P(y_n | class k, a_n, x) of every annotation, shape (n, k)."""
     by_confusion_nk = log_confusion_akl[batch.annotator, :, batch.label]
-    if _is_confusion_only(noise):
+    if noise.confusion_is_complete:
         return by_confusion_nk
-    n_classes, known = noise.n_classes, batch.annotator < noise.n_annotators
+    known = batch.annotator < noise.n_annotators
     annotator_n = batch.annotator.where(known, torch.zeros_like(batch.annotator))
-    certain_kk = torch.eye(n_classes, device=batch.row.device).log()
-    hypothesis = torch.arange(n_classes, device=batch.row.device).repeat(len(batch))
-    who, label = (each.repeat_interleave(n_classes) for each in (annotator_n, batch.label))
-    if noise.needs_features and batch.features is not None:
-        row = batch.row.repeat_interleave(n_classes) * n_classes + hypothesis
-        features = batch.features.repeat_interleave(n_classes, dim=0)
-        log_label = noise(certain_kk.repeat(len(batch.features), 1), row, who, features)
-    else:
-        log_label = noise(certain_kk, hypothesis, who, None)
-    log_nk: Tensor = log_label.gather(1, label.unsqueeze(1)).reshape(len(batch), n_classes)
+    features_b = batch.features if noise.needs_features else None
+    log_nkl = noise.log_given_class(annotator_n, batch.row, features_b)
+    log_nk = log_nkl[torch.arange(len(batch), device=log_nkl.device), :, batch.label]
     return log_nk.where(known.unsqueeze(1), by_confusion_nk)
 
 
-def _hardened(posterior_ik: Floats) -> Floats:
-    """All mass on the most probable class, in equal shares on classes that tie."""
-    top_ik = posterior_ik >= posterior_ik.max(axis=1, keepdims=True) - _TIED
-    return np.asarray(top_ik / top_ik.sum(axis=1, keepdims=True))
+def _profiles(annotations: Annotations, confusion_akl: Floats) -> NoiseModel:
+    """A noise model that holds these confusions."""
+    noise = SpeeLFC(annotations.n_annotators, annotations.n_classes)
+    return noise.init_from_confusions(confusion_akl)
 
 
 def _tensor(array: Floats) -> Tensor:

@@ -1,8 +1,9 @@
 """Features of items as inputs of a network, encoded the same way in training and afterwards."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -15,8 +16,8 @@ from torch.utils.data import Dataset
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.engine.inputs import DatasetInputs, Inputs, Scaling, SparseInputs, TensorInputs
-from manyhands.networks import default_network
 
+_CHECKED_ROWS = 100  # rows that are looked at for a string
 _UNLIKE = 5.0  # how far the features' deviations may differ before each gets its own scale
 
 
@@ -94,13 +95,24 @@ class NumericEncoder(FeatureEncoder):
     def transform(self, features: Any) -> Inputs:
         """See `FeatureEncoder.transform`."""
         inputs = as_inputs(features, keep_integers=self.keep_integers)
-        check_same_features(inputs.shape, feature_names(features), self.shape, self.names)
+        if inputs.shape != self.shape:
+            raise DataError(
+                f"features of shape {inputs.shape} per item where the model was trained on "
+                f"{self.shape}"
+            )
+        names, known = feature_names(features), self.names
+        if names is not None and known is not None and not np.array_equal(names, known):
+            first = int(np.flatnonzero(names != known)[0])
+            raise DataError(
+                f"features: column {first} is {names[first]!r} where training had "
+                f"{known[first]!r}; give the columns in the order of training"
+            )
         return inputs if self.scaling is None else inputs.scaled(self.scaling)
 
     @property
     def default_network(self) -> str:
-        """See `FeatureEncoder.default_network`."""
-        return default_network(self.shape)
+        """See `FeatureEncoder.default_network`: "cnn" for images (channels, height, width)."""
+        return "cnn" if len(self.shape) == 3 else "mlp"
 
     def header(self) -> dict[str, Any]:
         """See `FeatureEncoder.header`."""
@@ -157,12 +169,26 @@ def as_inputs(features: Any, *, keep_integers: bool = False) -> Inputs:
     if sparse.issparse(features):
         return SparseInputs(_checked_sparse(features))
     if isinstance(features, Dataset):
-        return DatasetInputs(_checked_dataset(features), keep_integers=keep_integers)
+        if not hasattr(features, "__len__") or len(features) == 0:
+            raise DataError("features: a Dataset must have a length above 0; iterable ones do not")
+        return DatasetInputs(features, keep_integers=keep_integers)
     names: list[str] | None = None
     frame = nw.from_native(features, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         names, features = list(frame.columns), _frame_values(frame)
     return TensorInputs(torch.from_numpy(_checked_array(features, names)))
+
+
+def is_text(features: Any) -> bool:
+    """Whether features are texts: strings in a list, an array or a column of a frame.
+
+    >>> is_text(["a film", "a good film"]), is_text([[0.5, 1.0]])
+    (True, False)
+    """
+    is_row = isinstance(features, Sequence) and not isinstance(features, str)
+    if not is_row and getattr(features, "ndim", 0) != 1:  # an array, or a column of a frame
+        return False
+    return any(isinstance(text, str) for text in islice(features, _CHECKED_ROWS))
 
 
 def is_count(features: Any) -> bool:
@@ -176,25 +202,6 @@ def is_count(features: Any) -> bool:
     if not isinstance(features, np.ndarray) or features.dtype.kind not in "iuf":
         return False
     return bool((features >= 0).all() and (features == np.floor(features)).all())
-
-
-def check_same_features(
-    shape: tuple[int, ...],
-    names: AnyArray | None,
-    known: tuple[int, ...],
-    known_names: AnyArray | None,
-) -> None:
-    """Refuse features of another shape, or in other columns, than a model was trained on."""
-    if shape != known:
-        raise DataError(
-            f"features of shape {shape} per item where the model was trained on {known}"
-        )
-    if names is not None and known_names is not None and not np.array_equal(names, known_names):
-        first = int(np.flatnonzero(names != known_names)[0])
-        raise DataError(
-            f"features: column {first} is {names[first]!r} where training had "
-            f"{known_names[first]!r}; give the columns in the order of training"
-        )
 
 
 def feature_names(features: Any) -> AnyArray | None:
@@ -263,12 +270,6 @@ def _checked_sparse(matrix: Any) -> Any:
     if len(bad):
         _refuse_value(rows.data[bad[0]], int(rows.row[bad[0]]), int(rows.col[bad[0]]))
     return matrix
-
-
-def _checked_dataset(dataset: Dataset[Any]) -> Dataset[Any]:
-    if not hasattr(dataset, "__len__") or len(dataset) == 0:
-        raise DataError("features: a Dataset must have a length above 0; iterable ones do not")
-    return dataset
 
 
 def _require_finite(finite: AnyArray, array: AnyArray, names: list[str] | None) -> None:

@@ -5,8 +5,8 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
@@ -14,6 +14,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import safetensors.torch
 import torch
 from torch import Tensor, nn
@@ -23,14 +24,13 @@ from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, ManyhandsError, SettingError
 from manyhands.core.settings import generator, require, seed_for
 from manyhands.engine.batches import CrowdData
-from manyhands.engine.checkpoint import Checkpoint, TrainingState
-from manyhands.engine.crowd_module import VALIDATION, CrowdModule, torch_threads
+from manyhands.engine.checkpoint import Checkpoint, TrainingState, unshared
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.optimisers import Stepper, make_optimisers, set_rates
 from manyhands.engine.progress import EpochBar, EpochLog
 from manyhands.engine.settings import TrainingSettings
-from manyhands.engine.tensors import unshared
-from manyhands.engine.validation import best_epoch
+from manyhands.engine.task import VALIDATION, CrowdModule, torch_threads
+from manyhands.evaluation import CRITERIA, CROWD_METRICS
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -167,7 +167,6 @@ class _Worker:
         made = make_optimisers(self.module, self.settings)
         if not made:
             raise DataError("the network has no parameters to train")
-        _add_own_parameters(made[0], self.module, self.settings)
         self.wrapped: Any = self.module
         self.optimisers: list[Any] = made
         if self.settings.devices > 1 or self.settings.precision != "32":
@@ -187,24 +186,31 @@ class _Worker:
         if self.run.resume and self.place is not None and self.place.exists():
             self.state = self.place.restore(self.module, self.optimisers)
         first = self.fabric.is_global_zero
-        with (
-            closing(EpochLog(self.run.folder if first else None, self.state.history)) as log,
-            closing(EpochBar(self.last, self.run.progress and first)) as bar,
-        ):
+        with ExitStack() as stack:
+            shown = [stack.enter_context(closing(each)) for each in self._reports()]
             while not self.state.finished:
                 entry = self._epoch(self.state.epoch)
                 if self.run.callback is not None:
                     entry |= checked_metrics(self.run.callback(self.module), entry)
                 self._record(entry)
-                log.write(entry)
+                for report in shown:
+                    report.add(entry)
                 if self.place is not None and first:
                     self.place.save(self.state, self.module, self.optimisers)
-                bar.show(entry)
         if self.state.best is not None:
             self.module.load_state_dict(self.state.best)
         self.module.profile_annotators(self.crowd)
         epoch = self.state.best_epoch or self.state.epoch
         return _copied(self.module), epoch, self.state.history
+
+    def _reports(self) -> list[EpochLog | EpochBar]:
+        """What tells of every epoch; of several processes only the first does."""
+        reports: list[EpochLog | EpochBar] = []
+        if self.run.folder is not None and self.fabric.is_global_zero:
+            reports.append(EpochLog(self.run.folder, self.state.history))
+        if self.run.progress and self.fabric.is_global_zero:
+            reports.append(EpochBar(self.last))
+        return reports
 
     def _epoch(self, epoch: int) -> dict[str, Any]:
         """One pass over the labelled items; its entry of the history."""
@@ -255,19 +261,6 @@ class _Worker:
         state.finished = stop or state.epoch >= self.last
 
 
-def _add_own_parameters(
-    optimiser: torch.optim.Optimizer, module: CrowdModule, settings: TrainingSettings
-) -> None:
-    """Train the parameters that a module has beyond network and noise model like the network."""
-    held = [*module.network.parameters(), *module.noise.parameters()]
-    known = {id(each) for each in held}
-    own = [each for each in module.parameters() if id(each) not in known]
-    if own:
-        rate = settings.learning_rate
-        group = {"params": own, "lr": rate, "start": rate, "weight_decay": settings.weight_decay}
-        optimiser.add_param_group(group)
-
-
 def checked_metrics(found: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, float]:
     """What a callback returned, as finite numbers under names that the history does not have."""
     numbers = {}
@@ -281,3 +274,17 @@ def checked_metrics(found: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[
 
 def _copied(module: CrowdModule) -> dict[str, Tensor]:
     return {name: each.detach().cpu().clone() for name, each in module.state_dict().items()}
+
+
+def best_epoch(history: Sequence[Mapping[str, Any]], monitor: str) -> int | None:
+    """The number of the best epoch so far, the earliest of equals; None during the warm-up."""
+    entries = [entry for entry in history if not entry["warm_up_epoch"]]
+    if not entries:
+        return None
+    keys = {name: VALIDATION if name == "likelihood" else name for name in CROWD_METRICS}
+    scores = {
+        name: np.array([entry[key] for entry in entries])
+        for name, key in keys.items()
+        if key in entries[0]
+    }
+    return int(entries[int(np.argmax(CRITERIA[monitor](scores)))]["epoch"])

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from manyhands.engine.crowd_module import CrowdModule
 from manyhands.engine.settings import TrainingSettings
+from manyhands.engine.task import CrowdModule
 from manyhands.noise import AnnotatorModel
 
 _TINY = 1e-12
@@ -19,9 +19,9 @@ _TINY = 1e-12
 def make_optimisers(module: CrowdModule, settings: TrainingSettings) -> list[torch.optim.Optimizer]:
     """AdamW for parameters with dense gradients, `RowAdam` for tables with sparse gradients.
 
-    Network and noise model have their own learning rates and decays. A part of a noise model may
-    learn slower than the rest (`AnnotatorModel.learning_rate_multipliers`). `start` is the initial
-    learning rate of a group.
+    Network and noise model have their own learning rates and decays; what a module has beyond them
+    learns like the network. A part of a noise model may learn slower than the rest
+    (`AnnotatorModel.learning_rate_multipliers`). `start` is the initial learning rate of a group.
     """
     tables = sparse_tables(module)
     network = list(module.network.parameters())
@@ -29,6 +29,9 @@ def make_optimisers(module: CrowdModule, settings: TrainingSettings) -> list[tor
     split += [[each] for each in network if id(each) in tables]
     groups = [_group(some, settings.learning_rate, settings.weight_decay) for some in split]
     groups += _noise_groups(module.noise, settings, tables)
+    held = {id(each) for each in (*network, *module.noise.parameters())}
+    own = [each for each in module.parameters() if id(each) not in held]
+    groups.append(_group(own, settings.learning_rate, settings.weight_decay))
     groups = [group for group in groups if group["params"]]
     dense = [group for group in groups if id(group["params"][0]) not in tables]
     sparse = [group for group in groups if id(group["params"][0]) in tables]

@@ -4,9 +4,9 @@ import importlib.util
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from manyhands.engine.crowd_module import VALIDATION
+from manyhands.engine.task import VALIDATION
 from manyhands.io import atomic_write
 from manyhands.io.bundle import make_folder, remove_matching
 
@@ -16,10 +16,8 @@ LOG_FILE = "log.jsonl"
 class EpochBar:
     """A progress bar with the epoch, the loss and the time left, on a terminal or in a notebook."""
 
-    def __init__(self, epochs: int, wanted: bool) -> None:
+    def __init__(self, epochs: int) -> None:
         self._bar: Any = None
-        if not wanted:
-            return
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -42,7 +40,7 @@ class EpochBar:
         if self._bar is not None:
             self._bar.stop()
 
-    def show(self, entry: dict[str, Any]) -> None:
+    def add(self, entry: dict[str, Any]) -> None:
         """Show one more epoch."""
         if self._bar is not None:
             shown = [name for name in ("loss", VALIDATION) if name in entry]
@@ -51,16 +49,9 @@ class EpochBar:
 
 
 class EpochLog:
-    """A line per epoch in `log.jsonl`, and TensorBoard's files beside it if it is installed.
+    """A line per epoch in `log.jsonl`, and TensorBoard's files beside it if it is installed."""
 
-    Without a folder nothing is written.
-    """
-
-    def __init__(self, folder: str | Path | None, history: Sequence[dict[str, Any]]) -> None:
-        self._stream: TextIO | None = None
-        self._board: Any = None
-        if folder is None:
-            return
+    def __init__(self, folder: str | Path, history: Sequence[dict[str, Any]]) -> None:
         home = make_folder(folder)
         remove_matching(home, f".{LOG_FILE}.*")
         # Epochs after the checkpoint are trained again: only those before it are kept.
@@ -71,15 +62,14 @@ class EpochLog:
 
     def close(self) -> None:
         """Close the files."""
-        for each in (self._stream, self._board):
-            if each is not None:
-                each.close()
+        self._stream.close()
+        if self._board is not None:
+            self._board.close()
 
-    def write(self, entry: dict[str, Any]) -> None:
-        """Add one epoch."""
-        if self._stream is not None:
-            self._stream.write(json.dumps(entry) + "\n")
-            self._stream.flush()
+    def add(self, entry: dict[str, Any]) -> None:
+        """Write one more epoch."""
+        self._stream.write(json.dumps(entry) + "\n")
+        self._stream.flush()
         if self._board is not None:
             for name, value in entry.items():
                 if isinstance(value, float):

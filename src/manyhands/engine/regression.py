@@ -17,21 +17,33 @@ from manyhands.aggregation import (
     aggregate,
 )
 from manyhands.aggregation.regression import summarise
-from manyhands.aggregation.sums import item_sums
 from manyhands.annotations import Annotations
-from manyhands.core.arrays import AnyArray, Floats, read_only
+from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdBatch, CrowdData
-from manyhands.engine.classification import fit_item_encoder, known_truth
-from manyhands.engine.crowd_module import CrowdModule, network_outputs, predict_outputs
-from manyhands.engine.features import EncoderOptions, FeatureEncoder
+from manyhands.engine.classification import known_truth
 from manyhands.engine.inputs import Inputs
-from manyhands.engine.intercept import best_shift, best_size, expected_error
-from manyhands.engine.regression_posterior import annotators_of, regression_consensus
-from manyhands.engine.task import NOT_SCORED, FittedModel, Metrics, TargetScaler, Task
+from manyhands.engine.regression_posterior import (
+    best_shift,
+    best_size,
+    expected_error,
+    regression_consensus,
+    share_noise,
+)
+from manyhands.engine.task import (
+    CrowdModule,
+    FittedModel,
+    Metrics,
+    NoiseSpec,
+    Scores,
+    TargetScaler,
+    Task,
+    network_outputs,
+    predict_outputs,
+)
 from manyhands.evaluation import regression_scores
-from manyhands.networks import rescale_output
-from manyhands.noise import RegressionLayer, annotation_loss
+from manyhands.networks.last_layer import rescale_output
+from manyhands.noise import RegressionLayer
 from manyhands.noise.regression import LEAST_VARIANCE
 
 _MAX_ITER, _TOL = 30, 1e-5  # of the EM that estimates profiles; the gain per label to go on
@@ -54,16 +66,6 @@ class RegressionModule(CrowdModule):
 
     noise: RegressionLayer
 
-    def __init__(
-        self,
-        network: nn.Module,
-        noise: RegressionLayer,
-        targets: Tensor,
-        *,
-        on_targets: bool = False,
-    ) -> None:
-        super().__init__(network, noise, targets, on_targets=on_targets)
-
     def label_log_prob(self, batch: CrowdBatch) -> Tensor:
         """See `CrowdModule.label_log_prob`: the log density of standardised labels."""
         value_b = self.network(batch.inputs).float().squeeze(1)
@@ -79,7 +81,7 @@ class RegressionModule(CrowdModule):
             found = steps.profile_annotators(value_i, max_iter=_MAX_ITER, tol=_TOL)
             set_annotators(self.noise, found.state)
         elif self.noise.precision == "equal":
-            _share_noise(self.noise, ann, value_i)
+            share_noise(self.noise, ann, value_i)
 
     def best_shift(self, crowd: CrowdData, value_i: Floats) -> float:
         """The number to add to f(x_i) of every labelled item to make the loss least."""
@@ -109,24 +111,9 @@ class RegressionModule(CrowdModule):
             self.noise.rescale(size, crowd.annotations.labels_per_annotator > 0)
         return value_i
 
-    def _loss(self, outputs: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
-        if len(batch.items) == 0:  # a step of fewer items than processes
-            return outputs.sum() * 0.0
-        if self.on_targets or warm_up_epoch:
-            return mse_loss(outputs, self.targets[batch.items]) * batch.item_weight
-        return annotation_loss(self.noise, outputs, batch.annotations) * batch.label_weight
-
-
-class RegressionScaler(TargetScaler):
-    """Standardises labels that are numbers."""
-
-    def transform_labels(self, annotations: Annotations) -> Annotations:
-        """See `TargetScaler.transform_labels`."""
-        return replace(annotations, label=read_only(self.transform(annotations.label)))
-
-    def transform_truth(self, truth: AnyArray) -> AnyArray:
-        """See `TargetScaler.transform_truth`."""
-        return self.transform(truth)
+    def target_loss(self, outputs: Tensor, target_b: Tensor) -> Tensor:
+        """See `CrowdModule.target_loss`: the mean squared error."""
+        return mse_loss(outputs, target_b)
 
 
 class Regression(Task):
@@ -136,6 +123,7 @@ class Regression(Task):
     kind = "numbers"
     default_method = "crowd-layer-b"
     defaults = {"validation_unit": "items"}  # noqa: RUF012 - a constant of the class
+    module_class = RegressionModule
     metrics = Metrics(
         "mae",
         ("rmse", "r2"),
@@ -144,15 +132,11 @@ class Regression(Task):
         greater_is_better=False,
     )
 
-    def fit_encoder(self, features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
-        """See `Task.fit_encoder`."""
-        return fit_item_encoder(features, options)
-
-    def fit_scaler(self, annotations: Annotations) -> RegressionScaler:
+    def fit_scaler(self, annotations: Annotations) -> TargetScaler:
         """The mean and deviation of all labels; the deviation of equal labels is taken as 1.
 
         >>> Regression().fit_scaler(Annotations.from_arrays([1, 1], ["u", "v"], [2.5, 4.5]))
-        RegressionScaler(mean=3.5, scale=1.0)
+        TargetScaler(mean=3.5, scale=1.0)
         """
         largest = float(np.abs(annotations.label).max(initial=0.0))
         if largest > _MAX_LABEL:
@@ -161,11 +145,7 @@ class Regression(Task):
             )
         scale = float(annotations.label.std())
         differ = scale > _ROUNDING * largest  # equal numbers have a deviation of rounding errors
-        return RegressionScaler(float(annotations.label.mean()), scale if differ else 1.0)
-
-    def restore_scaler(self, values: Mapping[str, float]) -> RegressionScaler:
-        """See `Task.restore_scaler`."""
-        return RegressionScaler(**values)
+        return TargetScaler(float(annotations.label.mean()), scale if differ else 1.0)
 
     def truth_values(self, truth: Any, annotations: Annotations) -> AnyArray | None:
         """Numbers; NaN where the truth of an item is not given."""
@@ -181,19 +161,11 @@ class Regression(Task):
         values[row[row >= 0]] = given_i[row >= 0]
         return values
 
-    def n_outputs(self, n_classes: int) -> int:
-        """See `Task.n_outputs`: one number."""
-        return 1
-
     def targets(self, annotations: Annotations) -> Tensor:
         """See `Task.targets`: the mean label of every item (i, 1), 0 for items without labels."""
         mean_i = aggregate(annotations, "mean").values
         assert mean_i is not None, "labels are numbers here"
         return _as_targets(np.where(annotations.labels_per_item > 0, mean_i, 0.0))
-
-    def module(self, network: nn.Module, noise: Any) -> RegressionModule:
-        """See `Task.module`."""
-        return RegressionModule(network, noise, torch.zeros(0))
 
     def module_on_consensus(
         self, network: nn.Module, consensus: Consensus, *, hard: bool
@@ -216,9 +188,7 @@ class Regression(Task):
         init_regression_layer(layer, annotations, consensus=False)
         return layer.init_from_profile(**annotators)
 
-    def noise_spec(
-        self, spec: tuple[str, dict[str, Any]], noise: Any
-    ) -> tuple[str, dict[str, Any]]:
+    def noise_spec(self, spec: NoiseSpec, noise: Any) -> NoiseSpec:
         """See `Task.noise_spec`: the kind of the layer, and its other settings."""
         settings = dict(noise.settings)
         return settings.pop("kind"), settings
@@ -237,20 +207,11 @@ class Regression(Task):
         """See `Task.posterior`."""
         noise: Any = model.noise
         outputs = predict_outputs(model.network, inputs, model.device, model.settings)
-        n_unseen = annotations.n_annotators - noise.n_annotators
-        annotators = annotators_of(noise, model.scaler, n_unseen)
-        return regression_consensus(annotations, outputs.squeeze(1).numpy(), annotators)
+        return regression_consensus(noise, model.scaler, annotations, outputs.squeeze(1).numpy())
 
-    def score(
-        self, truth: AnyArray | None, predicted: Any, features: Any = None
-    ) -> dict[str, float]:
-        """See `Task.score`; predictions are numbers."""
-        names = (self.metrics.key, *self.metrics.others)
-        known = None if truth is None else known_truth(truth)
-        if truth is None or known is None or not known.any():
-            return dict.fromkeys(names, NOT_SCORED)
-        found = regression_scores(truth[known], predicted[known])
-        return {name: found[name] for name in names}
+    def _scores(self, truth: AnyArray, predicted: Any, features: Any) -> Scores | None:
+        known = known_truth(truth)
+        return regression_scores(truth[known], predicted[known]) if known.any() else None
 
     def scored_consensus(self, consensus: Any) -> Any:
         """See `Task.scored_consensus`: values."""
@@ -289,31 +250,6 @@ def set_annotators(layer: RegressionLayer, found: NetworkedParameters) -> None:
         precision_a=found.annotators.precision_a,
         error_variance=1.0 / max(found.network_precision, _MIN_PRECISION),
         bias_a=found.annotators.bias_a,
-    )
-
-
-def _share_noise(layer: RegressionLayer, annotations: Annotations, value_i: Floats) -> None:
-    """Set one noise for all annotators, and the network's error, from what labels of an item share.
-
-    With r_n = y_n - scale_a f - bias_a: v = sum of r_n r_m over pairs of labels of an item / that
-    of scale_n scale_m, between 0 and the mean square; the noise is the rest of the mean square.
-    Where no item has two labels, half of the mean square is the network's error.
-    """
-    scale_a, bias_a = layer.profile["scale"], layer.profile["bias"]
-    item, who = annotations.item, annotations.annotator
-    off_n = annotations.label - scale_a[who] * value_i[item] - bias_a[who]
-    pairs = [
-        float((item_sums(annotations, each_n) ** 2).sum() - (each_n**2).sum())
-        for each_n in (off_n, scale_a[who])
-    ]
-    square, scale2 = float((off_n**2).mean()), float((scale_a[who] ** 2).mean())
-    error = pairs[0] / pairs[1] if pairs[1] > 0 else square / 2 / scale2
-    error = min(max(error, 0.0), square / scale2)
-    layer.init_from_profile(
-        precision_a=1.0 / max(square - scale2 * error, LEAST_VARIANCE),
-        error_variance=max(error, LEAST_VARIANCE),
-        bias_a=bias_a,
-        scale_a=scale_a,
     )
 
 

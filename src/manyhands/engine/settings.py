@@ -24,6 +24,7 @@ from manyhands.core.settings import (
 )
 
 RANKS = "ranks"
+_WARM_UP = Rule(COUNT.holds, "a whole number of epochs from 0 to epochs")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -69,7 +70,7 @@ class TrainingOptions:
         0,
         "Number of first epochs that train the network alone, on the label distribution of every "
         "item.",
-        rule=Rule(COUNT.holds, "a whole number of epochs from 0 to epochs"),
+        rule=_WARM_UP,
         by_method=True,
     )
     max_grad_norm: float | None = setting(
@@ -212,27 +213,17 @@ class TrainingSettings(TrainingOptions):
             value = getattr(self, name)
             value = declared.fallback if value is None else value
             setattr(self, name, None if value is None else declared.checked(value))
-        require(self.warm_up <= self.epochs, "warm_up", _warm_up_rule(), self.warm_up)
+        require(self.warm_up <= self.epochs, "warm_up", _WARM_UP.text, self.warm_up)
         self._require_validation()
 
     def _require_validation(self) -> None:
-        fraction = self.validation_fraction
-        require(
-            self.patience is None or fraction > 0,
-            "validation_fraction",
-            "above 0 for patience to have a validation score",
-            fraction,
-            "try ",
-            SettingName("validation_fraction", 0.1),
-        )
-        require(
-            self.monitor == "likelihood" or fraction > 0,
-            "validation_fraction",
-            f"above 0 for monitor={self.monitor!r}",
-            fraction,
-            "try ",
-            SettingName("validation_fraction", 0.15),
-        )
+        name, fraction = "validation_fraction", self.validation_fraction
+        for needs, purpose, advised in (
+            (self.patience is not None, "patience to have a validation score", 0.1),
+            (self.monitor != "likelihood", f"monitor={self.monitor!r}", 0.15),
+        ):
+            remedy = "try ", SettingName(name, advised)
+            require(fraction > 0 or not needs, name, f"above 0 for {purpose}", fraction, *remedy)
         require(
             self.monitor != RANKS or self.refit,
             "refit",
@@ -252,8 +243,3 @@ class TrainingSettings(TrainingOptions):
         require(there[kind] > 0, "device", "one that this machine has", kind, "try ", cpu)
         require(self.devices <= there[kind], "devices", f"at most {there[kind]}", self.devices)
         return kind
-
-
-def _warm_up_rule() -> str:
-    rule = settings_of(TrainingOptions)["warm_up"].rule
-    return rule.text if rule is not None else ""

@@ -1,28 +1,104 @@
-"""What differs between classification, regression and tagging."""
+"""A task, with all in which classification, regression and tagging differ, and what it trains."""
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations, Kind
-from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.errors import DataError
-from manyhands.engine.crowd_module import CrowdModule
-from manyhands.engine.features import EncoderOptions, FeatureEncoder
+from manyhands.core.arrays import AnyArray, Floats, read_only
+from manyhands.core.errors import DataError, ManyhandsError, SettingError, first_line
+from manyhands.engine.batches import CrowdBatch, CrowdData
+from manyhands.engine.features import EncoderOptions, FeatureEncoder, NumericEncoder, is_text
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import TrainingSettings
-from manyhands.noise import AnnotatorModel
+from manyhands.engine.text import TextEncoder
+from manyhands.networks import NETWORKS, Network
+from manyhands.networks.text import WordNetwork
+from manyhands.noise import AnnotatorModel, annotation_loss
+from manyhands.noise.base import warn_of_probabilities
 
+NoiseSpec = tuple[str, dict[str, Any]]  # the name of an annotator model, and its settings
+Scores = dict[str, float]
 UNKNOWN, UNSAID = -1, -2  # codes of a truth that is not known, and of a class that nobody said
 NOT_SCORED = float("nan")
 NEEDS_FEATURES = (
     "this consensus rests on a network, which must see the items: call infer(X, annotations)"
 )
+EVALUATION_BATCH = 1024  # items at a time where nothing is trained
+VALIDATION = "validation"  # the key of the mean log-likelihood of validation labels in a history
+_SMALL = 200_000_000  # multiplications per step up to which one thread is fastest
+
+
+class CrowdModule(nn.Module, ABC):
+    """A network with an annotator model, trained on annotations or on one target per item.
+
+    `targets` hold a row for every item. A two-stage method trains on them throughout
+    (`on_targets`), the others during the warm-up.
+    """
+
+    targets: Tensor
+
+    def __init__(
+        self, network: nn.Module, noise: Any, targets: Tensor, *, on_targets: bool = False
+    ) -> None:
+        super().__init__()
+        self.network, self.noise, self.on_targets = network, noise, on_targets
+        self.register_buffer("targets", targets, persistent=False)
+        if on_targets:  # the noise model then only holds the profiles, made beforehand
+            noise.requires_grad_(False)
+
+    def forward(self, batch: CrowdBatch, warm_up_epoch: bool = False) -> Tensor:
+        """The loss of a batch; with mixed precision only the network computes in half precision."""
+        outputs: Tensor = self.network(batch.inputs).float()
+        with torch.autocast(outputs.device.type, enabled=False):
+            return self._loss(outputs, batch, warm_up_epoch)
+
+    def on_epoch_start(self, crowd: CrowdData, number: int) -> None:
+        """Called before every epoch; the first epoch after the warm-up has number 0."""
+
+    @abstractmethod
+    def profile_annotators(self, crowd: CrowdData) -> None:
+        """Called once at the end, for profiles that depend on all labels."""
+
+    @abstractmethod
+    def label_log_prob(self, batch: CrowdBatch) -> Tensor:
+        """The log-probability, or log density, of every label of a batch, shape (n,)."""
+
+    @abstractmethod
+    def target_loss(self, outputs: Tensor, target_b: Tensor) -> Tensor:
+        """The mean loss of the network's outputs against the targets of their items."""
+
+    def _loss(self, outputs: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
+        """The loss of the network's outputs for a batch."""
+        if len(batch.items) == 0:  # a step of fewer items than processes
+            return outputs.sum() * 0.0
+        if self.on_targets or warm_up_epoch:
+            return self.target_loss(outputs, self.targets[batch.items]) * batch.item_weight
+        return annotation_loss(self.noise, outputs, batch.annotations) * batch.label_weight
+
+    @torch.no_grad()
+    def log_likelihood(self, crowd: CrowdData) -> float:
+        """The mean log-probability, or log density, of a crowd's labels."""
+        self.eval()
+        order = crowd.labelled[crowd.inputs.by_length(crowd.labelled)]
+        parts = [self.label_log_prob(batch) for batch in crowd.batches(order, EVALUATION_BATCH)]
+        return float(torch.cat(parts).double().mean())
+
+    def validation_scores(self, crowd: CrowdData, monitor: str) -> dict[str, float]:
+        """The scores of an epoch on validation labels, as the history keeps them."""
+        return {VALIDATION: self.log_likelihood(crowd)}
+
+    def add_validation_error(self, searched: "CrowdModule", crowd: CrowdData) -> None:
+        """Note what validation items showed about the error of the network, if anything is kept."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +110,6 @@ class Metrics:
     by_truth: str
     by_labels: str = "mean log-probability of validation labels (no truth was used)"
     greater_is_better: bool = True
-
-    @property
-    def sign(self) -> int:
-        """1 where greater is better, else -1."""
-        return 1 if self.greater_is_better else -1
 
 
 @dataclass(frozen=True)
@@ -61,11 +132,13 @@ class TargetScaler:
 
     def transform_labels(self, annotations: Annotations) -> Annotations:
         """The same annotations with standardised labels."""
-        return annotations
+        if annotations.kind == "classes":
+            return annotations
+        return replace(annotations, label=read_only(self.transform(annotations.label)))
 
     def transform_truth(self, truth: AnyArray) -> AnyArray:
-        """The truth in the unit of the standardised labels."""
-        return truth
+        """The truth in the unit of the standardised labels; class codes stay as they are."""
+        return self.transform(truth) if truth.dtype.kind == "f" else truth
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +167,13 @@ class Task(ABC):
     defaults: ClassVar[Mapping[str, Any]] = {}  # of the settings of training
     item_noun: ClassVar[str] = "items"
     metrics: ClassVar[Metrics]
+    module_class: ClassVar[type[CrowdModule]]
 
-    @abstractmethod
     def fit_encoder(self, features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
-        """An encoder for features like these, and their inputs."""
+        """An encoder for features like these, texts or rows of numbers, and their inputs."""
+        if is_text(features):
+            return TextEncoder.fit_transform(features, options, tokens=False)
+        return NumericEncoder.fit_transform(features, options)
 
     def require_learnable(self, annotations: Annotations) -> None:
         """Raise an error for labels from which nothing can be learnt."""
@@ -108,25 +184,21 @@ class Task(ABC):
         """How labels are standardised."""
         return TargetScaler()
 
-    def restore_scaler(self, values: Mapping[str, float]) -> TargetScaler:
-        """The scaler of a saved fit."""
-        return TargetScaler(**values)
-
     @abstractmethod
     def truth_values(self, truth: Any, annotations: Annotations) -> AnyArray | None:
         """The truth of every item as training takes it; None where none is given."""
 
-    @abstractmethod
     def n_outputs(self, n_classes: int) -> int:
-        """How many numbers the network gives per item."""
+        """How many numbers the network gives per item: a logit per class, or the number."""
+        return n_classes or 1
 
     @abstractmethod
     def targets(self, annotations: Annotations) -> Tensor:
         """What the labels of every item say on average, a row per item; the warm-up learns it."""
 
-    @abstractmethod
     def module(self, network: nn.Module, noise: Any) -> CrowdModule:
         """A trained network and annotator model as a module that predicts labels."""
+        return self.module_class(network, noise, torch.zeros(0))
 
     @abstractmethod
     def module_on_consensus(
@@ -144,9 +216,7 @@ class Task(ABC):
     def annotator_model(self, annotations: Annotations, annotators: Any) -> AnnotatorModel:
         """A model that holds the annotators that a full-batch method found."""
 
-    def noise_spec(
-        self, spec: tuple[str, dict[str, Any]], noise: Any
-    ) -> tuple[str, dict[str, Any]]:
+    def noise_spec(self, spec: NoiseSpec, noise: Any) -> NoiseSpec:
         """The name and settings that `restore_noise` takes; `spec` are those of the method."""
         return spec
 
@@ -167,12 +237,113 @@ class Task(ABC):
         Annotators whom the model does not know come last in the codes of the annotations.
         """
 
-    @abstractmethod
-    def score(
-        self, truth: AnyArray | None, predicted: Any, features: Any = None
-    ) -> dict[str, float]:
+    def score(self, truth: AnyArray | None, predicted: Any, features: Any = None) -> Scores:
         """The metrics of predictions against the truth; NaN where no truth is known."""
+        found = None if truth is None else self._scores(truth, predicted, features)
+        names = (self.metrics.key, *self.metrics.others)
+        return {name: NOT_SCORED if found is None else found[name] for name in names}
+
+    @abstractmethod
+    def _scores(self, truth: AnyArray, predicted: Any, features: Any) -> Scores | None:
+        """The metrics against the truths that are known; None where none is."""
 
     @abstractmethod
     def scored_consensus(self, consensus: Any) -> Any:
         """The part of a consensus that `score` takes as predictions."""
+
+
+@torch.no_grad()
+def network_outputs(network: nn.Module, crowd: CrowdData) -> Tensor:
+    """The outputs of a network for every labelled item, in their order."""
+    network.eval()
+    order = crowd.inputs.by_length(crowd.labelled)
+    batches = crowd.batches(crowd.labelled[order], EVALUATION_BATCH)
+    parts = [network(batch.inputs) for batch in batches]
+    back = torch.from_numpy(np.argsort(order)).to(crowd.device)
+    return torch.cat(parts).index_select(0, back)
+
+
+def predict_outputs(
+    network: nn.Module, inputs: Inputs, device: torch.device, settings: TrainingSettings
+) -> Tensor:
+    """The outputs of a network for all items, in double precision on the CPU."""
+    inputs = inputs.to(device)
+    network.eval()
+    order = inputs.by_length(np.arange(len(inputs)))
+    threads = torch_threads(network, inputs.shape, EVALUATION_BATCH, settings)
+    with torch.no_grad(), threads:
+        parts = [
+            network(inputs.rows(index.to(device))).cpu().double()
+            for index in map(torch.from_numpy, inputs.parts(order, EVALUATION_BATCH))
+        ]
+    return torch.cat(parts)[torch.from_numpy(np.argsort(order))]
+
+
+def make_network(network: Network, shape: tuple[int, ...], n_outputs: int) -> nn.Module:
+    """A new network: by name, a copy of a module, or made by a function."""
+    if isinstance(network, nn.Module):
+        return copy.deepcopy(network)
+    if isinstance(network, str):
+        return NETWORKS[network](shape, n_outputs)
+    if not callable(network):
+        raise SettingError(f"network must be a name, a torch module or a function; got {network!r}")
+    made = network(shape, n_outputs)
+    if not isinstance(made, nn.Module):
+        raise SettingError(f"network must make a torch module; it made {type(made).__name__}")
+    return made
+
+
+@torch.no_grad()
+def check_network_output(
+    network: nn.Module, inputs: Tensor, n_outputs: int, n_items: int, *, warn: bool = True
+) -> None:
+    """Raise an error unless the network gives `n_outputs` per item; warn of probabilities.
+
+    `n_items` is the number of items that the inputs hold. For regression there is one output.
+    """
+    was_training = network.training
+    network.eval()
+    try:
+        outputs = network(inputs)
+    except ManyhandsError:
+        raise
+    except (IndexError, RuntimeError, TypeError, ValueError) as error:
+        raise DataError(
+            f"the network cannot take inputs of shape {tuple(inputs.shape)}: {first_line(error)}"
+        ) from error
+    finally:
+        network.train(was_training)
+    if not isinstance(outputs, Tensor) or outputs.shape != (n_items, n_outputs):
+        got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
+        wanted = f"{n_outputs} logits each are expected; the labels have {n_outputs} classes"
+        if n_outputs == 1:
+            wanted = "one number each is expected, in shape (b, 1); the labels are numbers"
+        raise DataError(f"the network gives {got} for {n_items} items where {wanted}")
+    if warn:
+        warn_of_probabilities(outputs)
+
+
+@contextmanager
+def torch_threads(
+    network: nn.Module, shape: tuple[int, ...], n_items: int, settings: TrainingSettings
+) -> Iterator[None]:
+    """Set the number of torch threads while a network is used on `n_items` at once.
+
+    The threads of a small step mostly wait for each other: one thread is as fast and never waits
+    for a core that another program uses. The size of a step is estimated from the weights of a
+    network that uses each once per item (flat inputs), or once per word (but for the embeddings).
+    """
+    before = torch.get_num_threads()
+    tables = {each.weight for each in network.modules() if isinstance(each, nn.Embedding)}
+    text = any(isinstance(each, WordNetwork) for each in network.modules())
+    weights = sum(
+        each.numel()
+        for each in network.parameters()
+        if not is_lazy(each) and not (text and each in tables)
+    )
+    small = (text or len(shape) <= 1) and weights * n_items < _SMALL
+    torch.set_num_threads(settings.threads or (1 if small else max(1, before // settings.devices)))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,10 +1,9 @@
 """The table of tasks."""
 
-from manyhands.annotations import Annotations
+from manyhands.annotations import Kind
 from manyhands.core.settings import Registry
-from manyhands.engine.classification import Classification
+from manyhands.engine.classification import Classification, Tagging
 from manyhands.engine.regression import Regression
-from manyhands.engine.tagging import Tagging
 from manyhands.engine.task import Task
 
 TASKS: Registry[Task] = Registry(
@@ -15,8 +14,5 @@ TASKS: Registry[Task] = Registry(
         "tagging": Tagging(),
     },
 )
-
-
-def task_for(annotations: Annotations) -> Task:
-    """The task of labels of items: classification for classes, regression for numbers."""
-    return TASKS["regression" if annotations.kind == "numbers" else "classification"]
+# The task of labels of items, by their kind.
+TASK_OF: dict[Kind, Task] = {"classes": TASKS["classification"], "numbers": TASKS["regression"]}

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,13 @@ from torch import Tensor, nn
 from manyhands.annotations import Sentences, TokenizedTexts, TokenLabels
 from manyhands.core.arrays import AnyArray, Offsets
 from manyhands.core.errors import DataError, SettingError
-from manyhands.engine.features import EncoderOptions, FeatureEncoder
+from manyhands.engine.features import EncoderOptions, FeatureEncoder, is_text
 from manyhands.engine.inputs import Inputs
 from manyhands.io import WordVectors, read_word_vectors
-from manyhands.networks import WordEmbeddings
-from manyhands.networks.word_embeddings import PADDING
+from manyhands.networks.text import PADDING, WordEmbeddings
 
 Vectors = WordVectors | str | Path
 _DIMENSION = 100  # of word vectors where none are given
-_CHECKED_ROWS = 100  # rows that are looked at for a string
 
 
 class TextInputs(Inputs):
@@ -100,11 +98,10 @@ class TokenInputs(TextInputs):
     A noise model gets the vector of a token's word.
     """
 
-    def __init__(
-        self, code: Tensor, offsets: Offsets, vectors: Tensor, *, frozen: bool = False
-    ) -> None:
-        super().__init__(code, offsets, vectors, frozen=frozen)
-        self.sentence_of = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    @cached_property
+    def sentence_of(self) -> AnyArray:
+        """The sentence of every token."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def __len__(self) -> int:
         return len(self.sentence_of)
@@ -222,18 +219,6 @@ class TextEncoder(FeatureEncoder):
         vectors = torch.from_numpy(self.table.vectors)
         make = TokenInputs if self.tokens else TextInputs
         return make(code, np.array(sentences.offsets), vectors, frozen=self.frozen)
-
-
-def is_text(features: Any) -> bool:
-    """Whether features are texts: strings in a list, an array or a column of a frame.
-
-    >>> is_text(["a film", "a good film"]), is_text([[0.5, 1.0]])
-    (True, False)
-    """
-    is_row = isinstance(features, Sequence) and not isinstance(features, str)
-    if not is_row and getattr(features, "ndim", 0) != 1:  # an array, or a column of a frame
-        return False
-    return any(isinstance(text, str) for text in islice(features, _CHECKED_ROWS))
 
 
 def as_sentences(features: Any) -> Sentences:

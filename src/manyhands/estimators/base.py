@@ -5,31 +5,31 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations, Kind, Vocabulary, recode_like, reindex_items
 from manyhands.annotations.columns import make_frame
 from manyhands.annotations.vocabulary import join_names
-from manyhands.core.arrays import Floats
+from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import Setting, describe, settings_of
 from manyhands.engine.batches import CrowdData
-from manyhands.engine.crowd_module import (
+from manyhands.engine.features import EncoderOptions
+from manyhands.engine.inputs import Inputs
+from manyhands.engine.settings import EstimatorOptions, FeatureOptions, TrainingOptions
+from manyhands.engine.task import (
     EVALUATION_BATCH,
     CrowdModule,
+    FittedModel,
+    Task,
     predict_outputs,
     torch_threads,
 )
-from manyhands.engine.features import EncoderOptions
-from manyhands.engine.inputs import Inputs
-from manyhands.engine.settings import EstimatorOptions, TrainingOptions
-from manyhands.engine.task import FittedModel, Task
 from manyhands.engine.tasks import TASKS
 from manyhands.methods import METHODS, Method, Problem
 from manyhands.methods.base import FitPlan
@@ -56,7 +56,6 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _settings(cls) -> dict[str, Setting]:
-        """The declared settings of the estimator, by name."""
         owner: Any = cls
         return settings_of(owner)
 
@@ -128,11 +127,13 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
             },
         )
         crowd = problem.annotations[:0]  # its names only
-        if callback is not None:
-            model = partial(
-                FittedModel, encoder=encoder, settings=settings, crowd=crowd, scaler=scaler
-            )
-            plan = replace(plan, callback=partial(self._call_back, callback, model))
+        if callback is not None:  # it sees the model after every epoch
+
+            def show(module: CrowdModule) -> Mapping[str, float]:
+                model = FittedModel(module.network, module.noise, encoder, settings, crowd, scaler)
+                return callback(partial(self._predicted_by, model))
+
+            plan = replace(plan, callback=show)
         fit = method.fit_model(inputs, problem, plan)
         self.network_, self.noise_ = fit.module.network, fit.module.noise
         self.encoder_, self.scaler_, self.settings_, self.crowd_ = encoder, scaler, settings, crowd
@@ -201,17 +202,6 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
             seed=self.seed,
         )
 
-    def _call_back(
-        self, callback: Callback, make_model: Callable[..., FittedModel], module: CrowdModule
-    ) -> Mapping[str, float]:
-        """What the training loop calls after an epoch to show the model to the user's callback."""
-        model = make_model(module.network, module.noise)
-
-        def predict(features: Any) -> Floats:
-            return self._task().predictions(_outputs(model, features), model.scaler)
-
-        return callback(predict)
-
     def _fitted(self) -> FittedModel:
         check_is_fitted(self, "network_")
         return FittedModel(
@@ -220,8 +210,12 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
 
     def _predictions(self, features: Any) -> Floats:
         """Class probabilities, or values, of every row, from the network alone."""
-        model = self._fitted()
-        return self._task().predictions(_outputs(model, features), model.scaler)
+        return self._predicted_by(self._fitted(), features)
+
+    def _predicted_by(self, model: FittedModel, features: Any) -> Floats:
+        inputs = model.encoder.transform(features)
+        outputs = predict_outputs(model.network, inputs, model.device, model.settings)
+        return self._task().predictions(outputs, model.scaler)
 
     def scored_predictions(self, X: Any) -> Any:
         """Predictions in the form that the scores of the task take."""
@@ -252,6 +246,59 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
 
     def _threads(self) -> Any:
         return torch_threads(self.network_, self.encoder_.shape, EVALUATION_BATCH, self.settings_)
+
+
+class ItemEstimator(CrowdEstimator, FeatureOptions):
+    """What estimators share whose items are rows of features or texts."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Annotations,
+        *,
+        X_items: Iterable[Any] | None = None,
+        truth: Iterable[Any] | Mapping[Any, Any] | None = None,
+        resume: bool = False,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Train on features and the labels of annotators, and return `self`.
+
+        `X_items` names the item of every row of X where rows are not in the order of the items.
+        `truth` is only for the method "truth": the class, or the number, of every item. `resume`
+        continues from the checkpoint. `callback` is called after every epoch, also while the best
+        epoch is searched, with a function of X that predicts with the model at that time, class
+        probabilities or numbers; the numbers by name that it returns are added to the history. An
+        epoch that is chosen by a truth seen in a callback is chosen with truth.
+        """
+        self._fit(X, y, X_items, truth, resume, callback)
+        return self
+
+    def infer(self, X: Any, y: Annotations, *, X_items: Iterable[Any] | None = None) -> Consensus:
+        """The consensus of network and labels about labelled items.
+
+        Unseen annotators are taken as average ones; nothing is learnt from these labels.
+        """
+        return self._posterior(*self._encode(X, y, X_items))
+
+    def _scored_rows(
+        self, predicted: AnyArray, y: Any, weights: Any, values: Callable[[Annotations], AnyArray]
+    ) -> tuple[AnyArray, AnyArray, Any]:
+        """Predictions, truths and weights of the rows that count.
+
+        With labels of a crowd in place of the truth, `values` of the labelled items are taken.
+        """
+        if isinstance(y, Annotations):
+            labels = y.as_kind(self.kind)
+            kept = labels.labels_per_item > 0
+            if not kept.any():
+                raise DataError("not one item has a label to score against")
+            predicted, truth = predicted[kept], values(labels)[kept]
+            weights = None if weights is None else np.asarray(weights)[kept]
+        else:
+            truth = np.atleast_1d(np.asarray(y))
+        if len(truth) != len(predicted):
+            raise DataError(f"{len(truth)} truths for {len(predicted)} rows of features")
+        return predicted, truth, weights
 
 
 def document(cls: type) -> type:
@@ -296,8 +343,3 @@ def align_items(annotations: Annotations, n_rows: int, items: Iterable[Any] | No
             f"{join_names(annotations.items[lost])}; add their features or leave the labels out"
         )
     return reindex_items(annotations, names)
-
-
-def _outputs(model: FittedModel, features: Any) -> Tensor:
-    inputs = model.encoder.transform(features)
-    return predict_outputs(model.network, inputs, model.device, model.settings)

@@ -1,6 +1,6 @@
 """A classifier trained from the disagreeing labels of a crowd."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,14 +9,11 @@ import torch
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations, Vocabulary
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.errors import DataError
 from manyhands.core.settings import setting
 from manyhands.engine.classification import confusions_of
-from manyhands.engine.settings import FeatureOptions
-from manyhands.estimators.base import Callback, CrowdEstimator, document
+from manyhands.estimators.base import CrowdEstimator, ItemEstimator, document
 from manyhands.evaluation import LabelPredictions
 from manyhands.methods import Method
 from manyhands.noise import NoiseModel
@@ -61,15 +58,13 @@ class ConfusionEstimator(CrowdEstimator):
         """One annotator's confusion (k, l), by name."""
         check_is_fitted(self, "noise_")
         code = self.crowd_.annotator_vocabulary.code(annotator)
-        one = self.noise_.confusion(torch.tensor([code])).double()[0]
-        return np.asarray((one / one.sum(-1, keepdim=True)).cpu().numpy())
+        one: Floats = confusions_of(self.noise_, torch.tensor([code]))[0]
+        return one
 
     def prediction_columns(self, X: Any) -> dict[str, AnyArray]:
         """The columns label, confidence and p_<class> of a table of predictions."""
         probability_ik = self.predict_proba(X)
-        return self._columns(probability_ik, probability_ik.argmax(axis=1))
-
-    def _columns(self, probability_ik: Floats, codes: AnyArray) -> dict[str, AnyArray]:
+        codes = self._codes(X, probability_ik)
         columns: dict[str, AnyArray] = {
             "label": self.classes_[codes],
             "confidence": probability_ik[np.arange(len(codes)), codes],
@@ -77,10 +72,14 @@ class ConfusionEstimator(CrowdEstimator):
         names = enumerate(self.classes_)
         return columns | {f"p_{name}": probability_ik[:, k] for k, name in names}
 
+    def _codes(self, X: Any, probability_ik: Floats) -> AnyArray:
+        """The class that is predicted for every row, as a place in `classes_`."""
+        return np.asarray(probability_ik.argmax(axis=1))
+
 
 @document
 @dataclass(eq=False, repr=False)
-class CrowdClassifier(ClassifierMixin, ConfusionEstimator, FeatureOptions):  # type: ignore[misc]
+class CrowdClassifier(ClassifierMixin, ConfusionEstimator, ItemEstimator):  # type: ignore[misc]
     """A network that learns classes from many imperfect annotators.
 
     During training a noise model behind the network learns which mistakes each annotator makes; for
@@ -102,28 +101,6 @@ class CrowdClassifier(ClassifierMixin, ConfusionEstimator, FeatureOptions):  # t
         "`TwoStage(DawidSkene(prior_strength=5))`.",
     )
 
-    def fit(
-        self,
-        X: Any,
-        y: Annotations,
-        *,
-        X_items: Iterable[Any] | None = None,
-        truth: Iterable[Any] | Mapping[Any, Any] | None = None,
-        resume: bool = False,
-        callback: Callback | None = None,
-    ) -> "CrowdClassifier":
-        """Train on features and the labels of annotators, and return `self`.
-
-        `X_items` names the item of every row of X where rows are not in the order of the items.
-        `truth` is only for the method "truth": the class of every item. `resume` continues from the
-        checkpoint. `callback` is called after every epoch, also while the best epoch is searched,
-        with a function `predict_proba(X)` of the model at that time; the numbers by name that it
-        returns are added to the history. An epoch that is chosen by a truth seen in a callback is
-        chosen with truth.
-        """
-        self._fit(X, y, X_items, truth, resume, callback)
-        return self
-
     def predict(self, X: Any) -> AnyArray:
         """The most probable class of every row, by name."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
@@ -134,25 +111,9 @@ class CrowdClassifier(ClassifierMixin, ConfusionEstimator, FeatureOptions):  # t
         `y` is the truth of every row by name. With `Annotations` it is the majority label of every
         item, which is not the truth but all there is without it; rows without labels do not count.
         """
-        codes = self.predict_proba(X).argmax(axis=1)
-        if isinstance(y, Annotations):
-            y = y.as_kind("classes")
-            majority = np.asarray(y)
-            kept = majority >= 0
-            if not kept.any():
-                raise DataError("not one item has a label to score against")
-            codes, truth = codes[kept], y.classes[majority[kept]]
-            sample_weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
-        else:
-            truth = np.atleast_1d(np.asarray(y))
-        if len(truth) != len(codes):
-            raise DataError(f"{len(truth)} truths for {len(codes)} rows of features")
+        found = self.predict_proba(X).argmax(axis=1)
+        codes, truth, weights = self._scored_rows(
+            found, y, sample_weight, lambda labels: labels.classes[np.asarray(labels)]
+        )
         right = Vocabulary(self.classes_).codes(truth.tolist()) == codes
-        return float(np.average(right, weights=sample_weight))
-
-    def infer(self, X: Any, y: Annotations, *, X_items: Iterable[Any] | None = None) -> Consensus:
-        """The consensus of network and labels about labelled items.
-
-        Unseen annotators are taken as average ones; nothing is learnt from these labels.
-        """
-        return self._posterior(*self._encode(X, y, X_items))
+        return float(np.average(right, weights=weights))

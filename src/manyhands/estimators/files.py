@@ -13,10 +13,10 @@ import manyhands
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, first_line
-from manyhands.core.settings import settings_of
+from manyhands.engine.checkpoint import as_arrays, as_tensors
 from manyhands.engine.features import NumericEncoder
-from manyhands.engine.settings import TrainingOptions, TrainingSettings
-from manyhands.engine.tensors import as_arrays, as_tensors
+from manyhands.engine.settings import TrainingSettings
+from manyhands.engine.task import TargetScaler, make_network
 from manyhands.engine.text import TextEncoder
 from manyhands.estimators.base import CrowdEstimator
 from manyhands.estimators.classifier import CrowdClassifier
@@ -25,7 +25,7 @@ from manyhands.estimators.tagger import CrowdTagger
 from manyhands.io.bundle import read_bundle, under, write_bundle
 from manyhands.methods import METHODS, Method
 from manyhands.methods.crf.network import CrfEncoder
-from manyhands.networks import Network, make_network
+from manyhands.networks import Network
 
 NAME = "model"
 ESTIMATORS: dict[str, type[CrowdEstimator]] = {
@@ -44,7 +44,8 @@ def save_model(model: CrowdEstimator, folder: str | Path) -> None:
     tensors = _prefixed("network", model.network_.state_dict())
     tensors |= _prefixed("noise", model.noise_.state_dict())
     tensors |= _prefixed("encoder", model.encoder_.tensors())
-    tensors |= _prefixed("setting", _tensors_of(noise_settings))
+    in_tensors = {key: each for key, each in noise_settings.items() if isinstance(each, Tensor)}
+    tensors |= _prefixed("setting", in_tensors)
     for name, column in model.annotator_columns_.items():
         if name != "annotator":
             tensors[f"annotators.{name}"] = torch.from_numpy(np.ascontiguousarray(column))
@@ -61,7 +62,7 @@ def save_model(model: CrowdEstimator, folder: str | Path) -> None:
         "network_settings": model.network_settings_,
         "noise": noise,
         "noise_settings": {
-            key: each for key, each in noise_settings.items() if not isinstance(each, Tensor)
+            key: each for key, each in noise_settings.items() if key not in in_tensors
         },
         "encoder": model.encoder_.kind,
         "encoder_settings": model.encoder_.header(),
@@ -133,7 +134,7 @@ def _restored(
     model.noise_.load_state_dict(under("noise.", tensors))
     model.encoder_, model.crowd_, model.method_class_ = encoder, crowd, method_class
     model.network_settings_ = header["network_settings"]
-    model.scaler_ = task.restore_scaler(header["scaler"])
+    model.scaler_ = TargetScaler(**header["scaler"])
     model.settings_ = TrainingSettings(**header["training"])
     model.epoch_, model.history_ = header["epoch"], header["history"]
     model.search_history_ = header["search_history"]
@@ -151,17 +152,13 @@ def _prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {f"{prefix}.{key}": each for key, each in tensors.items()}
 
 
-def _tensors_of(settings: Mapping[str, Any]) -> dict[str, Tensor]:
-    return {key: each for key, each in settings.items() if isinstance(each, Tensor)}
-
-
 def _options(model: CrowdEstimator) -> dict[str, Any]:
     """The settings that a model was made with, and those that its fit used for the others."""
-    own = [name for name in model._settings() if name not in _NOT_SAVED]
     used = asdict(model.settings_)
     return {
-        name: used[name] if name in settings_of(TrainingOptions) else getattr(model, name)
-        for name in own
+        name: used[name] if name in used else getattr(model, name)
+        for name in model._settings()
+        if name not in _NOT_SAVED
     }
 
 

@@ -1,7 +1,6 @@
 """A regressor trained from the disagreeing numbers of a crowd."""
 
 import math
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,19 +8,15 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
-from manyhands.aggregation import Consensus
-from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.errors import DataError
 from manyhands.core.settings import require, setting
-from manyhands.engine.settings import FeatureOptions
-from manyhands.estimators.base import Callback, CrowdEstimator, document
+from manyhands.estimators.base import ItemEstimator, document
 from manyhands.methods import Method
 
 
 @document
 @dataclass(eq=False, repr=False)
-class CrowdRegressor(RegressorMixin, CrowdEstimator, FeatureOptions):  # type: ignore[misc]
+class CrowdRegressor(RegressorMixin, ItemEstimator):  # type: ignore[misc]
     """A network that learns numbers, such as ratings, from many imperfect annotators.
 
     During training a layer behind the network learns the bias, scale and precision of each
@@ -31,6 +26,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator, FeatureOptions):  # type: i
 
     Examples
     --------
+    >>> from manyhands import Annotations
     >>> ann = Annotations.from_dense([[1.0, 2.0], [2.1, 3.0], [3.0, 4.2], [4.0, 5.1]])
     >>> X = [[0.0], [1.0], [2.0], [3.0]]
     >>> reg = CrowdRegressor(network="logistic", epochs=200, learning_rate=0.1)
@@ -44,24 +40,6 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator, FeatureOptions):  # type: i
         "A name of `METHODS` that is for regression, or a method with its own settings, such as "
         "`EMRegression(biases=True)`.",
     )
-
-    def fit(
-        self,
-        X: Any,
-        y: Annotations,
-        *,
-        X_items: Iterable[Any] | None = None,
-        truth: Iterable[Any] | Mapping[Any, Any] | None = None,
-        resume: bool = False,
-        callback: Callback | None = None,
-    ) -> "CrowdRegressor":
-        """Train on features and the numbers of annotators, and return `self`.
-
-        See `CrowdClassifier.fit`. `truth` is the number of every item, for the method "truth".
-        `callback` is called with a function `predict(X)`.
-        """
-        self._fit(X, y, X_items, truth, resume, callback)
-        return self
 
     def predict(self, X: Any) -> Floats:
         """The number of every row, from the network alone."""
@@ -90,26 +68,8 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator, FeatureOptions):  # type: i
         `y` is the truth of every row. With `Annotations` it is the mean label of every item, which
         is not the truth but all there is without it; rows without labels do not count.
         """
-        found = self.predict(X)
-        if isinstance(y, Annotations):
-            means = np.asarray(y.as_kind(self.kind))
-            kept = np.isfinite(means)
-            if not kept.any():
-                raise DataError("not one item has a label to score against")
-            found, truth = found[kept], means[kept]
-            sample_weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
-        else:
-            truth = np.atleast_1d(np.asarray(y, dtype=np.float64))
-        if len(truth) != len(found):
-            raise DataError(f"{len(truth)} truths for {len(found)} rows of features")
-        return float(r2_score(truth, found, sample_weight=sample_weight))
-
-    def infer(self, X: Any, y: Annotations, *, X_items: Iterable[Any] | None = None) -> Consensus:
-        """The consensus of network and labels about labelled items, with its spread.
-
-        Unseen annotators are taken as average ones; nothing is learnt from these labels.
-        """
-        return self._posterior(*self._encode(X, y, X_items))
+        found, truth, weights = self._scored_rows(self.predict(X), y, sample_weight, np.asarray)
+        return float(r2_score(truth.astype(np.float64), found, sample_weight=weights))
 
     def _check_settings(self) -> None:
         super()._check_settings()

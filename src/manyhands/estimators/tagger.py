@@ -17,7 +17,7 @@ from manyhands.annotations import (
     decode_bio,
 )
 from manyhands.annotations.tags import is_bio_tag
-from manyhands.core.arrays import AnyArray, Codes
+from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.core.settings import setting
 from manyhands.engine.inputs import Inputs
@@ -78,15 +78,9 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
     def predict(self, X: Any) -> list[list[str]]:
         """The tags of every sentence."""
         sentences = as_sentences(X)
-        names = self.classes_[self._codes(sentences)]
+        names = self._names(sentences)
         cut = np.split(names, sentences.offsets[1:-1])
         return [[str(name) for name in tags] for tags in cut] if len(sentences) else []
-
-    def prediction_columns(self, X: Any) -> dict[str, AnyArray]:
-        """The columns label, confidence and p_<tag> of a table of the tokens."""
-        sentences = as_sentences(X)
-        probability_tk = self.predict_proba(sentences)
-        return self._columns(probability_tk, self._codes(sentences))
 
     def scored_predictions(self, X: Any) -> list[str]:
         """The tags of all tokens in order."""
@@ -102,7 +96,7 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
         sentences = as_sentences(X)
         if isinstance(y, Annotations | TokenLabels):
             sentences, y = _majority_tags(sentences, _token_annotations(y, X))
-        truth, found = flat_tags(y, sentences), self.classes_[self._codes(sentences)]
+        truth, found = flat_tags(y, sentences), self._names(sentences)
         if all(is_bio_tag(str(name)) for name in self.classes_):
             return score_entities(truth, found, sentences.offsets).f1
         return float(np.mean(truth.astype(str) == found.astype(str)))
@@ -114,14 +108,17 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
         """
         return decode_tokens(as_sentences(X), self._posterior(*self._encode(X, y, None)))
 
-    def _codes(self, sentences: Sentences) -> Codes:
-        """The tag of every token, as a place in `classes_`."""
-        probability_tk = self.predict_proba(sentences)
+    def _names(self, sentences: Sentences) -> AnyArray:
+        """The tag of every token."""
+        return np.asarray(self.classes_[self._codes(sentences, self.predict_proba(sentences))])
+
+    def _codes(self, X: Any, probability_tk: Floats) -> AnyArray:
+        """The tag that is predicted for every token; valid BIO unless this is turned off."""
         if not self.valid_bio:
-            return np.asarray(probability_tk.argmax(axis=1), dtype=np.int32)
+            return super()._codes(X, probability_tk)
         names = TagScheme.of(self.classes_).names
         with np.errstate(divide="ignore"):
-            return decode_bio(np.log(probability_tk), sentences.offsets, names)
+            return decode_bio(np.log(probability_tk), as_sentences(X).offsets, names)
 
     def _encode(
         self, features: Any, labels: Any, items: Iterable[Any] | None

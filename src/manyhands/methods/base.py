@@ -17,16 +17,20 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import seed_for, settings_of
-from manyhands.engine.batches import CrowdData
-from manyhands.engine.crowd_module import CrowdModule, check_network_output, torch_threads
+from manyhands.engine.batches import CrowdData, split_items, split_labels
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.loop import TrainingResult, TrainingRun, train
 from manyhands.engine.settings import TrainingOptions, TrainingSettings
-from manyhands.engine.task import Task
-from manyhands.engine.tasks import task_for
-from manyhands.engine.validation import split_items, split_labels
-from manyhands.networks import Network, make_network
+from manyhands.engine.task import (
+    CrowdModule,
+    Task,
+    check_network_output,
+    make_network,
+    torch_threads,
+)
+from manyhands.engine.tasks import TASK_OF
+from manyhands.networks import Network
 
 SEARCH_FOLDER = "search"  # of the checkpoint: the run that finds the best epoch
 _SEARCH_SETTINGS = ("validation_fraction", "patience", "refit")
@@ -53,7 +57,7 @@ class Problem:
     @property
     def task(self) -> Task:
         """Classification or regression, by the kind of the labels."""
-        return task_for(self.annotations)
+        return TASK_OF[self.annotations.kind]
 
     @property
     def labelled(self) -> Annotations:

@@ -15,10 +15,9 @@ from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
 from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.engine.classification import ClassificationModule
-from manyhands.engine.crowd_module import EVALUATION_BATCH, CrowdModule
 from manyhands.engine.regression import RegressionModule, init_regression_layer
 from manyhands.engine.settings import TrainingSettings
-from manyhands.engine.task import Task
+from manyhands.engine.task import EVALUATION_BATCH, CrowdModule, Task
 from manyhands.methods.base import About, Method, NetworkMaker, NetworkMethod, Problem
 from manyhands.methods.em import log_classes
 from manyhands.methods.end_to_end import NO_WARM_UP, uses_sparse

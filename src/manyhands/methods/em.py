@@ -20,8 +20,8 @@ from manyhands.core.arrays import Floats
 from manyhands.core.settings import require, require_choice
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.classification import ClassificationModule
-from manyhands.engine.crowd_module import network_outputs
 from manyhands.engine.settings import TrainingSettings
+from manyhands.engine.task import network_outputs
 from manyhands.methods.base import About, Method, NetworkMethod, Problem
 from manyhands.methods.end_to_end import SEARCH
 from manyhands.noise import SpeeLFC

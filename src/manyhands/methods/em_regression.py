@@ -9,15 +9,15 @@ from manyhands.aggregation import Gaussian, GaussianSteps, NetworkedParameters
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
 from manyhands.engine.batches import CrowdData
-from manyhands.engine.crowd_module import CrowdModule
-from manyhands.engine.intercept import best_shift
 from manyhands.engine.regression import (
     RegressionModule,
     init_regression_layer,
     network_values,
     set_annotators,
 )
+from manyhands.engine.regression_posterior import best_shift
 from manyhands.engine.settings import TrainingSettings
+from manyhands.engine.task import CrowdModule
 from manyhands.methods.base import About, Method, NetworkMethod, Problem
 from manyhands.methods.end_to_end import SEARCH
 from manyhands.noise import RegressionLayer

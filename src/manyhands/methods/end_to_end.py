@@ -11,9 +11,9 @@ from manyhands.aggregation import Consensus, aggregate
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import require_choice
 from manyhands.engine.classification import ClassificationModule
-from manyhands.engine.crowd_module import CrowdModule
 from manyhands.engine.regression import RegressionModule, init_regression_layer
 from manyhands.engine.settings import TrainingSettings
+from manyhands.engine.task import CrowdModule
 from manyhands.methods.base import About, Method, NetworkMethod, Problem
 from manyhands.noise import NOISE, NoiseModel, RegressionLayer
 

@@ -16,7 +16,7 @@ from manyhands.engine.batches import CrowdData
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.loop import TrainingResult
 from manyhands.methods.base import FitPlan, Method, MethodFit, NetworkMaker, Problem
-from manyhands.networks.flat import flat
+from manyhands.networks.mlp import flat
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from manyhands.aggregation import aggregate, estimate_confusions
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import require_choice
 from manyhands.engine.batches import CrowdBatch, CrowdData
-from manyhands.engine.classification import ClassificationModule, target_loss
+from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.settings import TrainingSettings
 from manyhands.methods.base import About, Method, Problem
 from manyhands.methods.em import log_classes
@@ -112,7 +112,7 @@ class MaxMIGModule(ClassificationModule):
         if len(batch.items) == 0:  # a step of fewer items than processes
             return logits.sum() * 0.0
         if warm_up_epoch:
-            return target_loss(logits, self.targets[batch.items]) * batch.item_weight
+            return self.target_loss(logits, self.targets[batch.items]) * batch.item_weight
         assert isinstance(self.noise, SpeeLFC), "its table holds the confusions"
         log_said_bk = label_log_prob(self.noise, batch.annotations, len(logits))
         loss = information_loss(logits.log_softmax(dim=-1), log_said_bk, self.prior.log())

@@ -12,13 +12,13 @@ from manyhands.core.errors import DataError
 from manyhands.core.settings import require
 from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.engine.classification import ClassificationModule
-from manyhands.engine.crowd_module import EVALUATION_BATCH
 from manyhands.engine.settings import TrainingSettings
+from manyhands.engine.task import EVALUATION_BATCH
 from manyhands.methods.base import About, Method, Problem
 from manyhands.methods.end_to_end import FAST, PRIOR, EndToEnd
 from manyhands.methods.max_mig import label_log_prob, smoothed_mean
 from manyhands.networks.autoencoder import ClassAutoencoder, require_autoencoder
-from manyhands.networks.sizes import require_size
+from manyhands.networks.mlp import require_size
 from manyhands.noise import SpeeLFC
 
 

@@ -8,8 +8,8 @@ from torch import nn
 from manyhands.aggregation import AGGREGATORS, Aggregator
 from manyhands.core.errors import DataError
 from manyhands.engine.classification import known_truth
-from manyhands.engine.crowd_module import CrowdModule
 from manyhands.engine.settings import TrainingSettings
+from manyhands.engine.task import CrowdModule
 from manyhands.methods.base import About, Method, NetworkMethod, Problem
 from manyhands.methods.end_to_end import NO_WARM_UP
 

@@ -39,15 +39,17 @@ class AnnotatorHeads(nn.Module, ABC):
         self,
         network: nn.Module,
         n_annotators: int,
-        n_outputs: int,
+        n_classes: int,
         *,
         weighted: bool = False,
         excluded: Sequence[int] = (),
+        max_cells: int = _MAX_CELLS,
     ) -> None:
         super().__init__()
         self.network_class = type(network).__name__
         require(n_annotators >= 1, "n_annotators", ">= 1", n_annotators)
-        self.n_outputs, self.weighted = n_outputs, weighted
+        self.n_outputs = n_outputs = n_classes or 1
+        self.weighted, self.max_cells = weighted, max_cells
         self.tap = _Tap()
         self.trunk, last = _replace_last(copy.deepcopy(network), n_outputs, self.tap)
         weight_kh = last.weight.detach()
@@ -115,19 +117,6 @@ class ClassificationHeads(AnnotatorHeads):
 
     task = "classification"
 
-    def __init__(
-        self,
-        network: nn.Module,
-        n_annotators: int,
-        n_classes: int,
-        *,
-        weighted: bool = False,
-        excluded: Sequence[int] = (),
-        max_cells: int = _MAX_CELLS,
-    ) -> None:
-        super().__init__(network, n_annotators, n_classes, weighted=weighted, excluded=excluded)
-        self.max_cells = max_cells
-
     def set_weights(self, log_weight_a: Tensor) -> None:
         """Set the log-weights of the heads in the average; the weights sum to 1."""
         self.log_weight.copy_(log_weight_a)
@@ -191,7 +180,7 @@ class RegressionHeads(AnnotatorHeads):
         weighted: bool = False,
         excluded: Sequence[int] = (),
     ) -> None:
-        super().__init__(network, n_annotators, 1, weighted=weighted, excluded=excluded)
+        super().__init__(network, n_annotators, 0, weighted=weighted, excluded=excluded)
         self.register_buffer("shift", torch.zeros(()), persistent=weighted)
 
     def set_shift(self, shift: float) -> None:

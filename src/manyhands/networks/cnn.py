@@ -7,8 +7,7 @@ from torch import Tensor, nn
 
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
-from manyhands.networks.mlp import MLP
-from manyhands.networks.sizes import require_dropout, require_size, require_sizes
+from manyhands.networks.mlp import MLP, require_dropout, require_size, require_sizes
 
 
 class SmallCNN(nn.Module):
@@ -70,6 +69,16 @@ class SmallCNN(nn.Module):
             )
         logits_bk: Tensor = self.head(self.blocks(inputs_b))
         return logits_bk
+
+    @classmethod
+    def from_shape(cls, shape: tuple[int, ...], n_classes: int) -> "SmallCNN":
+        """The network for images of this shape, with its default settings."""
+        if len(shape) != 3:
+            raise DataError(
+                "cnn takes images of shape (channels, height, width); the input of an item has "
+                f"shape {tuple(shape)}; reshape the inputs, or use mlp or logistic"
+            )
+        return cls((shape[0], shape[1], shape[2]), n_classes)
 
 
 def _block(n_before: int, n_after: int) -> nn.Sequential:

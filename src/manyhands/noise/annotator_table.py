@@ -1,9 +1,17 @@
-"""One block of parameters per annotator, with a normal prior around its start."""
+"""The parameters of annotators: tables with a normal prior, and logits for given confusions."""
 
+import math
+
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from manyhands.core.arrays import Floats
+from manyhands.core.errors import DataError
 from manyhands.core.settings import require
+
+_MIN_PROBABILITY = 1e-6  # a probability of 0 would put a parameter at minus infinity
+_ROUNDING = 1e-4  # how far the sum of a row may be from 1
 
 
 class AnnotatorTable(nn.Embedding):
@@ -107,3 +115,50 @@ def unique_annotators(
         return torch.arange(n_annotators, device=device), None
     who, count_a = torch.unique(annotator_n, return_counts=True)
     return who, count_a
+
+
+def as_confusions(confusion_akl: Floats, n_annotators: int, n_classes: int) -> Tensor:
+    """The confusions as a tensor of positive probabilities; raise if a row is no distribution."""
+    confusion_akl = np.asarray(confusion_akl, dtype=np.float64)
+    expected = (n_annotators, n_classes, n_classes)
+    if confusion_akl.shape != expected:
+        raise DataError(
+            f"confusions of shape {confusion_akl.shape} where {n_annotators} annotators and "
+            f"{n_classes} classes need {expected}: annotator, true class, label"
+        )
+    total_ak = confusion_akl.sum(axis=2)
+    valid_ak = (np.abs(total_ak - 1.0) <= _ROUNDING) & (confusion_akl >= 0).all(axis=2)
+    if not valid_ak.all():
+        annotator, true_class = np.argwhere(~valid_ak)[0].tolist()
+        raise DataError(
+            f"row {true_class} of the confusion of annotator {annotator} is no distribution: "
+            f"it sums to {total_ak[annotator, true_class]:.6g}, with "
+            f"{confusion_akl[annotator, true_class].min():.6g} the least; give rows that are >= 0 "
+            "and sum to 1"
+        )
+    positive = torch.from_numpy(confusion_akl).clamp_min(_MIN_PROBABILITY)
+    return positive / positive.sum(dim=2, keepdim=True)
+
+
+def diagonal_logit(accuracy: float, n_classes: int) -> float:
+    """The logit that a softmax over it and K - 1 zeros turns into this probability.
+
+    >>> torch.tensor([diagonal_logit(0.8, 3), 0.0, 0.0]).softmax(0)[0].item()  # doctest: +ELLIPSIS
+    0.8...
+    """
+    return math.log(accuracy * max(n_classes - 1, 1) / (1 - accuracy))
+
+
+def matrix_logits(confusion_kl: Tensor) -> Tensor:
+    """W[l, k] = log C[k, l] - mean_l log C[k, l], so that softmax(W e_k) = C[k], shape (..., l, k).
+
+    A constant added to a column of W adds the same to every logit of W f and changes no
+    probability. With columns of mean zero W has the smallest norm.
+    """
+    log_lk = confusion_kl.log().transpose(-1, -2)
+    return log_lk - log_lk.mean(dim=-2, keepdim=True)
+
+
+def log_mixture(log_class_nk: Tensor, log_confusion_nkl: Tensor) -> Tensor:
+    """Log p(y) = logsumexp_k [log p(k) + log C[k, y]], shape (n, l)."""
+    return torch.logsumexp(log_class_nk.unsqueeze(-1) + log_confusion_nkl, dim=-2)

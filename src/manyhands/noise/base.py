@@ -1,22 +1,50 @@
 """Annotator models: from the output of a network to the labels that annotators give."""
 
+import inspect
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, InitVar, dataclass, field
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from manyhands.core.arrays import Floats, Offsets, symmetric_confusions
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import require
-from manyhands.noise.annotator_table import AnnotatorTable
-from manyhands.noise.batch import AnnotationBatch
-from manyhands.noise.initialisation import as_confusions
+from manyhands.noise.annotator_table import AnnotatorTable, as_confusions
 
+Features = Tensor | None  # of the items of a batch, shape (b, ...), where they are known
+_ARGUMENTS = {"n_annotators", "n_classes", "n_features", "sparse", "device", "dtype"}
 _MAX_CELLS = 1 << 24  # of `confusion`, which holds K x K x K numbers per annotator
+
+
+@dataclass(frozen=True)
+class AnnotationBatch:
+    """The annotations of a batch of items: row of the item, annotator and label, each (n,).
+
+    Annotators are codes; labels are class codes, or numbers for a `RegressionLayer`. `features`
+    (b, ...) are those of the items, for models that need them.
+
+    >>> AnnotationBatch(torch.tensor([0, 0]), torch.tensor([3, 5]), torch.tensor([1, 1])).label
+    tensor([1, 1])
+    """
+
+    row: Tensor
+    annotator: Tensor
+    label: Tensor
+    features: Features = None
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def to(self, device: torch.device | str) -> "AnnotationBatch":
+        """The same batch on another device."""
+        row, annotator, label = (x.to(device) for x in (self.row, self.annotator, self.label))
+        features = None if self.features is None else self.features.to(device)
+        return AnnotationBatch(row, annotator, label, features)
 
 
 class AnnotatorModel(nn.Module, ABC):
@@ -47,19 +75,28 @@ class AnnotatorModel(nn.Module, ABC):
         """Log-probability or log density of every label by itself, shape (n,)."""
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """The term added to the loss; a sum over annotators is estimated on the given ones."""
-        return next(self.parameters()).new_zeros(())
+        """The term added to the loss: minus the log-prior per label (`AnnotatorTable.penalty`).
+
+        A sum over annotators is estimated on the given ones.
+        """
+        total = next(self.parameters()).new_zeros(())
+        for table in self._tables():
+            total = total + table.penalty(annotator_n)
+        return total
 
     @torch.no_grad()
     def set_label_counts(self, labels_a: Offsets) -> Self:
         """Set how many labels each annotator gave, which weighs the priors against them."""
         count_a = torch.from_numpy(np.maximum(labels_a, 1))
-        for table in self.modules():
-            if isinstance(table, AnnotatorTable):
-                table.set_label_counts(count_a)
+        for table in self._tables():
+            table.set_label_counts(count_a)
         return self
 
+    def _tables(self) -> list[AnnotatorTable]:
+        return [each for each in self.modules() if isinstance(each, AnnotatorTable)]
 
+
+@dataclass(eq=False, repr=False)
 class NoiseModel(AnnotatorModel):
     """P(label | class probabilities of the item, annotator), for the observed pairs only.
 
@@ -69,23 +106,35 @@ class NoiseModel(AnnotatorModel):
 
     The confusions of some models depend on the labelled items. For these, call
     `reset_statistics()` after training and then `update_statistics` on every training batch.
+
+    A model declares its settings as dataclass fields and makes its parameters of them in
+    `_make_parameters`, or has an `__init__` of its own. All models take whether gradients are
+    `sparse` (`AnnotatorTable`), and `device` and `dtype` of the parameters, as torch's modules do.
     """
+
+    n_annotators: int
+    n_classes: int
+    _: KW_ONLY
+    sparse: InitVar[bool] = False
+    device: InitVar[torch.device | str | None] = None
+    dtype: InitVar[torch.dtype | None] = None
 
     task = "classification"
     needs_features = False
 
-    def __init__(self, n_annotators: int, n_classes: int) -> None:
-        super().__init__(n_annotators)
-        require(n_classes >= 1, "n_classes", ">= 1", n_classes)
-        self.n_classes = n_classes
+    def __post_init__(
+        self, sparse: bool, device: torch.device | str | None, dtype: torch.dtype | None
+    ) -> None:
+        super().__init__(self.n_annotators)
+        require(self.n_classes >= 1, "n_classes", ">= 1", self.n_classes)
+        self._make_parameters(sparse, {"device": device, "dtype": dtype})
+
+    def _make_parameters(self, sparse: bool, factory: dict[str, Any]) -> None:
+        """Check the settings and make the parameters; `factory` holds their device and dtype."""
 
     @abstractmethod
     def forward(
-        self,
-        log_class_bk: Tensor,
-        row_n: Tensor,
-        annotator_n: Tensor,
-        features_b: Tensor | None = None,
+        self, log_class_bk: Tensor, row_n: Tensor, annotator_n: Tensor, features_b: Features = None
     ) -> Tensor:
         """Log-probability of every label, shape (n, l); the probabilities of a row sum to 1.
 
@@ -187,17 +236,77 @@ class NoiseModel(AnnotatorModel):
     @torch.no_grad()
     def confusion(self, annotator: Tensor | None = None) -> Tensor:
         """P(label l | true class k) of every annotator, or of the given ones, shape (a, k, l)."""
-        like = next(self.parameters())
-        device = like.device
         who = torch.arange(self.n_annotators) if annotator is None else annotator
-        certain_kk = torch.eye(self.n_classes, device=device, dtype=like.dtype).log()
-        parts = []
-        at_once = max(_MAX_CELLS // self.n_classes**3, 1)
-        for some in torch.split(who.to(device), at_once):
-            row_n = torch.arange(self.n_classes, device=device).repeat(len(some))
-            annotator_n = some.repeat_interleave(self.n_classes)
-            parts.append(self(certain_kk, row_n, annotator_n, None).exp())
-        return torch.cat(parts).reshape(len(who), self.n_classes, self.n_classes)
+        device = next(self.parameters()).device
+        some = torch.split(who.to(device), max(_MAX_CELLS // self.n_classes**3, 1))
+        return torch.cat([self.log_given_class(each_n).exp() for each_n in some])
+
+    def log_given_class(
+        self, annotator_n: Tensor, row_n: Tensor | None = None, features_b: Features = None
+    ) -> Tensor:
+        """Log P(label l | true class k) of some annotations, shape (n, k, l).
+
+        With the features of the items, `row_n` are the items of the annotations.
+        """
+        n_classes, like = self.n_classes, next(self.parameters())
+        certain_kk = torch.eye(n_classes, device=annotator_n.device, dtype=like.dtype).log()
+        row = torch.arange(n_classes, device=annotator_n.device).repeat(len(annotator_n))
+        if row_n is not None and features_b is not None:  # a row for every item and class
+            certain_kk = certain_kk.repeat(len(features_b), 1)
+            row = row + n_classes * row_n.repeat_interleave(n_classes)
+            features_b = features_b.repeat_interleave(n_classes, dim=0)
+        who = annotator_n.repeat_interleave(n_classes)
+        log_label: Tensor = self(certain_kk, row, who, features_b)
+        return log_label.reshape(len(annotator_n), n_classes, n_classes)
+
+
+@dataclass(frozen=True)
+class NoiseMaker:
+    """An entry: a class of noise models, with the settings that are fixed for this entry.
+
+    >>> from manyhands.noise import NOISE
+    >>> NOISE["speelfc"](n_annotators=100, n_classes=3, accuracy=0.8, dtype=torch.float64).n_classes
+    3
+    """
+
+    model: Callable[..., NoiseModel]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> list[str]:
+        """The names of the settings of the model."""
+        return [name for name in self._parameters if name not in _ARGUMENTS | set(self.fixed)]
+
+    @property
+    def _parameters(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self.model).parameters
+
+    def __call__(
+        self,
+        n_annotators: int,
+        n_classes: int,
+        *,
+        n_features: int | None = None,
+        sparse: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **settings: Any,
+    ) -> NoiseModel:
+        """Make a noise model; only the models that depend on the items use `n_features`."""
+        for name in settings:
+            if name not in self.settings:
+                known = ", ".join(self.settings)
+                raise SettingError(f"the noise model has no setting {name!r}; known: {known}")
+        parameters = self._parameters
+        given = {**self.fixed, **settings, "device": device, "dtype": dtype}
+        if "sparse" in parameters:
+            given["sparse"] = sparse
+        if "n_features" in parameters:
+            optional = parameters["n_features"].default is not inspect.Parameter.empty
+            rule = "given: the model depends on the features of the items"
+            require(n_features is not None or optional, "n_features", rule, None)
+            given["n_features"] = n_features
+        return self.model(n_annotators, n_classes, **given)
 
 
 def annotation_loss(layer: AnnotatorModel, logits: Tensor, batch: AnnotationBatch) -> Tensor:
@@ -233,11 +342,6 @@ def warn_of_probabilities(logits: Tensor) -> None:
             "remove the softmax at its end",
             stacklevel=4,
         )
-
-
-def log_mixture(log_class_nk: Tensor, log_confusion_nkl: Tensor) -> Tensor:
-    """Log p(y) = logsumexp_k [log p(k) + log C[k, y]], shape (n, l)."""
-    return torch.logsumexp(log_class_nk.unsqueeze(-1) + log_confusion_nkl, dim=-2)
 
 
 def _at_label(log_label_nl: Tensor, label_n: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """CoNAL: a label comes from the crowd's common confusion or from the annotator's own."""
 
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
@@ -7,16 +8,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from manyhands.core.settings import require, require_choice
-from manyhands.noise.annotator_table import AnnotatorTable, unique_annotators
-from manyhands.noise.base import NoiseModel
-from manyhands.noise.batch import AnnotationBatch
-from manyhands.noise.groups import JITTER, group_annotators
-from manyhands.noise.initialisation import matrix_logits
+from manyhands.noise.annotator_table import AnnotatorTable, matrix_logits, unique_annotators
+from manyhands.noise.base import AnnotationBatch, Features, NoiseModel
+from manyhands.noise.mixture import JITTER, group_annotators
 
 _MIN_MEMBERSHIP = 0.01  # a membership of 0 would get no gradient
 MIXES = ("probabilities", "logits")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CoNAL(NoiseModel):
     """A mixture of a confusion that all annotators share and one per annotator.
 
@@ -47,10 +47,8 @@ class CoNAL(NoiseModel):
         of a normal prior around the start of every W_a (`AnnotatorTable`).
     n_dimensions, temperature, annotator_features:
         of the `Gate`.
-    sparse:
-        whether gradients are sparse (`AnnotatorTable`).
-    device, dtype:
-        of the parameters, as in torch's modules.
+    sparse, device, dtype:
+        as in `NoiseModel`.
 
     Source: Chu, Ma and Wang 2021.
 
@@ -60,52 +58,39 @@ class CoNAL(NoiseModel):
     torch.Size([3, 3])
     """
 
-    def __init__(
-        self,
-        n_annotators: int,
-        n_classes: int,
-        *,
-        n_features: int,
-        scale: float = 2.0,
-        strength: float = 1e-5,
-        mix: Literal["probabilities", "logits"] = "probabilities",
-        omega: float | None = None,
-        prior_precision: float = 0.0,
-        n_dimensions: int = 20,
-        temperature: float = 1.0,
-        annotator_features: Tensor | None = None,
-        sparse: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(n_annotators, n_classes)
-        require_choice("mix", mix, MIXES)
-        require(strength >= 0, "strength", ">= 0", strength)
-        require(omega is None or 0 <= omega <= 1, "omega", "None or in 0..1", omega)
-        self.strength, self.mix, self.omega = strength, mix, omega
-        self.needs_features = omega is None
-        start = scale * torch.eye(n_classes, device=device, dtype=dtype)
+    n_features: int
+    scale: float = 2.0
+    strength: float = 1e-5
+    mix: Literal["probabilities", "logits"] = "probabilities"
+    omega: float | None = None
+    prior_precision: float = 0.0
+    n_dimensions: int = 20
+    temperature: float = 1.0
+    annotator_features: Tensor | None = None
+
+    def _make_parameters(self, sparse: bool, factory: dict[str, Any]) -> None:
+        require_choice("mix", self.mix, MIXES)
+        require(self.strength >= 0, "strength", ">= 0", self.strength)
+        given = self.omega is None or 0 <= self.omega <= 1
+        require(given, "omega", "None or in 0..1", self.omega)
+        self.needs_features = self.omega is None
+        start = self.scale * torch.eye(self.n_classes, **factory)
         self.common = nn.Parameter(start.clone())
         self.own = AnnotatorTable(
-            n_annotators, start, prior_precision=prior_precision, sparse=sparse
+            self.n_annotators, start, prior_precision=self.prior_precision, sparse=sparse
         )
         self.gate = Gate(
-            n_annotators,
-            n_features,
-            n_dimensions=n_dimensions,
-            temperature=temperature,
-            annotator_features=annotator_features,
+            self.n_annotators,
+            self.n_features,
+            n_dimensions=self.n_dimensions,
+            temperature=self.temperature,
+            annotator_features=self.annotator_features,
             sparse=sparse,
-            device=device,
-            dtype=dtype,
+            factory=factory,
         )
 
     def forward(
-        self,
-        log_class_bk: Tensor,
-        row_n: Tensor,
-        annotator_n: Tensor,
-        features_b: Tensor | None = None,
+        self, log_class_bk: Tensor, row_n: Tensor, annotator_n: Tensor, features_b: Features = None
     ) -> Tensor:
         """See `NoiseModel.forward`."""
         f_bk = log_class_bk.exp()
@@ -164,6 +149,7 @@ class CoNAL(NoiseModel):
         return log_omega_n1, log_omega_n1 - logit_n1  # log(1 - sigmoid(x)) = log sigmoid(x) - x
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CoNALGroups(CoNAL):
     """CoNAL with several common confusions; every annotator is a soft member of all groups.
 
@@ -186,41 +172,21 @@ class CoNALGroups(CoNAL):
     (torch.Size([2, 3, 3]), torch.Size([1, 2]))
     """
 
-    def __init__(
-        self,
-        n_annotators: int,
-        n_classes: int,
-        *,
-        n_features: int,
-        n_groups: int = 3,
-        scale: float = 2.0,
-        strength: float = 1e-5,
-        omega: float | None = None,
-        prior_precision: float = 0.0,
-        temperature: float = 1.0,
-        sparse: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        factory: dict[str, Any] = {"device": device, "dtype": dtype}
-        super().__init__(
-            n_annotators,
-            n_classes,
-            n_features=n_features,
-            scale=scale,
-            strength=strength,
-            omega=omega,
-            prior_precision=prior_precision,
-            temperature=temperature,
-            sparse=sparse,
-            **factory,
-        )
+    n_groups: int = 3
+    mix: Literal["probabilities", "logits"] = field(init=False, default="probabilities")
+    n_dimensions: int = field(init=False, default=20)
+    annotator_features: Tensor | None = field(init=False, default=None)
+
+    def _make_parameters(self, sparse: bool, factory: dict[str, Any]) -> None:
+        super()._make_parameters(sparse, factory)
+        n_groups, n_classes = self.n_groups, self.n_classes
         require(n_groups >= 1, "n_groups", ">= 1", n_groups)
-        start = scale * torch.eye(n_classes, **factory).repeat(n_groups, 1, 1)
+        start = self.scale * torch.eye(n_classes, **factory).repeat(n_groups, 1, 1)
         if n_groups > 1:  # equal groups would stay equal
             start = start + JITTER * torch.randn(n_groups, n_classes, n_classes, **factory)
         self.common = nn.Parameter(start)
-        self.member = AnnotatorTable(n_annotators, torch.zeros(n_groups, **factory), sparse=sparse)
+        zeros = torch.zeros(n_groups, **factory)
+        self.member = AnnotatorTable(self.n_annotators, zeros, sparse=sparse)
 
     def _common(self, f_bk: Tensor, annotator_n: Tensor, row_n: Tensor) -> Tensor:
         member_nm = self.member(annotator_n).softmax(dim=-1)
@@ -256,17 +222,15 @@ class Gate(nn.Module):
         n_annotators: int,
         n_features: int,
         *,
-        n_dimensions: int = 20,
-        temperature: float = 1.0,
-        annotator_features: Tensor | None = None,
-        sparse: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        n_dimensions: int,
+        temperature: float,
+        annotator_features: Tensor | None,
+        sparse: bool,
+        factory: dict[str, Any],
     ) -> None:
         super().__init__()
         require(temperature > 0, "temperature", "> 0", temperature)
         self.temperature = temperature
-        factory: dict[str, Any] = {"device": device, "dtype": dtype}
         self.item = nn.Linear(n_features, n_dimensions, **factory)
         if annotator_features is not None:
             annotator_features = annotator_features.to(**factory)
@@ -280,7 +244,7 @@ class Gate(nn.Module):
         self.omega_sum_a: Tensor
         self.register_buffer("omega_sum_a", torch.zeros(n_annotators, **factory))
         self.n_seen_a: Tensor
-        count_a = torch.zeros(n_annotators, dtype=torch.int64, device=device)
+        count_a = torch.zeros(n_annotators, dtype=torch.int64, device=factory["device"])
         self.register_buffer("n_seen_a", count_a)
 
     def forward(self, row_n: Tensor, annotator_n: Tensor, features_b: Tensor | None) -> Tensor:

@@ -1,6 +1,8 @@
 """The crowd layer, a transformation of the class probabilities per annotator, and two variants."""
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
@@ -8,14 +10,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from manyhands.core.settings import require_choice
-from manyhands.noise.annotator_table import AnnotatorTable
-from manyhands.noise.base import NoiseModel, log_mixture
-from manyhands.noise.initialisation import (
-    fit_bias,
-    fit_weights,
-    fit_weights_and_bias,
-    matrix_logits,
-)
+from manyhands.noise.annotator_table import AnnotatorTable, log_mixture, matrix_logits
+from manyhands.noise.base import Features, NoiseModel
 
 CrowdLayerKind = Literal["VW", "VB", "VWB", "MW"]
 TARGETS = ("labels", "softened")
@@ -27,17 +23,10 @@ _ACT: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "VWB": lambda both_n2k, f_nk: both_n2k[:, 0] * f_nk + both_n2k[:, 1],
     "MW": lambda matrix_nlk, f_nk: torch.einsum("nlk,nk->nl", matrix_nlk, f_nk),
 }
-
-# How the parameters are found from confusions. Confusions are reproduced exactly by MW, their
-# diagonals by VW and VWB, their column sums by VB and VWB.
-_FIT: dict[str, Callable[[Tensor], Tensor]] = {
-    "VW": fit_weights,
-    "VB": fit_bias,
-    "VWB": fit_weights_and_bias,
-    "MW": matrix_logits,
-}
+_MAX_STEPS, _TOLERANCE = 100, 1e-8  # of iterative scaling
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CrowdLayer(NoiseModel):
     """The crowd layer: every annotator transforms the class probabilities f of an item.
 
@@ -57,10 +46,8 @@ class CrowdLayer(NoiseModel):
         weights start at 1 x scale, matrices at the identity x scale, biases at 0.
     prior_precision:
         of a normal prior around the start of every annotator (`AnnotatorTable`).
-    sparse:
-        whether gradients are sparse (`AnnotatorTable`).
-    device, dtype:
-        of the parameters, as in torch's modules.
+    sparse, device, dtype:
+        as in `NoiseModel`.
 
     Source: Rodrigues and Pereira 2018, Deep Learning from Crowds.
 
@@ -70,54 +57,39 @@ class CrowdLayer(NoiseModel):
     torch.Size([3, 3])
     """
 
-    def __init__(
-        self,
-        n_annotators: int,
-        n_classes: int,
-        *,
-        kind: CrowdLayerKind = "MW",
-        scale: float = 1.0,
-        prior_precision: float = 0.0,
-        sparse: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(n_annotators, n_classes)
-        require_choice("kind", kind, list(_ACT))
-        self.kind = kind
-        factory: dict[str, Any] = {"device": device, "dtype": dtype}
-        ones = torch.full((n_classes,), float(scale), **factory)
-        zeros = torch.zeros(n_classes, **factory)
+    kind: CrowdLayerKind = "MW"
+    scale: float = 1.0
+    prior_precision: float = 0.0
+
+    def _make_parameters(self, sparse: bool, factory: dict[str, Any]) -> None:
+        require_choice("kind", self.kind, list(_ACT))
+        ones = torch.full((self.n_classes,), float(self.scale), **factory)
+        zeros = torch.zeros(self.n_classes, **factory)
         start = {
             "VW": ones,
             "VB": zeros,
             "VWB": torch.stack([ones, zeros]),
-            "MW": scale * torch.eye(n_classes, **factory),
-        }[kind]
-        self.table = AnnotatorTable(
-            n_annotators, start, prior_precision=prior_precision, sparse=sparse
-        )
+            "MW": self.scale * torch.eye(self.n_classes, **factory),
+        }[self.kind]
+        self.table = self._new_table(start, sparse)
+
+    def _new_table(self, start: Tensor, sparse: bool) -> AnnotatorTable:
+        prior = self.prior_precision
+        return AnnotatorTable(self.n_annotators, start, prior_precision=prior, sparse=sparse)
 
     def forward(
-        self,
-        log_class_bk: Tensor,
-        row_n: Tensor,
-        annotator_n: Tensor,
-        features_b: Tensor | None = None,
+        self, log_class_bk: Tensor, row_n: Tensor, annotator_n: Tensor, features_b: Features = None
     ) -> Tensor:
         """See `NoiseModel.forward`."""
         return _ACT[self.kind](
             self.table(annotator_n), log_class_bk.exp().index_select(0, row_n)
         ).log_softmax(dim=-1)
 
-    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """Minus the log-prior per label (`AnnotatorTable.penalty`)."""
-        return self.table.penalty(annotator_n)
-
     def _init_from(self, confusion_akl: Tensor) -> None:
         self.table.restart(_FIT[self.kind](confusion_akl))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SoftmaxCrowdLayer(CrowdLayer):
     """The crowd layer of kind MW with a choice of the target of its cross-entropy.
 
@@ -143,30 +115,12 @@ class SoftmaxCrowdLayer(CrowdLayer):
     torch.Size([1])
     """
 
-    def __init__(
-        self,
-        n_annotators: int,
-        n_classes: int,
-        *,
-        target: Literal["labels", "softened"] = "labels",
-        scale: float = 1.0,
-        prior_precision: float = 0.0,
-        sparse: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(
-            n_annotators,
-            n_classes,
-            kind="MW",
-            scale=scale,
-            prior_precision=prior_precision,
-            sparse=sparse,
-            device=device,
-            dtype=dtype,
-        )
-        require_choice("target", target, TARGETS)
-        self.target = target
+    target: Literal["labels", "softened"] = "labels"
+    kind: CrowdLayerKind = field(init=False, default="MW")
+
+    def _make_parameters(self, sparse: bool, factory: dict[str, Any]) -> None:
+        super()._make_parameters(sparse, factory)
+        require_choice("target", self.target, TARGETS)
 
     def log_likelihood(self, log_label_nl: Tensor, label_n: Tensor) -> Tensor:
         """Minus the cross-entropy of every annotation against its target, shape (n,)."""
@@ -176,6 +130,7 @@ class SoftmaxCrowdLayer(CrowdLayer):
         return (soft_nl * log_label_nl).sum(dim=-1)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OverCrowdLayer(CrowdLayer):
     """The crowd layer with one more softmax matrix V_a per annotator on top.
 
@@ -200,43 +155,74 @@ class OverCrowdLayer(CrowdLayer):
     torch.Size([2, 3, 3])
     """
 
-    def __init__(
-        self,
-        n_annotators: int,
-        n_classes: int,
-        *,
-        scale: float = 1.0,
-        top_scale: float = 4.0,
-        prior_precision: float = 0.0,
-        sparse: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(
-            n_annotators,
-            n_classes,
-            kind="MW",
-            scale=scale,
-            prior_precision=prior_precision,
-            sparse=sparse,
-            device=device,
-            dtype=dtype,
-        )
-        top = top_scale * torch.eye(n_classes, device=device, dtype=dtype)
-        self.top = AnnotatorTable(n_annotators, top, prior_precision=prior_precision, sparse=sparse)
+    top_scale: float = 4.0
+    kind: CrowdLayerKind = field(init=False, default="MW")
+
+    def _make_parameters(self, sparse: bool, factory: dict[str, Any]) -> None:
+        super()._make_parameters(sparse, factory)
+        self.top = self._new_table(self.top_scale * torch.eye(self.n_classes, **factory), sparse)
 
     def forward(
-        self,
-        log_class_bk: Tensor,
-        row_n: Tensor,
-        annotator_n: Tensor,
-        features_b: Tensor | None = None,
+        self, log_class_bk: Tensor, row_n: Tensor, annotator_n: Tensor, features_b: Features = None
     ) -> Tensor:
         """See `NoiseModel.forward`."""
         log_below_nj = super().forward(log_class_bk, row_n, annotator_n, features_b)
         log_top_njl = self.top(annotator_n).log_softmax(dim=-1)
         return log_mixture(log_below_nj, log_top_njl)
 
-    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """Minus the log-prior of both matrices per label."""
-        return super().penalty(annotator_n) + self.top.penalty(annotator_n)
+
+def fit_weights(confusion_akl: Tensor, bias_al: Tensor | None = None) -> Tensor:
+    """w_k with softmax(w * e_k + b)_k = C[k, k], shape (a, k).
+
+    w_k = log C[k, k] - log sum_(l != k) C[k, l] - b_k + log sum_(l != k) exp b_l
+    """
+    if bias_al is None:
+        bias_al = torch.zeros_like(confusion_akl[:, 0])
+    own = torch.eye(confusion_akl.shape[2], dtype=torch.bool)
+    wrong_ak = confusion_akl.masked_fill(own, 0.0).sum(dim=2)
+    right_ak = confusion_akl.diagonal(dim1=1, dim2=2)
+    others_akl = bias_al.unsqueeze(1).expand_as(confusion_akl).masked_fill(own, -math.inf)
+    return right_ak.log() - wrong_ak.log() - bias_al + others_akl.logsumexp(dim=2)
+
+
+def fit_bias(confusion_akl: Tensor) -> Tensor:
+    """The b of softmax(e_k + b) nearest to C, shape (a, l); the column sums are those of C."""
+    return _match_columns(confusion_akl, torch.eye(confusion_akl.shape[2]).to(confusion_akl))
+
+
+def fit_weights_and_bias(confusion_akl: Tensor) -> Tensor:
+    """The w and b of softmax(w * e_k + b) nearest to C, shape (a, 2, k).
+
+    For any b the weights make the diagonal exact. b distributes the errors, so that the sums of
+    the columns without the diagonal are those of C.
+    """
+    own = torch.eye(confusion_akl.shape[2], dtype=torch.bool)
+    never = torch.zeros(own.shape).to(confusion_akl).masked_fill(own, -math.inf)
+    bias_al = _match_columns(confusion_akl.masked_fill(own, 0.0), never)
+    return torch.stack([fit_weights(confusion_akl, bias_al), bias_al], dim=1)
+
+
+def _match_columns(mass_akl: Tensor, base_kl: Tensor) -> Tensor:
+    """The b of mean zero with sum_k mass_k softmax(base_k + b) = sum_k mass[k].
+
+    Iterative scaling, b_l <- b_l + log(wanted_l / now_l), never raises the divergence.
+    """
+    row_ak1, wanted_al = mass_akl.sum(dim=2, keepdim=True), mass_akl.sum(dim=1)
+    bias_al = torch.zeros_like(wanted_al)
+    for _ in range(_MAX_STEPS):
+        now_akl = row_ak1 * (base_kl + bias_al.unsqueeze(1)).softmax(dim=2)
+        step_al = wanted_al.log() - now_akl.sum(dim=1).log()
+        bias_al = bias_al + step_al
+        if step_al.abs().max() < _TOLERANCE:
+            break
+    return bias_al - bias_al.mean(dim=1, keepdim=True)
+
+
+# The parameters whose confusions are nearest to C: the sum over k of KL(C[k] || confusion[k]) is
+# least. MW reproduces C, VW and VWB its diagonal, VB and VWB its column sums.
+_FIT: dict[str, Callable[[Tensor], Tensor]] = {
+    "VW": fit_weights,
+    "VB": fit_bias,
+    "VWB": fit_weights_and_bias,
+    "MW": matrix_logits,
+}

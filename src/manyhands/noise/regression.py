@@ -12,8 +12,7 @@ from manyhands.core.arrays import Bools, Floats, Offsets
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require, require_choice
 from manyhands.noise.annotator_table import AnnotatorTable
-from manyhands.noise.base import AnnotatorModel
-from manyhands.noise.batch import AnnotationBatch
+from manyhands.noise.base import AnnotationBatch, AnnotatorModel
 
 KINDS = ("none", "S", "B", "SB")
 PRECISIONS = ("own", "equal")

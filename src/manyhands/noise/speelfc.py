@@ -1,16 +1,28 @@
-"""SpeeLFC: a confusion per annotator, from free logits; with two regularised variants."""
+"""SpeeLFC, a confusion per annotator, with two regularised variants; SpeeLFC-D, an ability."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
+from manyhands.core.errors import DataError
 from manyhands.core.settings import require
-from manyhands.noise.annotator_table import AnnotatorTable, unique_annotators
-from manyhands.noise.base import NoiseModel, log_mixture
-from manyhands.noise.initialisation import diagonal_logit
+from manyhands.noise.annotator_table import (
+    AnnotatorTable,
+    diagonal_logit,
+    log_mixture,
+    unique_annotators,
+)
+from manyhands.noise.base import Features, NoiseModel
 
 _FLOOR = 1e-6  # keeps the determinant of a batch with fewer items than classes above zero
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SpeeLFC(NoiseModel):
     """A confusion matrix C_a per annotator, applied to the class probabilities f of an item.
 
@@ -27,10 +39,8 @@ class SpeeLFC(NoiseModel):
         two experiments have 1.4 - 1 and 4.7 - 1.
     prior_precision:
         of a normal prior around the start of every annotator (`AnnotatorTable`).
-    sparse:
-        whether gradients are sparse (`AnnotatorTable`).
-    device, dtype:
-        of the parameters, as in torch's modules.
+    sparse, device, dtype:
+        as in `NoiseModel`.
 
     Source: Chen et al. 2020 (SpeeLFC), whose matrices are transposed.
 
@@ -39,25 +49,18 @@ class SpeeLFC(NoiseModel):
     tensor([0.8000, 0.8000, 0.8000])
     """
 
-    def __init__(
-        self,
-        n_annotators: int,
-        n_classes: int,
-        *,
-        accuracy: float = 0.7,
-        diagonal: float | None = None,
-        prior_precision: float = 0.0,
-        sparse: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(n_annotators, n_classes)
-        require(0 < accuracy < 1, "accuracy", "between 0 and 1", accuracy)
+    accuracy: float = 0.7
+    diagonal: float | None = None
+    prior_precision: float = 0.0
+
+    def _make_parameters(self, sparse: bool, factory: dict[str, Any]) -> None:
+        require(0 < self.accuracy < 1, "accuracy", "between 0 and 1", self.accuracy)
+        diagonal = self.diagonal
         if diagonal is None:
-            diagonal = diagonal_logit(accuracy, n_classes)
-        start = diagonal * torch.eye(n_classes, device=device, dtype=dtype)
+            diagonal = diagonal_logit(self.accuracy, self.n_classes)
+        start = diagonal * torch.eye(self.n_classes, **factory)
         self.table = AnnotatorTable(
-            n_annotators, start, prior_precision=prior_precision, sparse=sparse
+            self.n_annotators, start, prior_precision=self.prior_precision, sparse=sparse
         )
 
     def log_confusion(self, annotator_n: Tensor) -> Tensor:
@@ -66,24 +69,17 @@ class SpeeLFC(NoiseModel):
         return log_confusion_nkl
 
     def forward(
-        self,
-        log_class_bk: Tensor,
-        row_n: Tensor,
-        annotator_n: Tensor,
-        features_b: Tensor | None = None,
+        self, log_class_bk: Tensor, row_n: Tensor, annotator_n: Tensor, features_b: Features = None
     ) -> Tensor:
         """See `NoiseModel.forward`."""
         log_confusion_nkl = self.log_confusion(annotator_n)
         return log_mixture(log_class_bk.index_select(0, row_n), log_confusion_nkl)
 
-    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """Minus the log-prior per label (`AnnotatorTable.penalty`)."""
-        return self.table.penalty(annotator_n)
-
     def _init_from(self, confusion_akl: Tensor) -> None:
         self.table.restart(confusion_akl.log())
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TraceReg(SpeeLFC):
     """SpeeLFC with the mean trace of the confusions as a penalty.
 
@@ -107,31 +103,12 @@ class TraceReg(SpeeLFC):
     tensor(2.7000, grad_fn=<AddBackward0>)
     """
 
-    def __init__(
-        self,
-        n_annotators: int,
-        n_classes: int,
-        *,
-        strength: float = 0.01,
-        accuracy: float = 0.9,
-        diagonal: float | None = None,
-        prior_precision: float = 0.0,
-        sparse: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(
-            n_annotators,
-            n_classes,
-            accuracy=accuracy,
-            diagonal=diagonal,
-            prior_precision=prior_precision,
-            sparse=sparse,
-            device=device,
-            dtype=dtype,
-        )
-        require(strength >= 0, "strength", ">= 0", strength)
-        self.strength = strength
+    strength: float = 0.01
+    accuracy: float = 0.9
+
+    def _make_parameters(self, sparse: bool, factory: dict[str, Any]) -> None:
+        super()._make_parameters(sparse, factory)
+        require(self.strength >= 0, "strength", ">= 0", self.strength)
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
         """Strength x the mean trace over the given annotators, plus the log-prior's penalty."""
@@ -141,6 +118,7 @@ class TraceReg(SpeeLFC):
         return self.strength * trace + super().penalty(annotator_n)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GeoCrowdNet(SpeeLFC):
     """SpeeLFC with the volume that the class probabilities F (b, k) of a batch span as a penalty.
 
@@ -165,31 +143,12 @@ class GeoCrowdNet(SpeeLFC):
     torch.Size([])
     """
 
-    def __init__(
-        self,
-        n_annotators: int,
-        n_classes: int,
-        *,
-        volume: float = 0.01,
-        accuracy: float = 0.9,
-        diagonal: float | None = None,
-        prior_precision: float = 0.0,
-        sparse: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(
-            n_annotators,
-            n_classes,
-            accuracy=accuracy,
-            diagonal=diagonal,
-            prior_precision=prior_precision,
-            sparse=sparse,
-            device=device,
-            dtype=dtype,
-        )
-        require(volume >= 0, "volume", ">= 0", volume)
-        self.volume = volume
+    volume: float = 0.01
+    accuracy: float = 0.9
+
+    def _make_parameters(self, sparse: bool, factory: dict[str, Any]) -> None:
+        super()._make_parameters(sparse, factory)
+        require(self.volume >= 0, "volume", ">= 0", self.volume)
 
     def class_penalty(self, log_class_bk: Tensor) -> Tensor:
         """-volume log det(F'F / b) of a batch."""
@@ -197,3 +156,103 @@ class GeoCrowdNet(SpeeLFC):
         gram_kk = f_bk.T @ f_bk / len(f_bk)
         floor = _FLOOR * torch.eye(self.n_classes, device=gram_kk.device, dtype=gram_kk.dtype)
         return -self.volume * torch.logdet(gram_kk + floor)
+
+
+class SpeeLFCD(NoiseModel):
+    """A label is right with a probability that depends on annotator and item; errors are uniform.
+
+    ::
+
+        p = sigmoid(alpha_a beta_i),    beta_i = l1 + l2 sigmoid(g(x_i))
+        P(y) = p f_y + (1 - p) (1 - f_y) / (K - 1)
+
+    g is a network with one hidden layer on the features of the item. It is the submodule
+    `difficulty` and needs a smaller learning rate than the rest (1e-4 in the paper).
+
+    Settings
+    --------
+    n_features:
+        numbers in the features of one item.
+    n_hidden:
+        hidden units of g.
+    alpha:
+        ability of every annotator at the start.
+    l1, l2:
+        least beta and its range.
+    sparse, device, dtype:
+        as in `NoiseModel`.
+
+    Source: Chen et al. 2020 (SpeeLFC).
+
+    >>> layer = SpeeLFCD(n_annotators=100, n_classes=3, n_features=5)
+    >>> log_class, row, annotator = torch.zeros(2, 3).log_softmax(-1), [0, 0, 1], [7, 9, 7]
+    >>> layer(log_class, torch.tensor(row), torch.tensor(annotator), torch.ones(2, 5)).shape
+    torch.Size([3, 3])
+    """
+
+    needs_features = True
+    learning_rate_multipliers: ClassVar[Mapping[str, float]] = {"difficulty": 0.1}
+
+    def __init__(
+        self,
+        n_annotators: int,
+        n_classes: int,
+        *,
+        n_features: int,
+        n_hidden: int = 32,
+        alpha: float = 0.028,
+        l1: float = 0.001,
+        l2: float = 100.0,
+        sparse: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(n_annotators, n_classes)
+        require(n_features >= 1, "n_features", ">= 1", n_features)
+        require(l1 >= 0, "l1", ">= 0", l1)
+        require(l2 > 0, "l2", "> 0", l2)
+        self.l1, self.l2, self._middle_beta = l1, l2, l1 + l2 / 2
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        start = torch.full((), float(alpha), **factory)
+        self.alpha = AnnotatorTable(n_annotators, start, sparse=sparse)
+        self.difficulty = nn.Sequential(
+            nn.Linear(n_features, n_hidden, **factory),
+            nn.ReLU(),
+            nn.Linear(n_hidden, 1, **factory),
+        )
+
+    def forward(
+        self, log_class_bk: Tensor, row_n: Tensor, annotator_n: Tensor, features_b: Features = None
+    ) -> Tensor:
+        """See `NoiseModel.forward`; without features every item has a beta of l1 + l2 / 2."""
+        if features_b is None:
+            beta_n = log_class_bk.new_full((), self._middle_beta)
+        else:
+            if len(features_b) != len(log_class_bk):
+                raise DataError(
+                    f"features of {len(features_b)} items and class probabilities of "
+                    f"{len(log_class_bk)}; both must be of the same items"
+                )
+            beta_b = self.l1 + self.l2 * self.difficulty(features_b.flatten(1)).squeeze(1).sigmoid()
+            beta_n = beta_b.index_select(0, row_n)
+        x_n1 = (self.alpha(annotator_n) * beta_n).unsqueeze(1)
+        log_class_nk = log_class_bk.index_select(0, row_n)
+        log_right = functional.logsigmoid(x_n1) + log_class_nk
+        if self.n_classes == 1:
+            return log_class_nk
+        log_other_nk = log_complement(log_class_nk)
+        log_wrong = functional.logsigmoid(-x_n1) - math.log(self.n_classes - 1) + log_other_nk
+        return torch.logaddexp(log_right, log_wrong)
+
+    def _init_from(self, confusion_akl: Tensor) -> None:
+        """alpha_a = logit(mean_k C_a[k, k]) / (l1 + l2 / 2)."""
+        right_a = confusion_akl.diagonal(dim1=1, dim2=2).mean(dim=1)
+        self.alpha.restart(right_a.logit() / self._middle_beta)
+
+
+def log_complement(log_class_nk: Tensor) -> Tensor:
+    """log(1 - f_k) as the log-sum of the other classes, exact for f_k near 1."""
+    n_classes = log_class_nk.shape[-1]
+    own = torch.eye(n_classes, dtype=torch.bool, device=log_class_nk.device)
+    others_nkl = log_class_nk.unsqueeze(-2).expand(-1, n_classes, n_classes)
+    return torch.logsumexp(others_nkl.masked_fill(own, -math.inf), dim=-1)

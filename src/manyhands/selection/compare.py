@@ -18,11 +18,9 @@ from manyhands.aggregation import (
 )
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import require
-from manyhands.engine.crowd_module import VALIDATION
-from manyhands.engine.features import is_count
-from manyhands.engine.task import NOT_SCORED, Metrics
+from manyhands.engine.features import is_count, is_text
+from manyhands.engine.task import NOT_SCORED, VALIDATION, Metrics, Scores
 from manyhands.engine.tasks import TASKS
-from manyhands.engine.text import is_text
 from manyhands.estimators import ESTIMATORS
 from manyhands.evaluation import summarize_runs
 from manyhands.methods import METHODS, Method
@@ -73,20 +71,25 @@ def n_runs(trial: Trial, methods: Sequence[str] | None, runs: int) -> int:
     return len(methods or _suitable(trial)) * runs
 
 
-def methods_for(features: Any, task: str = "classification") -> list[str]:
-    """The methods for this task that suit these features.
+def methods_for(
+    features: Any, task: str = "classification", *, with_truth: bool = False
+) -> list[str]:
+    """The methods for this task that suit these features; `with_truth` those that learn from one.
 
     Topic models need counts. Methods with a network of their own, and methods that model the
     features, are not for texts.
     """
     counts, texts = is_count(features), is_text(features)
-    return [
-        name
-        for name, method in METHODS.items()
-        if task in method.tasks
-        and (counts or not method.needs_counts)
-        and not (texts and _needs_numbers(method))
-    ]
+
+    def suits(method: Method) -> bool:
+        needs_numbers = method.required_network is not None or method.models_features
+        return not (
+            (method.needs_counts and not counts)
+            or (needs_numbers and texts)
+            or (method.needs_truth and not with_truth)
+        )
+
+    return [name for name, each in METHODS.items() if task in each.tasks and suits(each)]
 
 
 def require_methods(names: Sequence[str], task: str) -> None:
@@ -135,18 +138,13 @@ def settings_for(method: Method, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: each for key, each in settings.items() if key not in left_out}
 
 
-def _needs_numbers(method: Method) -> bool:
-    return method.required_network is not None or method.models_features
-
-
 def _suitable(trial: Trial) -> list[str]:
-    suited = methods_for(trial.features, trial.task)
-    return [name for name in suited if trial.knows_all or not METHODS[name].needs_truth]
+    return methods_for(trial.features, trial.task, with_truth=trial.knows_all)
 
 
 def _run(
     trial: Trial, name: str, seed: int, settings: dict[str, Any], labels_only: bool
-) -> tuple[str, dict[str, float], set[str]]:
+) -> tuple[str, Scores, set[str]]:
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -157,7 +155,7 @@ def _run(
 
 def _scored(
     trial: Trial, name: str, seed: int, settings: dict[str, Any], labels_only: bool
-) -> dict[str, float]:
+) -> Scores:
     if trial.has_truth and name in METHODS:
         return scores_of(trial, trained_on(trial, name, seed, settings))
     if trial.has_truth:
@@ -188,7 +186,8 @@ def _consensus_scores(trial: Trial, consensus: Any) -> dict[str, float]:
 
 def _ranked(scored: Mapping[str, list[dict[str, float]]], trial: Trial) -> Comparison:
     metrics, by_truth = trial.task_object.metrics, trial.has_truth
-    key, sign = (metrics.key, metrics.sign) if by_truth else (VALIDATION, 1)
+    key = metrics.key if by_truth else VALIDATION
+    sign = -1 if by_truth and not metrics.greater_is_better else 1
     rows = [_row(name, runs, key, metrics, by_truth) for name, runs in scored.items()]
     rows.sort(key=lambda row: (np.isnan(row[key]), -sign * row[key]))
     columns = {
@@ -199,7 +198,7 @@ def _ranked(scored: Mapping[str, list[dict[str, float]]], trial: Trial) -> Compa
 
 
 def _row(
-    name: str, runs: list[dict[str, float]], key: str, metrics: Metrics, by_truth: bool
+    name: str, runs: list[Scores], key: str, metrics: Metrics, by_truth: bool
 ) -> dict[str, Any]:
     def mean(score: str) -> float:
         return float(np.mean([run.get(score, np.nan) for run in runs]))
@@ -207,10 +206,10 @@ def _row(
     values = [run.get(key, np.nan) for run in runs]
     summary = summarize_runs(values)
     row = {"method": name, key: summary.mean, "deviation": summary.deviation}
-    greatest_is_worst = by_truth and not metrics.greater_is_better
-    row["highest" if greatest_is_worst else "lowest"] = float(
-        (np.max if greatest_is_worst else np.min)(values)
-    )
+    if by_truth and not metrics.greater_is_better:
+        row["highest"] = float(np.max(values))
+    else:
+        row["lowest"] = float(np.min(values))
     if by_truth:
         row |= {score: mean(score) for score in (*metrics.others, "inferred")}
     return row | {"runs": len(runs), "seconds": mean("seconds")}

@@ -14,8 +14,8 @@ from manyhands.aggregation import Choice, rank_by_predictions
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import require
+from manyhands.engine.batches import split_labels
 from manyhands.engine.features import as_inputs
-from manyhands.engine.validation import split_labels
 from manyhands.estimators import CrowdClassifier
 from manyhands.estimators.base import align_items, require_annotations
 from manyhands.evaluation import CRITERIA, RANKS, LabelPredictions
@@ -69,12 +69,8 @@ def select(
     they do not affect the choice.
     """
     CRITERIA[monitor]  # raises an error with the known names
-    require(
-        0 < validation_fraction < 1,
-        "validation_fraction",
-        "above 0 and below 1",
-        validation_fraction,
-    )
+    inside = 0 < validation_fraction < 1
+    require(inside, "validation_fraction", "above 0 and below 1", validation_fraction)
     require(runs >= 1, "runs", ">= 1", runs)
     models = all_candidates(candidates, settings, X)
     network = next(iter(models.values())).network
@@ -126,33 +122,27 @@ def all_candidates(
     None stands for every method that suits these features and needs no truth.
     """
     if candidates is None:
-        suited = methods_for(features)
-        candidates = [name for name in suited if not METHODS[name].needs_truth]
+        candidates = methods_for(features)
     require(len(candidates) > 0, "candidates", "at least one", candidates)
     if isinstance(candidates, Mapping):
         models = dict(candidates)
     else:
-        models = {name: _named(name, settings or {}) for name in [*candidates, BASELINE]}
+        models = {
+            name: CrowdClassifier(method=name, **settings_for(METHODS[name], settings or {}))
+            for name in [*candidates, BASELINE]
+        }
     for name, model in models.items():
-        _require_candidate(name, model)
+        if not isinstance(model, CrowdClassifier):
+            raise SettingError(f"candidates must be classifiers by name; {name!r} is {model!r}")
+        method = METHODS[model.method] if isinstance(model.method, str) else model.method
+        if method.needs_truth:
+            raise SettingError(f"the method {name!r} trains on the truth, so it is no candidate")
     if settings and isinstance(candidates, Mapping):
         raise SettingError("settings are for candidates by name; yours have their own")
     if BASELINE not in models:
         like = clone(next(iter(models.values())))
         models[BASELINE] = like.set_params(method=BASELINE, noise=None, init=None)
     return models
-
-
-def _named(name: str, settings: Mapping[str, Any]) -> CrowdClassifier:
-    return CrowdClassifier(method=name, **settings_for(METHODS[name], settings))
-
-
-def _require_candidate(name: str, model: Any) -> None:
-    if not isinstance(model, CrowdClassifier):
-        raise SettingError(f"candidates must be classifiers by name; {name!r} is {model!r}")
-    method = METHODS[model.method] if isinstance(model.method, str) else model.method
-    if method.needs_truth:
-        raise SettingError(f"the method {name!r} trains on the truth, so it is no candidate")
 
 
 def _split_labels(

@@ -12,7 +12,7 @@ from manyhands.core.errors import DataError
 from manyhands.datasets import Corpus
 from manyhands.engine.classification import known_truth
 from manyhands.engine.task import UNKNOWN, UNSAID, Task
-from manyhands.engine.tasks import TASKS, task_for
+from manyhands.engine.tasks import TASK_OF, TASKS
 from manyhands.estimators.base import align_items, require_annotations
 from manyhands.io import Features
 
@@ -52,7 +52,7 @@ class Trial:
         """The task."""
         if isinstance(self.features, Sentences):
             return TASKS["tagging"]
-        return task_for(self.annotations)
+        return TASK_OF[self.annotations.kind]
 
     @property
     def knows_all(self) -> bool:
@@ -82,13 +82,8 @@ def trial_of_corpus(corpus: Corpus) -> Trial:
     ann, test = corpus.annotations, corpus.test
     if ann.kind == "numbers":
         return Trial(corpus.features, ann, corpus.truth, test.features, test.truth)
-    return Trial(
-        corpus.features,
-        ann,
-        _codes(ann, corpus.truth.tolist()),
-        test.features,
-        _codes(ann, test.truth.tolist()),
-    )
+    truth, test_truth = (_codes(ann, each.truth.tolist()) for each in (corpus, test))
+    return Trial(corpus.features, ann, truth, test.features, test_truth)
 
 
 def trial_of_files(
@@ -129,21 +124,16 @@ def trial_of_tokens(labels: TokenLabels, truth: TaggedSentences | None = None) -
     unsaid = tuple(sorted({str(tag) for tag in truth.tags} - said.keys()))
     code_of = said | {name: len(said) + place for place, name in enumerate(unsaid)}
     codes = np.array([code_of[str(tag)] for tag in truth.tags], dtype=np.int64)
-    if are_same(labels.sentences, truth.sentences):
-        return Trial(labels.sentences, ann, codes, unsaid_tags=unsaid)
-    return Trial(labels.sentences, ann, None, truth.sentences, codes, unsaid)
-
-
-def are_same(one: Sentences, other: Sentences) -> bool:
-    """Whether these are the same words in the same sentences."""
-    same = np.array_equal(one.offsets, other.offsets)
-    return same and np.array_equal(one.word, other.word)
+    one, other = labels.sentences, truth.sentences
+    if np.array_equal(one.offsets, other.offsets) and np.array_equal(one.word, other.word):
+        return Trial(one, ann, codes, unsaid_tags=unsaid)
+    return Trial(one, ann, None, other, codes, unsaid)
 
 
 def _truths(annotations: Annotations, truth: Mapping[Any, Any]) -> AnyArray:
     """The truth of every item, as a code or a number."""
     if annotations.kind == "numbers":
-        return np.asarray(task_for(annotations).truth_values(truth, annotations))
+        return np.asarray(TASK_OF[annotations.kind].truth_values(truth, annotations))
     codes = np.full(annotations.n_items, UNKNOWN)
     row = annotations.item_vocabulary.codes(truth)
     given = _codes(annotations, list(truth.values()))

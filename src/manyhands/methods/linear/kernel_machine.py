@@ -20,8 +20,7 @@ from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod
 from manyhands.methods.linear.method import labelled_items
 from manyhands.methods.linear.personal import fit_personal
 from manyhands.methods.linear.weights import LinearWeights, as_features
-from manyhands.networks.flat import flat
-from manyhands.networks.sizes import require_size
+from manyhands.networks.mlp import flat, require_size
 
 _MAX_MEASURED = 1000  # items whose distances are measured
 _MAX_SEED = 2**31

@@ -1,7 +1,6 @@
-"""Ragged batches: some items with all their annotations."""
+"""A torch dataset of items with their annotations, for training loops of your own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,37 +10,7 @@ from torch.utils.data import Dataset
 
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError
-
-
-@dataclass(frozen=True)
-class AnnotationBatch:
-    """The annotations of a batch of items: row of the item, annotator and label, each (n,).
-
-    Annotators are codes; labels are class codes, or numbers for a `RegressionLayer`. `features`
-    (b, ...) are those of the items, for models that need them.
-
-    >>> AnnotationBatch(torch.tensor([0, 0]), torch.tensor([3, 5]), torch.tensor([1, 1])).label
-    tensor([1, 1])
-    """
-
-    row: Tensor
-    annotator: Tensor
-    label: Tensor
-    features: Tensor | None = None
-
-    def __len__(self) -> int:
-        return len(self.row)
-
-    def to(self, device: torch.device | str) -> "AnnotationBatch":
-        """The same batch on another device."""
-        features = None if self.features is None else self.features.to(device)
-        return replace(
-            self,
-            row=self.row.to(device),
-            annotator=self.annotator.to(device),
-            label=self.label.to(device),
-            features=features,
-        )
+from manyhands.noise.base import AnnotationBatch
 
 
 class AnnotatedDataset(Dataset[tuple[Any, Tensor, Tensor]]):
