@@ -18,7 +18,7 @@ from manyhands.aggregation import (
     OneCoin,
     WorkerClustering,
 )
-from manyhands.aggregation.em import run_em
+from manyhands.aggregation.base import run_em
 from manyhands.annotations import Annotations
 
 CLASS_METHODS = [DawidSkene, OneCoin, Glad, WorkerClustering, CommonNoise, Mixture]

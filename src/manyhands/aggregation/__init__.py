@@ -25,6 +25,7 @@ from manyhands.aggregation.compare import (
 )
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.dawid_skene import ConfusionSteps, DawidSkene, estimate_confusions
+from manyhands.aggregation.evidence import Quality
 from manyhands.aggregation.files import load_consensus
 from manyhands.aggregation.gaussian import Gaussian
 from manyhands.aggregation.gaussian_steps import GaussianSteps, NetworkedParameters
@@ -32,7 +33,6 @@ from manyhands.aggregation.glad import Glad
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.mixture import Mixture
 from manyhands.aggregation.one_coin import OneCoin
-from manyhands.aggregation.quality import Quality
 from manyhands.aggregation.select import Choice, candidates, rank_by_predictions, select
 from manyhands.aggregation.tokens import TokenConsensus, aggregate_tokens, decode_tokens
 from manyhands.aggregation.worker_clustering import WorkerClustering

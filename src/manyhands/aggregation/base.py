@@ -1,5 +1,6 @@
-"""What every aggregator is: frozen settings with `fit`, and how a consensus continues."""
+"""What every aggregator is: settings with `fit`, parameters to continue from, the one EM loop."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -8,9 +9,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.em import EMRun, run_em
-from manyhands.aggregation.evidence import Evidence, gather_evidence
-from manyhands.aggregation.quality import Quality, estimate_quality
+from manyhands.aggregation.evidence import Evidence, Quality, estimate_quality, gather_evidence
 from manyhands.annotations import Annotations, Kind, recode_like
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
@@ -47,6 +46,7 @@ class Parameters:
 
 
 P = TypeVar("P", bound=Parameters)
+S = TypeVar("S")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,6 +160,35 @@ class ClassAggregator(Aggregator[P]):
         return quality, parameters.annotator_traits()
 
 
+@dataclass(frozen=True)
+class EMRun(Generic[S]):
+    """The last state, the objective of every state before it, and whether the loop converged."""
+
+    state: S
+    objective: tuple[float, ...]
+    converged: bool
+
+
+def run_em(
+    start: S, step: Callable[[S], tuple[S, float]], *, max_iter: int, tol: float
+) -> EMRun[S]:
+    """Repeat `step(state) -> (better state, objective of state)` until it gains less than `tol`.
+
+    With `tol=0` the loop makes all `max_iter` steps.
+
+    >>> halve = lambda x: (x / 2, -abs(x))
+    >>> run_em(8.0, halve, max_iter=3, tol=0.0)
+    EMRun(state=1.0, objective=(-8.0, -4.0, -2.0), converged=False)
+    """
+    state, objective = start, [-math.inf]
+    for _ in range(max_iter):
+        state, value = step(state)
+        objective.append(value)
+        if tol > 0 and value - objective[-2] < tol:
+            return EMRun(state, tuple(objective[1:]), True)
+    return EMRun(state, tuple(objective[1:]), False)
+
+
 class Expected(Protocol):
     """The result of an E-step."""
 
@@ -169,7 +198,6 @@ class Expected(Protocol):
 
 
 E = TypeVar("E", bound=Expected)
-S = TypeVar("S")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyhands.aggregation.evidence import Evidence, nothing_known
-from manyhands.aggregation.quality import Quality, estimate_quality
+from manyhands.aggregation.evidence import Evidence, Quality, estimate_quality, nothing_known
 from manyhands.annotations import Annotations
 from manyhands.annotations.columns import make_frame
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats

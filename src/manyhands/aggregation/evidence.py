@@ -1,14 +1,20 @@
-"""What a model is fitted to: the annotations, and the truths that are known beforehand."""
+"""What a model is fitted to: labels and known truths; and what these say about annotators."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from manyhands.annotations import Annotations
-from manyhands.core.arrays import AnyArray, Bools, Floats
+from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, Offsets
 from manyhands.core.errors import DataError
+from manyhands.core.kernels import kernel
+from manyhands.evaluation.scores import LEVEL
+
+CROWD_LABELS = 2.0  # the weight of the crowd's average, in labels
 
 
 @dataclass(frozen=True)
@@ -98,3 +104,105 @@ def _as_numbers(known: Mapping[Any, Any]) -> Floats:
     if not np.isfinite(values).all():
         raise DataError("known truths must be finite numbers")
     return values
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """An estimate per annotator between 0 and 1, and its 95 % interval.
+
+    `compute_interval` is called when the interval is first asked for, because it takes longer
+    than the consensus itself in a large crowd. It must be picklable: a function of a module or a
+    `functools.partial` of one.
+    """
+
+    value: Floats
+    compute_interval: Callable[[], tuple[Floats, Floats]]
+
+    @classmethod
+    def from_interval(cls, value: Floats, low: Floats, high: Floats) -> "Quality":
+        """A quality whose interval is known already."""
+        return cls(value, partial(_pair, low, high))
+
+    @cached_property
+    def _interval(self) -> tuple[Floats, Floats]:
+        low, high = self.compute_interval()
+        return np.minimum(low, self.value), np.maximum(high, self.value)
+
+    @property
+    def low(self) -> Floats:
+        """The lower end of the 95 % interval."""
+        return self._interval[0]
+
+    @property
+    def high(self) -> Floats:
+        """The upper end of the 95 % interval."""
+        return self._interval[1]
+
+    def with_unseen_annotators(self, n_new: int) -> "Quality":
+        """The same with annotators appended: the mean quality, within the crowd's whole range."""
+        if n_new == 0:
+            return self
+        value = np.append(self.value, np.full(n_new, self.value.mean()))
+        return Quality(value, partial(_crowd_range, self, n_new))
+
+
+def estimate_quality(evidence: Evidence, posterior_ik: Floats) -> Quality:
+    """How often an annotator is right: the mean of a Beta posterior and its 95 % interval.
+
+    A label counts as right with the consensus probability of its class. It counts only if another
+    annotator labelled the item too or if the item's truth is known: a label that nothing can
+    confirm tells nothing about its annotator. The prior is the crowd's average with the weight of
+    two labels. The interval treats the consensus as given and ignores its own uncertainty.
+    """
+    ann = evidence.annotations
+    right_a, seen_a = _count_confirmed(
+        ann.item_offsets,
+        ann.annotator,
+        ann.label,
+        evidence.is_known,
+        posterior_ik,
+        ann.n_annotators,
+    )
+    crowd = float((right_a.sum() + 1.0) / (seen_a.sum() + 2.0))
+    hits_a = right_a + CROWD_LABELS * crowd
+    misses_a = np.maximum(seen_a - right_a, 0.0) + CROWD_LABELS * (1.0 - crowd)
+    return Quality(hits_a / (hits_a + misses_a), partial(_beta_interval, hits_a, misses_a))
+
+
+def _beta_interval(hits_a: Floats, misses_a: Floats) -> tuple[Floats, Floats]:
+    tail = (1.0 - LEVEL) / 2.0
+    low, high = (special.betaincinv(hits_a, misses_a, p) for p in (tail, 1.0 - tail))
+    return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+
+
+def _crowd_range(known: Quality, n_new: int) -> tuple[Floats, Floats]:
+    return (
+        np.append(known.low, np.full(n_new, known.low.min())),
+        np.append(known.high, np.full(n_new, known.high.max())),
+    )
+
+
+def _pair(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    return low, high
+
+
+@kernel
+def _count_confirmed(
+    offsets: Offsets,
+    annotator: Codes,
+    label: Codes,
+    is_known: Bools,
+    posterior: Floats,
+    n_annotators: int,
+) -> tuple[Floats, Floats]:
+    """Expected right labels and all labels of each annotator that something can confirm."""
+    right, seen = np.zeros(n_annotators), np.zeros(n_annotators)
+    for i in range(len(offsets) - 1):
+        begin, end = offsets[i], offsets[i + 1]
+        # Labels of an item are sorted by annotator: compare the first annotator with the last.
+        if begin == end or (annotator[begin] == annotator[end - 1] and not is_known[i]):
+            continue
+        for n in range(begin, end):
+            right[annotator[n]] += posterior[i, label[n]]
+            seen[annotator[n]] += 1.0
+    return right, seen

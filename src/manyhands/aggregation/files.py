@@ -12,7 +12,7 @@ import manyhands
 from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.catalog import AGGREGATORS
 from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.quality import Quality
+from manyhands.aggregation.evidence import Quality
 from manyhands.aggregation.tokens import TokenConsensus, with_spans
 from manyhands.annotations import Annotations, Sentences, Vocabulary
 from manyhands.core.arrays import AnyArray, read_only

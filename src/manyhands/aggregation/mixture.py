@@ -11,12 +11,12 @@ from manyhands.aggregation.base import (
     CLASS_PSEUDO_COUNT,
     MAY_BE_INFINITE,
     ClassAggregator,
+    EMRun,
     IterativeAggregator,
     Parameters,
 )
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.dawid_skene import fit_class_prior
-from manyhands.aggregation.em import EMRun
 from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.mixture_pass import LabelPatterns, group_log_likelihoods
 from manyhands.aggregation.worker_clustering import GroupParameters

@@ -9,8 +9,7 @@ import numpy as np
 from scipy import special
 
 from manyhands.aggregation.base import Aggregator, Parameters
-from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.quality import CROWD_LABELS, Quality
+from manyhands.aggregation.evidence import CROWD_LABELS, Evidence, Quality
 from manyhands.aggregation.sums import annotator_sums, item_sums
 from manyhands.annotations import Annotations, Kind
 from manyhands.core.arrays import AnyArray, Floats

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from manyhands.aggregation import Consensus, aggregate, estimate_confusions
+from manyhands.aggregation import Consensus, estimate_confusions
+from manyhands.aggregation.evidence import gather_evidence, majority_posterior
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
@@ -136,9 +137,7 @@ class Classification(Task):
 
     def targets(self, annotations: Annotations) -> Tensor:
         """See `Task.targets`: the label distribution of every item, (i, k)."""
-        distribution_ik = aggregate(annotations, "majority").probabilities
-        assert distribution_ik is not None, "labels are classes here"
-        return _tensor(distribution_ik)
+        return _tensor(majority_posterior(gather_evidence(annotations)))
 
     def module_on_consensus(
         self, network: nn.Module, consensus: Consensus, *, hard: bool

@@ -12,7 +12,7 @@ from scipy import special
 from scipy.stats import norm
 
 from manyhands.aggregation import Consensus, Quality
-from manyhands.aggregation.quality import CROWD_LABELS
+from manyhands.aggregation.evidence import CROWD_LABELS
 from manyhands.aggregation.sums import annotator_sums, item_sums
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from manyhands.aggregation import estimate_confusions
-from manyhands.aggregation.em import EMRun, run_em
+from manyhands.aggregation.base import EMRun, run_em
 from manyhands.aggregation.sums import annotator_sums
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.aggregation import estimate_confusions
-from manyhands.aggregation.em import run_em
+from manyhands.aggregation.base import run_em
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.errors import DataError

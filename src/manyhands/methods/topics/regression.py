@@ -9,7 +9,7 @@ from scipy.linalg import solve
 from torch import Tensor
 
 from manyhands.aggregation import Gaussian
-from manyhands.aggregation.em import run_em
+from manyhands.aggregation.base import run_em
 from manyhands.aggregation.gaussian_steps import NetworkedParameters
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats, read_only
