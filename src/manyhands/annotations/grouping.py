@@ -82,7 +82,7 @@ def pair_order(first: Codes, second: Codes, n_first: int, n_second: int) -> Code
     >>> pair_order(first, second, 1, 2).tolist()
     [1, 0]
     """
-    if _in_order(first) and _pairs_in_order(first, second):
+    if _in_order(first, second):
         return None
     start = _run_starts(first, n_first)
     if len(start) < n_first:  # a group is not contiguous
@@ -171,17 +171,9 @@ def _place(codes: Codes, cursor: Offsets) -> Codes:
 
 
 @kernel
-def _in_order(codes: Codes) -> bool:
-    for n in range(1, len(codes)):  # noqa: SIM110 - a loop is what compiles well
-        if codes[n] < codes[n - 1]:
-            return False
-    return True
-
-
-@kernel
-def _pairs_in_order(first: Codes, second: Codes) -> bool:
+def _in_order(first: Codes, second: Codes) -> bool:
     for n in range(1, len(first)):
-        if first[n] == first[n - 1] and second[n] < second[n - 1]:
+        if first[n] < first[n - 1] or (first[n] == first[n - 1] and second[n] < second[n - 1]):
             return False
     return True
 

@@ -93,7 +93,7 @@ class TokenLabels(ItemArray):
             who = f"annotator {ann.annotators[ann.annotator[n]]!s}: "
             raise _orphan_tag(self.sentences, int(ann.item[n]), ann.classes[ann.label[n]], who)
         label_n = ann.label.copy()
-        label_n[orphan_n] = TagScheme.of(ann.classes).require_begins()[label_n[orphan_n]]
+        label_n[orphan_n] = TagScheme.of(ann.classes).begin_codes()[label_n[orphan_n]]
         return replace(self, annotations=replace(ann, label=read_only(label_n)))
 
     def _by_annotator(self) -> tuple[AnyArray, AnyArray]:
@@ -156,7 +156,7 @@ class TaggedSentences:
         if orphan_tags == "refuse" and orphan_t.any():
             token = int(np.argmax(orphan_t))
             raise _orphan_tag(self.sentences, token, self.tags[token])
-        code_t[orphan_t] = scheme.require_begins()[code_t[orphan_t]]
+        code_t[orphan_t] = scheme.begin_codes()[code_t[orphan_t]]
         return replace(self, tags=scheme.names_of(code_t))
 
 
