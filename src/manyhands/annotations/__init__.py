@@ -1,10 +1,9 @@
 """Annotations, the common data type: which annotator gave which label to which item."""
 
-from manyhands.annotations.annotations import Annotations
+from manyhands.annotations.annotations import Annotations, recode_like, reindex_items
 from manyhands.annotations.decoding import decode_bio
 from manyhands.annotations.items import Items
 from manyhands.annotations.labels import Kind, MixedLabelsError
-from manyhands.annotations.recoding import recode_like, reindex_items
 from manyhands.annotations.rows import Rows
 from manyhands.annotations.sentences import Sentences, TokenizedTexts, token_offsets
 from manyhands.annotations.tags import (
