@@ -49,14 +49,11 @@ class TokenLabels(ItemArray):
         """From parallel codes of tokens, annotators and classes, and the names of the codes."""
         label_n = np.asarray(label, dtype=np.int32)
         rows = Rows(
-            np.asarray(token, dtype=np.int32),
-            np.asarray(annotator, dtype=np.int32),
-            label_n,
+            np.asarray(token, dtype=np.int32), np.asarray(annotator, dtype=np.int32), label_n,
             np.full(len(label_n), USED, dtype=np.int8),
-            Vocabulary.of(sentences.token_names, "item"),
-            Vocabulary.of(annotators, "annotator"),
+            Vocabulary.of(sentences.token_names, "item"), Vocabulary.of(annotators, "annotator"),
             Vocabulary.of(classes, "class"),
-        )
+        )  # fmt: skip
         return cls(sentences, Annotations.from_rows(rows))
 
     def __len__(self) -> int:
