@@ -50,7 +50,7 @@ def check(
 
 def _refuse_tokens(labels: str, reading: options.ReadingOptions) -> None:
     mark = (reading.missing or ["?"])[0]
-    found = mh.io.sniff_tokens(
+    found = mh.io.sniff.sniff_tokens(
         labels, format=reading.format, layout=reading.layout, missing=mark,
         encoding=reading.encoding,
     )  # fmt: skip
