@@ -16,9 +16,9 @@ from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require, require_choice
 from manyhands.io.conll import read_conll, read_sentences, repaired_at
 from manyhands.io.labels import ItemFile
-from manyhands.io.sniff import UNCLEAR, sniff_tokens
+from manyhands.io.sniff import UNCLEAR, has_spans, sniff_text
 from manyhands.io.spans import ALIGNMENTS, Alignment, TextLabels, read_spans
-from manyhands.io.tables import SUFFIXES
+from manyhands.io.tables import SUFFIXES, TAGGED_SUFFIXES
 
 Task = Literal["classification", "regression", "tagging"]
 TASKS = ("classification", "regression", "tagging")
@@ -106,7 +106,7 @@ class LabelFile(ItemFile):
         """
         if self.task is not None:
             require_choice("task", self.task, TASKS)
-        found = self._agreed(self._sniffed())
+        found = self._agreed(self.sniffed())
         for name in ("orphan_tags", "alignment"):
             if found is None and getattr(self, name) is not None:
                 raise SettingError(
@@ -163,17 +163,29 @@ class LabelFile(ItemFile):
 
     def read_sentences(self, tags: Iterable[Any] = ()) -> Sentences:
         """The sentences only; labels may be missing. `tags` are known tags beside those of BIO."""
-        if self._sniffed() == "spans":
+        if self.sniffed() == "spans":
             return self.read_tokens().labels.sentences
         if SUFFIXES.get(Path(self.path).suffix.lower(), "tsv") != "tsv":
             raise DataError(f"{self.path}: is a table; tokens are in a file with one in every line")
         return read_sentences(self.path, tags=[str(tag) for tag in tags], encoding=self.encoding)
 
-    def _sniffed(self) -> str | None:
-        return sniff_tokens(
-            self.path, format=self.format, layout=self.layout, missing=self._marks()[0],
-            encoding=self.encoding,
-        )  # fmt: skip
+    def sniffed(self) -> str | None:
+        """The layout of tagged tokens: "conll", "spans" or `UNCLEAR`; None for labels of items.
+
+        A format or layout that is given decides. `UNCLEAR` is a .txt file that may as well be a
+        matrix of labels.
+        """
+        path, suffix = Path(self.path), Path(self.path).suffix.lower()
+        if self.format in _NOT_FOR_TOKENS:
+            return self.format
+        if self.layout is not None:
+            return None
+        if self.format is None and suffix in TAGGED_SUFFIXES:
+            return "conll"
+        if self.format == "txt" or (self.format is None and suffix == ".txt"):
+            return sniff_text(path, self._marks()[0], self.encoding)
+        table = self.format or SUFFIXES.get(suffix)
+        return "spans" if table is not None and has_spans(path, table, self.encoding) else None
 
     def _marks(self) -> list[str]:
         """The marks for "no label" in a column of tags."""

@@ -34,7 +34,7 @@ from manyhands.io.tables import Table, write_table
 
 Alignment = Literal["refuse", "widen"]
 ALIGNMENTS = ("refuse", "widen")
-_NAMES = {
+SPAN_COLUMNS = {
     "item": ("document", "doc", "sentence", "item", "id"),
     "text": ("text",),
     "tokens": ("tokens", "words"),
@@ -264,7 +264,7 @@ def _in_tokens(
 
 def _cells(table: Table, given: dict[str, str | None]) -> tuple[dict[str, list[Any]], bool]:
     """The columns by role, and whether texts are given as tokens."""
-    found = {role: _column(table, role, given.get(role)) for role in _NAMES}
+    found = {role: _column(table, role, given.get(role)) for role in SPAN_COLUMNS}
     if found["text"] is not None:
         found["tokens"] = None
     in_tokens = found["tokens"] is not None
@@ -288,7 +288,7 @@ def _column(table: Table, role: str, given: str | None) -> str | None:
         hint = f"did you mean {near[0]}?" if near else f"columns: {', '.join(table.columns)}"
         raise DataError(f"{table.path}: no column {given!r}; {hint}")
     by_lower = {name.lower(): name for name in table.columns}
-    return given or next((by_lower[name] for name in _NAMES[role] if name in by_lower), None)
+    return given or next((by_lower[name] for name in SPAN_COLUMNS[role] if name in by_lower), None)
 
 
 def _document_texts(cells: dict[str, list[Any]], wheres: list[str]) -> dict[str, str]:
