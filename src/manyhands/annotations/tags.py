@@ -50,9 +50,6 @@ class TagScheme:
             raise DataError(f"the tag {wrong[0]!r} is not O, B-TYPE or I-TYPE")
         return cls.of_types(entity_type(tag) for tag in distinct if tag != OUTSIDE)
 
-    def __len__(self) -> int:
-        return len(self.names)
-
     @cached_property
     def types(self) -> tuple[str, ...]:
         """The sorted types of entities."""
@@ -137,21 +134,17 @@ def find_orphan_tags(code_t: Codes, offsets: Offsets, scheme: TagScheme) -> Bool
 
     The code -1 is a token without a tag; an I-X after it is an orphan too.
     """
-    type_t, inside_t = tag_types(code_t, scheme), np.append(scheme.is_inside_k, False)[code_t]
-    return np.asarray(inside_t & (previous_types(type_t, offsets) != type_t))
+    type_t, before_t = _types(code_t, offsets, scheme)
+    return np.asarray(np.append(scheme.is_inside_k, False)[code_t] & (before_t != type_t))
 
 
-def tag_types(code_t: Codes, scheme: TagScheme) -> Codes:
-    """The entity type of every token; -1 for O and for a token without a tag."""
-    return np.asarray(np.append(scheme.type_k, -1)[code_t], dtype=np.int32)
-
-
-def previous_types(type_t: Codes, offsets: Offsets) -> Codes:
-    """The entity type of the previous token of the sentence; -1 if there is none."""
+def _types(code_t: Codes, offsets: Offsets, scheme: TagScheme) -> tuple[Codes, Codes]:
+    """The entity type of every token, and of the token before it in its sentence; -1 for none."""
+    type_t = np.append(scheme.type_k, -1).astype(np.int32)[code_t]
     before_t = np.concatenate([[-1], type_t])[:-1].astype(np.int32)
     starts = offsets[:-1]
     before_t[starts[starts < len(type_t)]] = -1
-    return before_t
+    return type_t, before_t
 
 
 def is_valid_bio(tags: Sequence[str]) -> bool:
@@ -200,9 +193,9 @@ def find_spans(code_t: Codes, offsets: Offsets, scheme: TagScheme) -> Spans:
     A span begins at B-X, and at an I-X that follows no tag of type X (the CoNLL convention). It
     ends before the next span, before a tag of another type or O, and at the end of the sentence.
     """
-    type_t = tag_types(code_t, scheme)
+    type_t, before_t = _types(code_t, offsets, scheme)
     begins_t = np.append(scheme.is_begin_k, False)[code_t]
-    first_t = (type_t >= 0) & (begins_t | (previous_types(type_t, offsets) != type_t))
+    first_t = (type_t >= 0) & (begins_t | (before_t != type_t))
     breaks_t = first_t | (type_t < 0)
     starts = offsets[:-1]
     breaks_t[starts[starts < len(code_t)]] = True

@@ -68,9 +68,13 @@ class TokenLabels(ItemArray):
 
         An I-X after a token that the annotator did not label is not counted as an orphan.
         """
-        ann = self.annotations
-        order, offsets = self._by_annotator()
-        scheme = TagScheme.of(ann.classes)
+        ann, scheme = self.annotations, TagScheme.of(self.annotations.classes)
+        order = ann.annotator_order
+        token, who = ann.item[order], ann.annotator[order]
+        sentence = self.sentences.sentence_of_token[token]
+        breaks = (np.diff(who) != 0) | (np.diff(sentence) != 0) | (np.diff(token) != 1)
+        # runs of labels: one annotator, consecutive tokens of one sentence
+        offsets = np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(order)]])
         orphan_n = np.zeros(ann.n_annotations, dtype=bool)
         orphan_n[order] = find_orphan_tags(ann.label[order], offsets, scheme)
         first_n = order[offsets[:-1][np.diff(offsets) > 0]]
@@ -91,15 +95,6 @@ class TokenLabels(ItemArray):
         label_n = ann.label.copy()
         label_n[orphan_n] = TagScheme.of(ann.classes).begin_codes()[label_n[orphan_n]]
         return replace(self, annotations=replace(ann, label=read_only(label_n)))
-
-    def _by_annotator(self) -> tuple[AnyArray, AnyArray]:
-        """Runs of labels: one annotator, consecutive tokens of one sentence."""
-        ann = self.annotations
-        order = ann.annotator_order
-        token, who = ann.item[order], ann.annotator[order]
-        sentence = self.sentences.sentence_of_token[token]
-        breaks = (np.diff(who) != 0) | (np.diff(sentence) != 0) | (np.diff(token) != 1)
-        return order, np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(order)]])
 
 
 def align_to_tokens(sentences: Sentences, annotations: Annotations) -> Annotations:

@@ -40,7 +40,7 @@ def column_names(path: str | Path, format: str | None = None, encoding: str = "u
 
 
 def sniff_text(path: Path, missing: str, encoding: str) -> str | None:
-    """ "conll" if most lines are a token and its tags; `UNCLEAR` if the tokens may be tags too."""
+    """Whether most lines are a token and its tags; `UNCLEAR` if the tokens may be tags too."""
     rows = [cells for _, cells in _until_refused(token_rows(path, encoding)) if cells]
     rows = [cells for cells in rows if not cells[0].startswith("#")]
 
