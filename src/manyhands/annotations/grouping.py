@@ -151,10 +151,9 @@ def mask_duplicates(
         n = int(np.flatnonzero(repeated)[0])
         raise DataError(
             f"annotator {annotators[annotator[n]]!r} labelled item {items[item[n]]!r} more than "
-            f"once ({int(repeated.sum())} such repeats); set ",
-            SettingName("duplicates"),
+            f"once ({int(repeated.sum())} such repeats); set ", SettingName("duplicates"),
             " to keep, first or last",
-        )
+        )  # fmt: skip
     if duplicates == "first":
         return ~repeated
     return ~np.append(repeated[1:], False)

@@ -255,10 +255,9 @@ def _in_tokens(
     if alignment == "refuse" and (start_t[first] < start or end_t[behind - 1] > end):
         raise DataError(
             f"{row.where}: the span {start}..{end} cuts through a token; the tokens it touches are "
-            f"{start_t[first]}..{end_t[behind - 1]}; choose ",
-            SettingName("alignment", "widen"),
+            f"{start_t[first]}..{end_t[behind - 1]}; choose ", SettingName("alignment", "widen"),
             " to take them whole",
-        )
+        )  # fmt: skip
     return Span(first, behind, label)
 
 
@@ -272,10 +271,9 @@ def _cells(table: Table, given: dict[str, str | None]) -> tuple[dict[str, list[A
     if lacking or (found["text"] is None and not in_tokens):
         role = lacking[0] if lacking else "text"
         raise DataError(
-            f"{table.path}: no column looks like the {role}; name it with ",
-            SettingName(role, ...),
+            f"{table.path}: no column looks like the {role}; name it with ", SettingName(role, ...),
             f"; columns: {', '.join(table.columns)}",
-        )
+        )  # fmt: skip
     names = {role: name for role, name in found.items() if name is not None}
     taken = table.select(list(dict.fromkeys(names.values())))
     cells = {role: taken[name].to_pylist() for role, name in names.items()}
