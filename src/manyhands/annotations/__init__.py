@@ -3,9 +3,9 @@
 from manyhands.annotations.annotations import Annotations, recode_like, reindex_items
 from manyhands.annotations.decoding import decode_bio
 from manyhands.annotations.items import Items
-from manyhands.annotations.labels import Kind, MixedLabelsError
+from manyhands.annotations.labels import Kind
 from manyhands.annotations.rows import Rows
-from manyhands.annotations.sentences import Sentences, TokenizedTexts, token_offsets
+from manyhands.annotations.sentences import Sentences, TokenizedTexts
 from manyhands.annotations.tags import (
     Span,
     Spans,
@@ -22,7 +22,6 @@ __all__ = [
     "Annotations",
     "Items",
     "Kind",
-    "MixedLabelsError",
     "Rows",
     "Sentences",
     "Span",
@@ -40,5 +39,4 @@ __all__ = [
     "reindex_items",
     "spans_to_tags",
     "tags_to_spans",
-    "token_offsets",
 ]

@@ -14,18 +14,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from manyhands.annotations import (
-    Span,
-    TagScheme,
-    TokenizedTexts,
-    TokenLabels,
-    find_spans,
-    spans_to_tags,
-    token_offsets,
-)
+from manyhands.annotations import TokenizedTexts, TokenLabels
 from manyhands.annotations.grouping import duplicated_pairs
 from manyhands.annotations.labels import is_blank
-from manyhands.annotations.sentences import Tokenizer
+from manyhands.annotations.sentences import Tokenizer, token_offsets
+from manyhands.annotations.tags import Span, TagScheme, find_spans, spans_to_tags
 from manyhands.annotations.vocabulary import encode, name_to_text
 from manyhands.core.arrays import object_array
 from manyhands.core.errors import DataError, SettingName
