@@ -1,15 +1,8 @@
 """Order, groups and repeats of (item, annotator) pairs, in linear time.
 
-Repeats are labels of one item by one annotator. The setting `duplicates` says which of them count:
-
-`keep`
-    All labels (the default: no label is lost).
-`first`, `last`
-    The first or the last label in row order.
-`refuse`
-    None: an error names the first repeated pair.
-
-Equal and conflicting repeats are treated alike.
+Repeats are labels of one item by one annotator, equal or not. The setting `duplicates` says which
+of them count: all (`keep`, the default: no label is lost), the `first` or the `last` in row order,
+or none (`refuse`: an error names the first repeated pair).
 """
 
 from collections.abc import Sequence

@@ -73,4 +73,4 @@ def _convert_tokens(source: str, target: str, reading: options.LabelOptions) -> 
 
 
 def _is_table(name: str, format: str | None = None) -> bool:
-    return not output.is_tagged(name) and mh.io.convert.is_table(name, format)
+    return not output.is_tagged(name) and mh.io.is_table(name, format)

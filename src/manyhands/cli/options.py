@@ -190,7 +190,7 @@ class LabelOptions(ReadingOptions):
 
     def features(self, path: str, text: str | None) -> "mh.io.Features":
         """Features of the items; --item counts if their table has such a column."""
-        named = mh.io.sniff.column_names(path, encoding=self.encoding)
+        named = mh.io.column_names(path, encoding=self.encoding)
         item = self.item if self.item in named else None
         return mh.read_features(path, item=item, text=text, encoding=self.encoding)
 
@@ -202,7 +202,7 @@ class LabelOptions(ReadingOptions):
         """True tags, if a file is given: lines with a token first and its tag last."""
         if path is None:
             return None
-        if Path(path).suffix.lower() in mh.io.tables.SUFFIXES:
+        if Path(path).suffix.lower() in mh.io.SUFFIXES:
             raise DataError(f"{path}: true tags are lines of a token and its tag, in a .bio file")
         return mh.read_bio(path, tags=self.settings()["classes"], encoding=self.encoding)
 

@@ -82,7 +82,7 @@ def put_table(columns: Mapping[str, AnyArray], out: str) -> None:
     """Write a table to a file by its suffix, or to standard output as CSV."""
     if out == "-":
         sys.stdout.flush()
-        mh.io.tables.write_stream(columns, sys.stdout.buffer, "csv")
+        mh.io.write_stream(columns, sys.stdout.buffer, "csv")
         sys.stdout.flush()
     else:
         mh.io.write_table(columns, out)
@@ -90,7 +90,7 @@ def put_table(columns: Mapping[str, AnyArray], out: str) -> None:
 
 def is_tagged(name: str) -> bool:
     """Whether a file has tokens with their tags, by its suffix."""
-    return name.lower().endswith(mh.io.tables.TAGGED_SUFFIXES)
+    return name.lower().endswith(mh.io.TAGGED_SUFFIXES)
 
 
 def put_tokens(
@@ -123,7 +123,7 @@ def require_targets(
     sources = {os.path.realpath(name) for name in read if name is not None}
     for name in targets:
         if name != "-":
-            mh.io.tables.require_target(name, tagged=name == tagged)
+            mh.io.require_target(name, tagged=name == tagged)
             if os.path.realpath(name) in sources:
                 raise SettingError(f"{name}: is read from and would be lost; name another file")
 

@@ -2,22 +2,27 @@
 
 from manyhands.io.atomic import atomic_write
 from manyhands.io.conll import read_bio, read_conll, write_bio, write_conll
-from manyhands.io.convert import copy_table, write_annotations
+from manyhands.io.convert import copy_table, is_table, write_annotations
 from manyhands.io.features import Features, read_features, read_truth
 from manyhands.io.labels import read_annotations
 from manyhands.io.read import LabelFile, read, require_same_tokens
+from manyhands.io.sniff import column_names
 from manyhands.io.spans import TextLabels, read_spans, write_spans
-from manyhands.io.tables import write_table
+from manyhands.io.tables import SUFFIXES, TAGGED_SUFFIXES, require_target, write_stream, write_table
 from manyhands.io.texts import read_texts, read_word_counts
 from manyhands.io.word_vectors import WordVectors, read_word_vectors
 
 __all__ = [
+    "SUFFIXES",
+    "TAGGED_SUFFIXES",
     "Features",
     "LabelFile",
     "TextLabels",
     "WordVectors",
     "atomic_write",
+    "column_names",
     "copy_table",
+    "is_table",
     "read",
     "read_annotations",
     "read_bio",
@@ -29,9 +34,11 @@ __all__ = [
     "read_word_counts",
     "read_word_vectors",
     "require_same_tokens",
+    "require_target",
     "write_annotations",
     "write_bio",
     "write_conll",
     "write_spans",
+    "write_stream",
     "write_table",
 ]

@@ -32,9 +32,7 @@ def column_names(path: str | Path, format: str | None = None, encoding: str = "u
             return list(found) if isinstance(found, dict) else []
         if kind == "parquet":
             return list(pq.read_schema(path).names)
-        if kind is None:
-            return []
-        return [str(name) for name in Table(Path(path), kind, encoding).columns]
+        return [] if kind is None else list(Table(Path(path), kind, encoding).columns)
     except (OSError, ValueError, RecursionError, DataError, pa.ArrowException):
         return []  # the reader of the file raises the error
 
