@@ -50,6 +50,9 @@ class TagScheme:
             raise DataError(f"the tag {wrong[0]!r} is not O, B-TYPE or I-TYPE")
         return cls.of_types(entity_type(tag) for tag in distinct if tag != OUTSIDE)
 
+    def __len__(self) -> int:
+        return len(self.names)
+
     @cached_property
     def types(self) -> tuple[str, ...]:
         """The sorted types of entities."""
