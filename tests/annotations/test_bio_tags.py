@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyhands.annotations import (
+    Sentences,
     Span,
+    TaggedSentences,
     TagScheme,
-    allowed_starts,
-    allowed_transitions,
     decode_bio,
     is_valid_bio,
-    repair_bio,
     spans_to_tags,
     tags_to_spans,
 )
@@ -39,24 +38,24 @@ def test_valid_means_that_every_inside_tag_goes_on_with_an_entity(tags):
 
 @given(SEQUENCES)
 def test_spans_and_back_give_the_repaired_tags(tags):
-    fixed = repair_bio(tags)
+    tagged = TaggedSentences(Sentences.from_lists([tags]), tags)
+    fixed = tagged.repaired().tags.tolist()
     assert is_valid_by_hand(fixed)
     assert spans_to_tags(tags_to_spans(tags), len(tags)) == fixed
     if is_valid_by_hand(tags):
         assert fixed == tags
-        assert repair_bio(tags, "refuse") == tags
+        assert tagged.repaired("refuse").tags.tolist() == tags
     else:
-        with pytest.raises(DataError, match=r"token \d+: I-"):
-            repair_bio(tags, "refuse")
-    assert repair_bio(tags, "keep") == tags
+        with pytest.raises(DataError, match=r"token \d+ .*: I-"):
+            tagged.repaired("refuse")
 
 
 @given(SEQUENCES)
 def test_masks_tell_what_is_valid(tags):
-    code = TagScheme.of(TAGS).codes(tags)
-    starts_k, moves_kk = allowed_starts(TAGS), allowed_transitions(TAGS)
-    held = all(moves_kk[j, k] for j, k in itertools.pairwise(code))
-    assert is_valid_by_hand(tags) == (held and (not tags or bool(starts_k[code[0]])))
+    scheme = TagScheme.of(TAGS)
+    code = scheme.codes(tags)
+    held = all(scheme.moves_kk[j, k] for j, k in itertools.pairwise(code))
+    assert is_valid_by_hand(tags) == (held and not (tags and scheme.is_inside_k[code[0]]))
 
 
 def best_by_hand(log_tk):

@@ -7,13 +7,8 @@ from hypothesis import strategies as st
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing
 
-from manyhands.annotations import (
-    Sentences,
-    TaggedSentences,
-    TokenizedTexts,
-    TokenLabels,
-    token_offsets,
-)
+from manyhands.annotations import Sentences, TaggedSentences, TokenizedTexts, TokenLabels
+from manyhands.annotations.sentences import token_offsets
 from manyhands.core.errors import DataError
 
 LISTS = st.lists(st.lists(st.sampled_from("abc"), max_size=4), max_size=6)

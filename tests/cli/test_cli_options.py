@@ -39,23 +39,25 @@ def test_a_declared_setting_is_an_option_without_further_code():
     found = options.declared_options(MoreOptions)
     new = {name: found[name] for name in found.keys() - options.declared_options(FeatureOptions)}
     assert new.keys() == {"n_heads", "pooling"}
-    annotation, default = new["n_heads"]
-    kind, option = get_args(annotation)
-    assert (kind, default) == (int | None, None)
+    kind, option = get_args(new["n_heads"].annotation)
+    assert (kind, new["n_heads"].default) == (int | None, None)
     assert (option.help, option.rich_help_panel) == ("Number of heads.", "Network")
     assert option.show_default == "4"
-    kind, option = get_args(new["pooling"][0])
+    kind, option = get_args(new["pooling"].annotation)
     assert get_args(get_args(kind)[0]) == ("mean", "max")
     assert option.show_default == "the method's"
 
 
-def test_a_declared_setting_is_in_the_help_of_a_command(monkeypatch):
-    monkeypatch.setattr(options, "FeatureOptions", MoreOptions)
+class MoreTraining(options.TrainOptions):
+    __signature__ = inspect.Signature(list(options.declared_options(MoreOptions).values()))
+
+
+def test_a_declared_setting_is_in_the_help_of_a_command():
     little = typer.Typer()
 
     @little.command()
     @options.takes_groups
-    def train(training: options.TrainOptions) -> None:
+    def train(training: MoreTraining) -> None:
         received.update(training.given)
 
     received: dict[str, object] = {}
@@ -66,7 +68,9 @@ def test_a_declared_setting_is_in_the_help_of_a_command(monkeypatch):
 def test_every_setting_of_an_estimator_is_an_option():
     declared = settings_of(FeatureOptions) | settings_of(TaggingOptions)
     by_command = {"method", "seed", "checkpoint", "progress"}
-    assert options.TrainOptions.options().keys() == declared.keys() - by_command
+    assert {each.name for each in options.options_of(options.TrainOptions)} == (
+        declared.keys() - by_command
+    )
     for command in ("train", "compare"):
         text = call(command, "--help").out
         assert "--learning-rate" in text
@@ -90,7 +94,8 @@ def test_options_of_labels_are_the_arguments_of_read():
     ],
 )
 def test_choices_are_those_of_the_library(name, choices):
-    kind = get_args(options.LabelOptions.options()[name][0])[0]
+    found = {each.name: each.annotation for each in options.options_of(options.LabelOptions)}
+    kind = get_args(found[name])[0]
     literal = kind if name == "duplicates" else get_args(kind)[0]
     assert set(get_args(literal)) == set(choices)
 

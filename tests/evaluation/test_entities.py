@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from manyhands.annotations import repair_bio
+from manyhands.annotations import spans_to_tags, tags_to_spans
 from manyhands.core.errors import DataError
 from manyhands.evaluation import regression_scores, score_entities, score_entity_lists
 
@@ -13,7 +13,7 @@ TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-GEO-POL", "I-GEO-POL"]
 
 def random_tags(rng, lengths, valid):
     tags = [rng.choice(TAGS, length).tolist() for length in lengths]
-    return [repair_bio(each) for each in tags] if valid else tags
+    return [spans_to_tags(tags_to_spans(each), len(each)) for each in tags] if valid else tags
 
 
 @pytest.mark.parametrize("valid", [True, False])

@@ -1,21 +1,17 @@
 """Annotations, the common data type: which annotator gave which label to which item."""
 
-from manyhands.annotations.annotations import Annotations
+from manyhands.annotations.annotations import Annotations, recode_like, reindex_items
 from manyhands.annotations.decoding import decode_bio
 from manyhands.annotations.items import Items
-from manyhands.annotations.labels import Kind, MixedLabelsError
-from manyhands.annotations.recoding import recode_like, reindex_items
+from manyhands.annotations.labels import Kind
 from manyhands.annotations.rows import Rows
-from manyhands.annotations.sentences import Sentences, TokenizedTexts, token_offsets
+from manyhands.annotations.sentences import Sentences, TokenizedTexts
 from manyhands.annotations.tags import (
     Span,
     Spans,
     TagScheme,
-    allowed_starts,
-    allowed_transitions,
     find_spans,
     is_valid_bio,
-    repair_bio,
     spans_to_tags,
     tags_to_spans,
 )
@@ -26,7 +22,6 @@ __all__ = [
     "Annotations",
     "Items",
     "Kind",
-    "MixedLabelsError",
     "Rows",
     "Sentences",
     "Span",
@@ -37,15 +32,11 @@ __all__ = [
     "TokenizedTexts",
     "Vocabulary",
     "align_to_tokens",
-    "allowed_starts",
-    "allowed_transitions",
     "decode_bio",
     "find_spans",
     "is_valid_bio",
     "recode_like",
     "reindex_items",
-    "repair_bio",
     "spans_to_tags",
     "tags_to_spans",
-    "token_offsets",
 ]

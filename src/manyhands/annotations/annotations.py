@@ -134,10 +134,7 @@ class Annotations(ItemArray):
         3
         """
         cells = dense_cells(matrix, as_list(missing), items, annotators)
-        return cls.from_arrays(
-            cells.item, cells.annotator, cells.label,
-            kind=kind, items=cells.items, annotators=cells.annotators, classes=classes,
-        )  # fmt: skip
+        return cls.from_rows(encode_rows(**cells, kind=kind, classes=classes))
 
     @classmethod
     def from_dicts(
@@ -302,8 +299,7 @@ class Annotations(ItemArray):
     def extended(self, more: "Annotations") -> "Annotations":
         """These annotations and more; known names keep their codes, new names get the next ones."""
         more = more.as_kind(self.kind)
-        rows = self.to_rows().extended(more.to_rows())
-        return replace(Annotations.from_rows(rows), backend=self.backend)
+        return _like(self, self.to_rows().extended(more.to_rows()))
 
     def to_rows(self) -> Rows:
         """The annotations as the rows of a table, all of them usable."""
@@ -312,3 +308,30 @@ class Annotations(ItemArray):
             self.item, self.annotator, self.label, used,
             self.item_vocabulary, self.annotator_vocabulary, self.class_vocabulary,
         )  # fmt: skip
+
+
+def _like(annotations: Annotations, rows: Rows) -> Annotations:
+    """The annotations of some rows, for frames of the same library as other annotations."""
+    return replace(Annotations.from_rows(rows), backend=annotations.backend)
+
+
+def recode_like(annotations: Annotations, reference: Annotations) -> Annotations:
+    """The labels with the annotator and class codes of a reference.
+
+    New annotators get the codes after those of the reference. A class that the reference does not
+    have raises a `DataError`.
+    """
+    annotators = reference.annotator_vocabulary.extended(annotations.annotator_vocabulary)
+    annotator = annotators.codes(annotations.annotators)[annotations.annotator]
+    label, classes = annotations.label, reference.class_vocabulary
+    if classes is not None and annotations.n_classes:
+        code_k = np.array([classes.code(name) for name in annotations.classes], dtype=np.int32)
+        label = code_k[label]
+    rows = replace(annotations.to_rows(), annotator=annotator, annotators=annotators)
+    return _like(annotations, replace(rows, label=label, classes=classes))
+
+
+def reindex_items(annotations: Annotations, items: Vocabulary) -> Annotations:
+    """The labels with these items in this order; every labelled item must be among them."""
+    item = items.codes(annotations.items.tolist())[annotations.item]
+    return _like(annotations, replace(annotations.to_rows(), item=item, items=items))

@@ -4,12 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from manyhands.annotations.tags import (
-    TagScheme,
-    allowed_starts,
-    allowed_transitions,
-    find_orphan_tags,
-)
+from manyhands.annotations.tags import TagScheme, find_orphan_tags
 from manyhands.core.arrays import Bools, Codes, Floats, Offsets
 from manyhands.core.errors import DataError
 from manyhands.core.kernels import kernel
@@ -31,7 +26,7 @@ def decode_bio(
     """
     log_tk = _checked(log_prob_tk, len(tags), int(offsets[-1]))
     scheme = TagScheme.of(tags)
-    starts_k = allowed_starts(tags)
+    starts_k = ~scheme.is_inside_k
     if len(log_tk) and not starts_k.any():
         raise DataError(
             f"none of the tags {', '.join(tags)} can begin a sentence; add O or a tag B-TYPE"
@@ -44,8 +39,7 @@ def decode_bio(
         longest = int(np.diff(offsets)[invalid].max())
         finite_tk = _finite(log_tk, longest)
         before_tk = np.zeros((longest, len(tags)), dtype=np.int32)
-        moves_kk = allowed_transitions(tags)
-        _viterbi(finite_tk, offsets, invalid, starts_k, moves_kk, before_tk, code_t)
+        _viterbi(finite_tk, offsets, invalid, starts_k, scheme.moves_kk, before_tk, code_t)
     return code_t
 
 

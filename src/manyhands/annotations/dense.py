@@ -1,7 +1,7 @@
 """Dense matrices with a row per item and a column per annotator."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -9,26 +9,15 @@ from manyhands.core.arrays import AnyArray, Bools, Codes
 from manyhands.core.errors import DataError
 
 
-class DenseCells(NamedTuple):
-    """The cells of a dense matrix that hold a label, and the names of all rows and columns."""
-
-    item: AnyArray
-    annotator: AnyArray
-    label: AnyArray
-    items: AnyArray
-    annotators: AnyArray
-    row: Codes
-
-
 def dense_cells(
     matrix: Any,
     missing: Iterable[Any],
     items: Sequence[Any] | None = None,
     annotators: Sequence[Any] | None = None,
-) -> DenseCells:
-    """The labelled cells of a matrix in row order; NaN and None are always missing.
+) -> dict[str, Any]:
+    """The labelled cells of a matrix as arguments of `encode_rows`, in row order.
 
-    The names of items and annotators are 0, 1, 2 ... by default.
+    NaN and None are always missing. Items and annotators are called 0, 1, 2 ... by default.
     """
     grid = _as_grid(matrix)
     if grid.ndim != 2:
@@ -38,12 +27,12 @@ def dense_cells(
     label = grid[filled]
     if label.dtype.kind in "UOS":
         label = np.array([_without_decimals(value) for value in label.tolist()], dtype=object)
-    item_names = _names("item", grid.shape[0], items)
-    annotator_names = _names("annotator", grid.shape[1], annotators)
-    return DenseCells(
-        item_names[row], annotator_names[column], label,
-        item_names, annotator_names, row.astype(np.int32),
-    )  # fmt: skip
+    items_i = _names("item", grid.shape[0], items)
+    annotators_a = _names("annotator", grid.shape[1], annotators)
+    return {
+        "item": items_i[row], "annotator": annotators_a[column], "label": label,
+        "items": items_i, "annotators": annotators_a, "row_of": row.astype(np.int32),
+    }  # fmt: skip
 
 
 def dense_matrix(

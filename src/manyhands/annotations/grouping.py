@@ -1,15 +1,8 @@
 """Order, groups and repeats of (item, annotator) pairs, in linear time.
 
-Repeats are labels of one item by one annotator. The setting `duplicates` says which of them count:
-
-`keep`
-    All labels (the default: no label is lost).
-`first`, `last`
-    The first or the last label in row order.
-`refuse`
-    None: an error names the first repeated pair.
-
-Equal and conflicting repeats are treated alike.
+Repeats are labels of one item by one annotator, equal or not. The setting `duplicates` says which
+of them count: all (`keep`, the default: no label is lost), the `first` or the `last` in row order,
+or none (`refuse`: an error names the first repeated pair).
 """
 
 from collections.abc import Sequence
@@ -82,7 +75,7 @@ def pair_order(first: Codes, second: Codes, n_first: int, n_second: int) -> Code
     >>> pair_order(first, second, 1, 2).tolist()
     [1, 0]
     """
-    if _in_order(first) and _pairs_in_order(first, second):
+    if _in_order(first, second):
         return None
     start = _run_starts(first, n_first)
     if len(start) < n_first:  # a group is not contiguous
@@ -151,10 +144,9 @@ def mask_duplicates(
         n = int(np.flatnonzero(repeated)[0])
         raise DataError(
             f"annotator {annotators[annotator[n]]!r} labelled item {items[item[n]]!r} more than "
-            f"once ({int(repeated.sum())} such repeats); set ",
-            SettingName("duplicates"),
+            f"once ({int(repeated.sum())} such repeats); set ", SettingName("duplicates"),
             " to keep, first or last",
-        )
+        )  # fmt: skip
     if duplicates == "first":
         return ~repeated
     return ~np.append(repeated[1:], False)
@@ -171,17 +163,9 @@ def _place(codes: Codes, cursor: Offsets) -> Codes:
 
 
 @kernel
-def _in_order(codes: Codes) -> bool:
-    for n in range(1, len(codes)):  # noqa: SIM110 - a loop is what compiles well
-        if codes[n] < codes[n - 1]:
-            return False
-    return True
-
-
-@kernel
-def _pairs_in_order(first: Codes, second: Codes) -> bool:
+def _in_order(first: Codes, second: Codes) -> bool:
     for n in range(1, len(first)):
-        if first[n] == first[n - 1] and second[n] < second[n - 1]:
+        if first[n] < first[n - 1] or (first[n] == first[n - 1] and second[n] < second[n - 1]):
             return False
     return True
 

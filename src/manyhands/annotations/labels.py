@@ -1,8 +1,7 @@
 """Columns of labels: class codes or numbers, and which cells cannot be used."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -29,8 +28,7 @@ USED, DROPPED, EMPTY, OUTSIDE, INFINITE = range(5)
 _MANY_WHOLE_NUMBERS = 20
 
 
-@dataclass(frozen=True)
-class LabelColumn:
+class LabelColumn(NamedTuple):
     """Labels in row order: codes or numbers, the state of every cell, and the classes or None."""
 
     values: AnyArray
@@ -105,13 +103,11 @@ class MixedLabelsError(DataError):
         self.label, self.row, self.is_word, self.where = label, row, is_word, where
         what, rest = ("a word", "numbers") if is_word else ("a number", "words")
         super().__init__(
-            f"{where}: " * bool(where)
-            + f"the label {label!r} is {what} among {rest}; drop it with ",
-            SettingName("missing", label),
-            ", or set ",
-            SettingName("kind", "classes"),
+            f"{where}: " * bool(where),
+            f"the label {label!r} is {what} among {rest}; drop it with ",
+            SettingName("missing", label), ", or set ", SettingName("kind", "classes"),
             " if it is a class",
-        )
+        )  # fmt: skip
 
     def at(self, place: object) -> Self:
         """The same error with its place in a file."""

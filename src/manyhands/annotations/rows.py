@@ -45,7 +45,7 @@ class Rows:
 
     def place(self, row: int) -> str:
         """The file and line of a row, or its number."""
-        return place(self.source, self.first_line, _row(row, self.row_of))
+        return place(self.source, self.first_line, row, self.row_of)
 
     def usable(self) -> AnyArray:
         """Positions of the rows whose three cells can be used."""
@@ -90,12 +90,13 @@ class Rows:
         _refuse(self, self.state == INFINITE, "the label is infinite", "give a finite number")
 
 
-def place(source: str, first_line: int | None, row: int) -> str:
+def place(source: str, first_line: int | None, row: int, row_of: AnyArray | None = None) -> str:
     """The place of a row: its line if the file has one line per row, otherwise its number.
 
     >>> place("labels.csv", 2, 0), place("", None, 4)
     ('labels.csv, line 2', 'row 5')
     """
+    row = row if row_of is None else int(row_of[row])
     where = f"row {row + 1}" if first_line is None else f"line {row + first_line}"
     return f"{source}, {where}" if source else where
 
@@ -145,18 +146,13 @@ def encode_rows(
             lambda encode_column: encode_column(), work
         )
     except MixedLabelsError as error:
-        where = place(source, first_line, _row(error.row, row_of))
-        raise error.at(where) from None
+        raise error.at(place(source, first_line, error.row, row_of)) from None
     except DataError as error:
         raise (error.at(source) if source else error) from None
     return Rows(
         item_codes, annotator_codes, labels.values, labels.state,
         item_names, annotator_names, labels.classes, source, first_line, row_of,
     )  # fmt: skip
-
-
-def _row(entry: int, row_of: AnyArray | None) -> int:
-    return entry if row_of is None else int(row_of[entry])
 
 
 def _encode_names(values: Any, noun: str, given: Iterable[Any] | None) -> tuple[Codes, Vocabulary]:

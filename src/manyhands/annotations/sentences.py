@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from manyhands.core.arrays import AnyArray, Offsets, object_array, read_only
 from manyhands.core.errors import DataError
 
 Tokenizer = Callable[[str], Sequence[tuple[int, int]]]
-_TOKEN = re.compile(r"\w+|[^\w\s]")
+_ASCII_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,28 +130,16 @@ def token_offsets(text: str) -> list[tuple[int, int]]:
     >>> token_offsets("It's 3.5!")
     [(0, 2), (2, 3), (3, 4), (5, 6), (6, 7), (7, 8), (8, 9)]
     """
-    offsets = [match.span() for match in _TOKEN.finditer(text)]
-    return offsets if text.isascii() else _join_marks(offsets, text)
+    pattern = _ASCII_TOKEN if text.isascii() else _token_with_marks()
+    return [match.span() for match in pattern.finditer(text)]
 
 
-def _join_marks(offsets: list[tuple[int, int]], text: str) -> list[tuple[int, int]]:
-    """Join combining marks, such as accents and vowel signs, with the word before them."""
-    joined: list[tuple[int, int]] = []
-    after_mark = False
-    for start, end in offsets:
-        is_mark = end - start == 1 and unicodedata.category(text[start]).startswith("M")
-        touches = bool(joined) and joined[-1][1] == start and _is_letter(text[joined[-1][0]])
-        continues = touches and (is_mark or (after_mark and _is_letter(text[start])))
-        if continues:
-            joined[-1] = joined[-1][0], end
-        else:
-            joined.append((start, end))
-        after_mark = continues and is_mark
-    return joined
-
-
-def _is_letter(character: str) -> bool:
-    return character.isalnum() or character == "_"
+@cache
+def _token_with_marks() -> re.Pattern[str]:
+    """A token of any script: combining marks, such as accents and vowel signs, join its word."""
+    codes = *range(0x300, 0x1F000), *range(0xE0100, 0xE01F0)  # no mark is elsewhere
+    marks = "".join(chr(each) for each in codes if unicodedata.category(chr(each))[0] == "M")
+    return re.compile(rf"\w[\w{marks}]*|[^\w\s]")
 
 
 @dataclass(frozen=True, eq=False)

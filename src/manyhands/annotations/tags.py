@@ -14,8 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from manyhands.core.arrays import AnyArray, Bools, Codes, Offsets
-from manyhands.core.errors import DataError, SettingName
-from manyhands.core.settings import require_choice
+from manyhands.core.errors import DataError
 
 OUTSIDE = "O"
 OrphanTags = Literal["keep", "repair", "refuse"]
@@ -68,30 +67,35 @@ class TagScheme:
 
     @cached_property
     def is_inside_k(self) -> Bools:
-        """Which tags are I-X."""
-        return np.array([_is_entity(n) and n.startswith("I-") for n in self.names], dtype=bool)
+        """Which tags are I-X; every other tag can begin a sentence."""
+        inside_k = np.array([name.startswith("I-") for name in self.names], dtype=bool)
+        return inside_k & (self.type_k >= 0)
 
     @cached_property
     def is_begin_k(self) -> Bools:
         """Which tags are B-X."""
-        return np.array([_is_entity(n) and n.startswith("B-") for n in self.names], dtype=bool)
+        return (self.type_k >= 0) & ~self.is_inside_k
 
     @cached_property
-    def begin_k(self) -> Codes:
-        """The code of B-X for every tag B-X or I-X; -1 if there is no B-X."""
-        code_of = {name: code for code, name in enumerate(self.names)}
-        begins = [
-            code_of.get(f"B-{entity_type(n)}", -1) if _is_entity(n) else -1 for n in self.names
-        ]
-        return np.array(begins, dtype=np.int32)
+    def moves_kk(self) -> Bools:
+        """Which tag (column) can follow which tag (row): I-X only B-X and I-X.
 
-    def require_begins(self) -> Codes:
-        """`begin_k`; raises a `DataError` if some I-X has no B-X."""
-        lacking = np.flatnonzero(self.is_inside_k & (self.begin_k < 0))
+        >>> TagScheme(("O", "B-PER", "I-PER")).moves_kk.astype(int).tolist()
+        [[1, 1, 0], [1, 1, 1], [1, 1, 1]]
+        """
+        same_kk = self.type_k[:, None] == self.type_k[None, :]
+        return np.asarray(~self.is_inside_k[None, :] | same_kk)
+
+    def begin_codes(self) -> Codes:
+        """The code of B-X for every tag B-X or I-X; a `DataError` if some I-X has no B-X."""
+        code_of = {name: code for code, name in enumerate(self.names)}
+        begins = [code_of.get(f"B-{entity_type(name)}", -1) for name in self.names]
+        begin_k = np.array(begins, dtype=np.int32)
+        lacking = np.flatnonzero(self.is_inside_k & (begin_k < 0))
         if len(lacking):
             name = self.names[lacking[0]]
             raise DataError(f"the tags contain {name} but not B-{entity_type(name)}; list both")
-        return self.begin_k
+        return begin_k
 
     def codes(self, tags: Iterable[Any]) -> Codes:
         """The code of every tag; an unknown tag raises a `DataError` with its position."""
@@ -128,44 +132,22 @@ def entity_type(tag: str) -> str:
     return tag[2:]
 
 
-def allowed_starts(tags: Sequence[str]) -> Bools:
-    """Which tags can begin a sentence, shape (k,): all tags except I-X."""
-    return ~TagScheme.of(tags).is_inside_k
-
-
-def allowed_transitions(tags: Sequence[str]) -> Bools:
-    """Which tag (column) can follow which tag (row), shape (k, k).
-
-    I-X can follow only B-X and I-X; every other tag can follow every tag.
-
-    >>> allowed_transitions(["O", "B-PER", "I-PER"]).astype(int).tolist()
-    [[1, 1, 0], [1, 1, 1], [1, 1, 1]]
-    """
-    scheme = TagScheme.of(tags)
-    same_kk = scheme.type_k[:, None] == scheme.type_k[None, :]
-    return np.asarray(~scheme.is_inside_k[None, :] | same_kk)
-
-
 def find_orphan_tags(code_t: Codes, offsets: Offsets, scheme: TagScheme) -> Bools:
     """Which tokens have a tag I-X that follows neither B-X nor I-X in their sentence.
 
     The code -1 is a token without a tag; an I-X after it is an orphan too.
     """
-    type_t, inside_t = tag_types(code_t, scheme), np.append(scheme.is_inside_k, False)[code_t]
-    return np.asarray(inside_t & (previous_types(type_t, offsets) != type_t))
+    type_t, before_t = _types(code_t, offsets, scheme)
+    return np.asarray(np.append(scheme.is_inside_k, False)[code_t] & (before_t != type_t))
 
 
-def tag_types(code_t: Codes, scheme: TagScheme) -> Codes:
-    """The entity type of every token; -1 for O and for a token without a tag."""
-    return np.asarray(np.append(scheme.type_k, -1)[code_t], dtype=np.int32)
-
-
-def previous_types(type_t: Codes, offsets: Offsets) -> Codes:
-    """The entity type of the previous token of the sentence; -1 if there is none."""
+def _types(code_t: Codes, offsets: Offsets, scheme: TagScheme) -> tuple[Codes, Codes]:
+    """The entity type of every token, and of the token before it in its sentence; -1 for none."""
+    type_t = np.append(scheme.type_k, -1).astype(np.int32)[code_t]
     before_t = np.concatenate([[-1], type_t])[:-1].astype(np.int32)
     starts = offsets[:-1]
     before_t[starts[starts < len(type_t)]] = -1
-    return before_t
+    return type_t, before_t
 
 
 def is_valid_bio(tags: Sequence[str]) -> bool:
@@ -176,31 +158,6 @@ def is_valid_bio(tags: Sequence[str]) -> bool:
     """
     scheme = TagScheme.covering(tags)
     return not find_orphan_tags(scheme.codes(tags), np.array([0, len(tags)]), scheme).any()
-
-
-def repair_bio(tags: Sequence[str], orphan_tags: OrphanTags = "repair") -> list[str]:
-    """The tags of one sentence after repair: every orphan I-X becomes B-X.
-
-    `orphan_tags` "keep" returns the tags unchanged; "refuse" raises a `DataError` for an orphan.
-
-    >>> repair_bio(["O", "I-PER", "I-PER", "I-LOC"])
-    ['O', 'B-PER', 'I-PER', 'B-LOC']
-    """
-    require_choice("orphan_tags", orphan_tags, ORPHAN_TAGS)
-    if orphan_tags == "keep":
-        return list(tags)
-    scheme = TagScheme.covering(tags)
-    code_t = scheme.codes(tags)
-    orphan_t = find_orphan_tags(code_t, np.array([0, len(tags)]), scheme)
-    if orphan_tags == "refuse" and orphan_t.any():
-        token = int(np.argmax(orphan_t))
-        raise DataError(
-            f"token {token}: {tags[token]} follows no entity of its type; begin the entity with "
-            "B-, or choose ",
-            SettingName("orphan_tags", "repair"),
-        )
-    code_t[orphan_t] = scheme.begin_k[code_t[orphan_t]]
-    return [str(name) for name in scheme.names_of(code_t)]
 
 
 class Span(NamedTuple):
@@ -232,15 +189,6 @@ class Spans:
         """The name of the type of every span."""
         return np.array([*self.types, None], dtype=object)[self.type]
 
-    def of_sentences(self, offsets: Offsets) -> list[list[Span]]:
-        """A list of spans per sentence, with tokens counted from 0 in each sentence."""
-        by_sentence: list[list[Span]] = [[] for _ in range(len(offsets) - 1)]
-        names = self.type_names
-        for each, s in enumerate(self.sentence.tolist()):
-            first, end = int(self.first[each] - offsets[s]), int(self.end[each] - offsets[s])
-            by_sentence[s].append(Span(first, end, str(names[each])))
-        return by_sentence
-
 
 def find_spans(code_t: Codes, offsets: Offsets, scheme: TagScheme) -> Spans:
     """The spans of tag codes; -1 is a token without a tag.
@@ -248,9 +196,9 @@ def find_spans(code_t: Codes, offsets: Offsets, scheme: TagScheme) -> Spans:
     A span begins at B-X, and at an I-X that follows no tag of type X (the CoNLL convention). It
     ends before the next span, before a tag of another type or O, and at the end of the sentence.
     """
-    type_t = tag_types(code_t, scheme)
+    type_t, before_t = _types(code_t, offsets, scheme)
     begins_t = np.append(scheme.is_begin_k, False)[code_t]
-    first_t = (type_t >= 0) & (begins_t | (previous_types(type_t, offsets) != type_t))
+    first_t = (type_t >= 0) & (begins_t | (before_t != type_t))
     breaks_t = first_t | (type_t < 0)
     starts = offsets[:-1]
     breaks_t[starts[starts < len(code_t)]] = True
@@ -268,8 +216,9 @@ def tags_to_spans(tags: Sequence[str]) -> list[Span]:
     [Span(first=0, end=2, type='PER'), Span(first=3, end=4, type='LOC')]
     """
     scheme = TagScheme.covering(tags)
-    offsets = np.array([0, len(tags)])
-    return find_spans(scheme.codes(tags), offsets, scheme).of_sentences(offsets)[0]
+    spans = find_spans(scheme.codes(tags), np.array([0, len(tags)]), scheme)
+    found = zip(spans.first.tolist(), spans.end.tolist(), spans.type_names, strict=True)
+    return [Span(*each) for each in found]
 
 
 def spans_to_tags(spans: Iterable[Span], n_tokens: int) -> list[str]:

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations.annotations import Annotations
+from manyhands.annotations.annotations import Annotations, reindex_items
 from manyhands.annotations.grouping import ItemArray
 from manyhands.annotations.labels import USED
-from manyhands.annotations.recoding import reindex_items
 from manyhands.annotations.rows import Rows
 from manyhands.annotations.sentences import Sentences
 from manyhands.annotations.tags import OrphanTags, TagScheme, find_orphan_tags
@@ -50,14 +49,11 @@ class TokenLabels(ItemArray):
         """From parallel codes of tokens, annotators and classes, and the names of the codes."""
         label_n = np.asarray(label, dtype=np.int32)
         rows = Rows(
-            np.asarray(token, dtype=np.int32),
-            np.asarray(annotator, dtype=np.int32),
-            label_n,
+            np.asarray(token, dtype=np.int32), np.asarray(annotator, dtype=np.int32), label_n,
             np.full(len(label_n), USED, dtype=np.int8),
-            Vocabulary.of(sentences.token_names, "item"),
-            Vocabulary.of(annotators, "annotator"),
+            Vocabulary.of(sentences.token_names, "item"), Vocabulary.of(annotators, "annotator"),
             Vocabulary.of(classes, "class"),
-        )
+        )  # fmt: skip
         return cls(sentences, Annotations.from_rows(rows))
 
     def __len__(self) -> int:
@@ -72,9 +68,13 @@ class TokenLabels(ItemArray):
 
         An I-X after a token that the annotator did not label is not counted as an orphan.
         """
-        ann = self.annotations
-        order, offsets = self._by_annotator()
-        scheme = TagScheme.of(ann.classes)
+        ann, scheme = self.annotations, TagScheme.of(self.annotations.classes)
+        order = ann.annotator_order
+        token, who = ann.item[order], ann.annotator[order]
+        sentence = self.sentences.sentence_of_token[token]
+        breaks = (np.diff(who) != 0) | (np.diff(sentence) != 0) | (np.diff(token) != 1)
+        # runs of labels: one annotator, consecutive tokens of one sentence
+        offsets = np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(order)]])
         orphan_n = np.zeros(ann.n_annotations, dtype=bool)
         orphan_n[order] = find_orphan_tags(ann.label[order], offsets, scheme)
         first_n = order[offsets[:-1][np.diff(offsets) > 0]]
@@ -93,17 +93,8 @@ class TokenLabels(ItemArray):
             who = f"annotator {ann.annotators[ann.annotator[n]]!s}: "
             raise _orphan_tag(self.sentences, int(ann.item[n]), ann.classes[ann.label[n]], who)
         label_n = ann.label.copy()
-        label_n[orphan_n] = TagScheme.of(ann.classes).require_begins()[label_n[orphan_n]]
+        label_n[orphan_n] = TagScheme.of(ann.classes).begin_codes()[label_n[orphan_n]]
         return replace(self, annotations=replace(ann, label=read_only(label_n)))
-
-    def _by_annotator(self) -> tuple[AnyArray, AnyArray]:
-        """Runs of labels: one annotator, consecutive tokens of one sentence."""
-        ann = self.annotations
-        order = ann.annotator_order
-        token, who = ann.item[order], ann.annotator[order]
-        sentence = self.sentences.sentence_of_token[token]
-        breaks = (np.diff(who) != 0) | (np.diff(sentence) != 0) | (np.diff(token) != 1)
-        return order, np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(order)]])
 
 
 def align_to_tokens(sentences: Sentences, annotations: Annotations) -> Annotations:
@@ -156,7 +147,7 @@ class TaggedSentences:
         if orphan_tags == "refuse" and orphan_t.any():
             token = int(np.argmax(orphan_t))
             raise _orphan_tag(self.sentences, token, self.tags[token])
-        code_t[orphan_t] = scheme.require_begins()[code_t[orphan_t]]
+        code_t[orphan_t] = scheme.begin_codes()[code_t[orphan_t]]
         return replace(self, tags=scheme.names_of(code_t))
 
 

@@ -165,17 +165,12 @@ def _encode_whole_numbers(values: AnyArray, noun: str) -> tuple[Codes, Vocabular
         # Nearly codes already: mark which values occur instead of sorting them.
         occurs = np.zeros(int(values.max()) + 1, dtype=bool)
         occurs[values] = True
-        if occurs.all():
-            codes, names = values.astype(np.int32), np.arange(len(occurs))
-        else:
-            names = np.flatnonzero(occurs)
-            codes = (np.cumsum(occurs, dtype=np.int32) - 1)[values]
+        names = np.flatnonzero(occurs)
+        codes = values if occurs.all() else (np.cumsum(occurs, dtype=np.int32) - 1)[values]
     else:
-        names, inverse = np.unique(values, return_inverse=True)
-        codes = inverse.astype(np.int32)
-    return codes.astype(np.int32, copy=False), Vocabulary(
-        read_only(names.astype(np.int64, copy=False)), noun
-    )
+        names, codes = np.unique(values, return_inverse=True)
+    vocabulary = Vocabulary(read_only(names.astype(np.int64, copy=False)), noun)
+    return codes.astype(np.int32, copy=codes is values), vocabulary
 
 
 def _encode_arrow(values: pa.Array, noun: str) -> tuple[Codes, Vocabulary]:
@@ -217,18 +212,14 @@ def _sorted_names(words: pa.Array) -> tuple[Codes, AnyArray]:
 
 def _arrow_of(values: Any) -> pa.Array | pa.ChunkedArray:
     try:
-        return _plain_or_text(values)
+        try:
+            return pa.array(values, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+            # names of several types, or whole numbers of more than 64 bits
+            plain = np.asarray(values).tolist() if hasattr(values, "__array__") else values
+            return pa.array([None if _is_blank(value) else name_to_text(value) for value in plain])
     except UnicodeEncodeError:
         raise DataError("a name is not valid text: it contains half of a UTF-16 pair") from None
-
-
-def _plain_or_text(values: Any) -> pa.Array | pa.ChunkedArray:
-    try:
-        return pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        # names of several types, or whole numbers of more than 64 bits
-        plain = np.asarray(values).tolist() if hasattr(values, "__array__") else values
-        return pa.array([None if _is_blank(value) else name_to_text(value) for value in plain])
 
 
 def _as_text(values: pa.Array) -> pa.Array:

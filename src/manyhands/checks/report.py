@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations, MixedLabelsError, Rows
+from manyhands.annotations import Annotations, Rows
+from manyhands.annotations.labels import MixedLabelsError
 from manyhands.checks import annotators, coverage, label_values, rows
 from manyhands.checks.copies import copies
 from manyhands.checks.label_table import SEVERITIES, Finding, LabelTable

@@ -31,7 +31,11 @@ def check(
     Example: manyhands check labels.csv --missing NA --strict
     """
     settings = reading.settings()
-    _refuse_tokens(labels, reading)
+    if mh.io.LabelFile(labels, **settings).sniffed() in {"conll", "spans"}:
+        raise DataError(
+            f"{labels}: has tagged tokens, and check is for labels of items; for the quality of "
+            f"annotators: manyhands aggregate {labels} --out tags.bio --annotators annotators.csv"
+        )
     with working(f"checking {labels}"):
         report = mh.checks.check_file(labels, **settings)
     if json:
@@ -46,19 +50,6 @@ def check(
         say("" if report.findings else "\nnothing wrong was found")
     if strict and not report.ok:
         raise typer.Exit(1)
-
-
-def _refuse_tokens(labels: str, reading: options.ReadingOptions) -> None:
-    mark = (reading.missing or ["?"])[0]
-    found = mh.io.sniff_tokens(
-        labels, format=reading.format, layout=reading.layout, missing=mark,
-        encoding=reading.encoding,
-    )  # fmt: skip
-    if found in {"conll", "spans"}:
-        raise DataError(
-            f"{labels}: has tagged tokens, and check is for labels of items; for the quality of "
-            f"annotators: manyhands aggregate {labels} --out tags.bio --annotators annotators.csv"
-        )
 
 
 def _facts(report: "mh.checks.CheckReport") -> str:

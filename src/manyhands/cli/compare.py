@@ -266,7 +266,6 @@ def _put(request: Request, table: "mh.aggregation.Comparison", facts: dict[str, 
     if request.json:
         output.say_json(facts | {"methods": table.records()})
     elif request.out == "-":
-        rows = [list(row.values()) for row in table.records()]
-        output.show_table("", list(table.columns), rows)
+        output.show_table("", table.records(), table.columns)
     if request.out != "-":
         output.put_table(table.columns, request.out)

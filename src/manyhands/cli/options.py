@@ -110,15 +110,7 @@ def with_names(help: str) -> str:
 class OptionGroup:
     """Options that a command gets as one argument; a field may be a group of options too."""
 
-    @classmethod
-    def options(cls) -> dict[str, tuple[Any, Any]]:
-        """The annotated type and the default of every option."""
-        return _options_of(cls)
-
-    @classmethod
-    def of(cls, arguments: dict[str, Any]) -> Any:
-        """The group from the arguments of a command, which may have others too."""
-        return _call(cls, arguments)
+    is_group = True
 
 
 @dataclass(frozen=True)
@@ -248,15 +240,18 @@ def _bounds(text: str | None) -> tuple[float, float] | None:
 
 
 _BY_COMMAND = ("method", "seed", "checkpoint", "progress")  # options of the commands, or none
+_BY_NAME = inspect.Parameter.KEYWORD_ONLY
 _TYPES = (bool, int, float, str)
 _WIDEST = 24  # characters of choices that leave the column of the help texts wide enough
 
 
-def declared_options(*owners: type) -> dict[str, tuple[Any, Any]]:
+def declared_options(*owners: type) -> dict[str, inspect.Parameter]:
     """The options for all settings that some classes declare; the default None is "not given"."""
     declared = {name: each for owner in owners for name, each in settings_of(owner).items()}
     return {
-        name: (_annotated(each), None) for name, each in declared.items() if name not in _BY_COMMAND
+        name: inspect.Parameter(name, _BY_NAME, default=None, annotation=_annotated(each))
+        for name, each in declared.items()
+        if name not in _BY_COMMAND
     }
 
 
@@ -282,20 +277,14 @@ def _annotated(declared: Setting) -> Any:
 class TrainOptions(OptionGroup):
     """The settings of training that were given; the others are left to the estimator."""
 
+    __signature__ = inspect.Signature(
+        list(declared_options(FeatureOptions, TaggingOptions).values())
+    )
+
     def __init__(self, **values: Any) -> None:
         self.given = {name: each for name, each in values.items() if each not in (None, [])}
         if "noise" in self.given:
             self.given["noise"] = named_values("--noise", self.given["noise"])
-
-    @classmethod
-    def options(cls) -> dict[str, tuple[Any, Any]]:
-        """An option for every setting of an estimator."""
-        return declared_options(FeatureOptions, TaggingOptions)
-
-    @classmethod
-    def of(cls, arguments: dict[str, Any]) -> Any:
-        """The settings among the arguments of a command."""
-        return cls(**{name: arguments[name] for name in cls.options()})
 
     def settings(self, task: str) -> dict[str, Any]:
         """The arguments of the estimator of a task; an error for those that it does not have."""
@@ -316,21 +305,17 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     def with_groups(**arguments: Any) -> None:
         _call(command, arguments)
 
-    kind = inspect.Parameter.KEYWORD_ONLY
-    with_groups.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, kind, default=default, annotation=annotation)
-            for name, (annotation, default) in _options_of(command).items()
-        ]
-    )
+    signature = inspect.Signature(options_of(command))
+    with_groups.__signature__ = signature  # type: ignore[attr-defined]
     return with_groups
 
 
-def _options_of(target: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
-    options: dict[str, tuple[Any, Any]] = {}
-    for name, each in inspect.signature(target).parameters.items():
-        group = getattr(each.annotation, "options", None)
-        options |= {name: (each.annotation, each.default)} if group is None else group()
+def options_of(target: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The options of a command or a group, and those of the groups that it takes."""
+    options = []
+    for each in inspect.signature(target).parameters.values():
+        is_group = hasattr(each.annotation, "is_group")
+        options += options_of(each.annotation) if is_group else [each.replace(kind=_BY_NAME)]
     return options
 
 
@@ -338,6 +323,6 @@ def _call(target: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     """Call a command, or make a group, with the arguments of its options."""
     made = {}
     for name, each in inspect.signature(target).parameters.items():
-        group = getattr(each.annotation, "of", None)
-        made[name] = arguments[name] if group is None else group(arguments)
+        is_group = hasattr(each.annotation, "is_group")
+        made[name] = _call(each.annotation, arguments) if is_group else arguments[name]
     return target(**made)

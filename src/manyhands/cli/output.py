@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -134,17 +134,20 @@ def records(columns: Mapping[str, AnyArray]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
-def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table with aligned columns, numbers to the right."""
+def show_table(
+    title: str, rows: Sequence[Mapping[str, Any]], columns: Iterable[str] | None = None
+) -> None:
+    """Print some columns of a table, or all, with numbers to the right."""
     from rich.console import Console
     from rich.table import Table
 
+    names = list(columns or rows[0])
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
-    for position, name in enumerate(header):
-        numeric = all(isinstance(row[position], int | float | None) for row in rows)
-        table.add_column(name, justify="right" if numeric else "left", no_wrap=position == 0)
+    for name in names:
+        numeric = all(isinstance(row[name], int | float | None) for row in rows)
+        table.add_column(name, justify="right" if numeric else "left", no_wrap=name == names[0])
     for row in rows:
-        table.add_row(*(_cell(value) for value in row))
+        table.add_row(*(_cell(row[name]) for name in names))
     wide = None if sys.stdout.isatty() else 120
     Console(width=wide, highlight=False).print(table)
 

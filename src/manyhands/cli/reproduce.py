@@ -85,12 +85,12 @@ def _run(runs: list[Any], records: Any, options: Any, n_jobs: int) -> None:
 def _show(experiment: Any, written: Any) -> None:
     if written.rows:
         names = [name for name in written.rows[0] if name not in written.hidden]
-        header = [name.replace("_", " ") for name in names]
         rows = [
-            ["-" if row.get(name) is None else str(row[name]) for name in names]
+            {each.replace("_", " "): "-" if row.get(each) is None else str(row[each])
+             for each in names}
             for row in written.rows
-        ]
-        show_table(f"{experiment.name}: {experiment.title}", header, rows)
+        ]  # fmt: skip
+        show_table(f"{experiment.name}: {experiment.title}", rows)
     written_to = ", ".join(written.files) or "nothing, there is nothing to show"
     say(f"written: {written_to}")
 
@@ -115,7 +115,7 @@ def _list(options: Any, n_jobs: int, json: bool) -> None:
     if json:
         say_json({"experiments": rows, "minutes": total, "jobs": n_jobs})
         return
-    show_table("", list(rows[0]), [[str(cell) for cell in row.values()] for row in rows])
+    show_table("", [{name: str(cell) for name, cell in row.items()} for row in rows])
     folder = "" if options.data is None else f" --data {shlex.quote(options.data)}"
     seeds = "" if options.n_runs is None else f" --runs {options.n_runs}"
     say(f"runs: what can be run here; missing: what cannot; minutes: about, {n_jobs} at a time")

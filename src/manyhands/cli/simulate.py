@@ -30,16 +30,12 @@ def simulate(
     share: Annotated[float | None, option("Share of the annotators that misbehave.")] = None,
     set_: Annotated[
         list[str] | None,
-        option(
-            "A setting of the scenario, such as common_share=0.3. Repeatable. An unknown name "
-            "lists the known ones.",
-            "--set",
-            metavar="NAME=VALUE",
-        ),
+        option("A setting of the scenario, such as common_share=0.3. Repeatable. An unknown name "
+               "lists the known ones.", "--set", metavar="NAME=VALUE"),
     ] = None,
     seed: Seed = 0,
     json: Json = False,
-) -> None:
+) -> None:  # fmt: skip
     """Simulate a crowd and write its labels to a folder.
 
     The folder has labels.csv, truth.csv, annotators.csv and scenario.json, and features.csv and
@@ -51,14 +47,9 @@ def simulate(
     Example: manyhands simulate common-noise --out crowd --set common_share=0.3
     """
     options = {
-        "n_items": items,
-        "n_annotators": annotators,
-        "n_classes": classes,
-        "labels_per_item": labels_per_item,
-        "lowest": lowest,
-        "highest": highest,
-        "share": share,
-    }
+        "n_items": items, "n_annotators": annotators, "n_classes": classes,
+        "labels_per_item": labels_per_item, "lowest": lowest, "highest": highest, "share": share,
+    }  # fmt: skip
     chosen = {name: value for name, value in options.items() if value is not None}
     chosen |= {"seed": seed} | named_values("--set", set_)
     settings = mh.SCENARIOS[scenario].make_settings(chosen)

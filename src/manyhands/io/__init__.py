@@ -6,7 +6,7 @@ from manyhands.io.convert import copy_table, is_table, write_annotations
 from manyhands.io.features import Features, read_features, read_truth
 from manyhands.io.labels import read_annotations
 from manyhands.io.read import LabelFile, read, require_same_tokens
-from manyhands.io.sniff import column_names, sniff_tokens
+from manyhands.io.sniff import column_names
 from manyhands.io.spans import TextLabels, read_spans, write_spans
 from manyhands.io.tables import SUFFIXES, TAGGED_SUFFIXES, require_target, write_stream, write_table
 from manyhands.io.texts import read_texts, read_word_counts
@@ -35,7 +35,6 @@ __all__ = [
     "read_word_vectors",
     "require_same_tokens",
     "require_target",
-    "sniff_tokens",
     "write_annotations",
     "write_bio",
     "write_conll",

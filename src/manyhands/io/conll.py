@@ -112,14 +112,9 @@ def write_conll(labels: TokenLabels, path: str | Path, *, missing: str = "?") ->
             f"{missing!r} is a tag too, or holds a tab or a line; choose another mark with ",
             SettingName("missing", ...),
         )
-    starts = ann.item_offsets
-    rows = []
-    for token in range(ann.n_items):
-        row = [missing] * ann.n_annotators
-        for n in range(starts[token], starts[token + 1]):
-            row[ann.annotator[n]] = said[ann.label[n]]
-        rows.append(row)
-    _write(labels.sentences, rows, path, ["#token", *names])
+    grid = np.full((ann.n_items, ann.n_annotators), missing, dtype=object)
+    grid[ann.item, ann.annotator] = object_array(said)[ann.label]
+    _write(labels.sentences, grid.tolist(), path, ["#token", *names])
 
 
 def write_bio(tagged: TaggedSentences, path: str | Path) -> None:

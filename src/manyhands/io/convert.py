@@ -70,10 +70,8 @@ def _require_one_each(annotations: Annotations) -> None:
         annotator = annotations.annotators[annotations.annotator[again[0]]]
         raise DataError(
             f"annotator {str(annotator)!r} labelled item {str(item)!r} more than once, which only "
-            "a long table can express; set ",
-            SettingName("duplicates"),
-            " to first or last",
-        )
+            "a long table can express; set ", SettingName("duplicates"), " to first or last",
+        )  # fmt: skip
 
 
 def _write_wide(annotations: Annotations, target: Path) -> None:

@@ -131,10 +131,7 @@ class ItemFile:
         annotators: Sequence[Any] | None = None,
     ) -> Rows:
         cells = dense_cells(grid, self._codes(DENSE_MISSING), items, annotators)
-        return self._encoded(
-            cells.item, cells.annotator, cells.label, items=cells.items,
-            annotators=cells.annotators, missing=(), first_line=first_line, row_of=cells.row,
-        )  # fmt: skip
+        return self._encoded(**cells, missing=(), first_line=first_line)
 
 
 def _layout_hint(table: Table) -> tuple[str | SettingName, ...]:

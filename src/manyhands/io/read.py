@@ -16,12 +16,13 @@ from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require, require_choice
 from manyhands.io.conll import read_conll, read_sentences, repaired_at
 from manyhands.io.labels import ItemFile
-from manyhands.io.sniff import UNCLEAR, sniff_tokens
+from manyhands.io.sniff import UNCLEAR, has_spans, sniff_text
 from manyhands.io.spans import ALIGNMENTS, Alignment, TextLabels, read_spans
-from manyhands.io.tables import SUFFIXES
+from manyhands.io.tables import SUFFIXES, TAGGED_SUFFIXES
 
 Task = Literal["classification", "regression", "tagging"]
 TASKS = ("classification", "regression", "tagging")
+_CLASSIFICATION, _REGRESSION, _TAGGING = (SettingName("task", name) for name in TASKS)
 _NOT_FOR_TOKENS = {"conll": ("item", "annotator", "label"), "spans": ("missing",)}
 
 
@@ -105,7 +106,7 @@ class LabelFile(ItemFile):
         """
         if self.task is not None:
             require_choice("task", self.task, TASKS)
-        found = self._agreed(self._sniffed())
+        found = self._agreed(self.sniffed())
         for name in ("orphan_tags", "alignment"):
             if found is None and getattr(self, name) is not None:
                 raise SettingError(
@@ -121,24 +122,18 @@ class LabelFile(ItemFile):
             if self.task != "regression":
                 raise
             raise DataError(
-                f"{error.where}: the label {error.label!r} is a word, and ",
-                SettingName("task", "regression"),
-                " takes numbers; drop it with ",
-                SettingName("missing", error.label),
-                ", or give ",
-                SettingName("task", "classification"),
-            ) from None
+                f"{error.where}: the label {error.label!r} is a word, and ", _REGRESSION,
+                " takes numbers; drop it with ", SettingName("missing", error.label), ", or give ",
+                _CLASSIFICATION,
+            ) from None  # fmt: skip
         if self.bounds is not None:
             _require_within(rows, *self.bounds)
         ann = Annotations.from_rows(rows, duplicates=self.duplicates)
         if self.task == "classification" and ann.kind == "numbers":
             raise DataError(
-                f"{self.path}: the labels are numbers with decimals, which is ",
-                SettingName("task", "regression"),
-                "; ",
-                SettingName("kind", "classes"),
-                " reads every number as a class of its own",
-            )
+                f"{self.path}: the labels are numbers with decimals, which is ", _REGRESSION, "; ",
+                SettingName("kind", "classes"), " reads every number as a class of its own",
+            )  # fmt: skip
         return ann
 
     def read_tokens(self) -> TextLabels:
@@ -168,17 +163,29 @@ class LabelFile(ItemFile):
 
     def read_sentences(self, tags: Iterable[Any] = ()) -> Sentences:
         """The sentences only; labels may be missing. `tags` are known tags beside those of BIO."""
-        if self._sniffed() == "spans":
+        if self.sniffed() == "spans":
             return self.read_tokens().labels.sentences
         if SUFFIXES.get(Path(self.path).suffix.lower(), "tsv") != "tsv":
             raise DataError(f"{self.path}: is a table; tokens are in a file with one in every line")
         return read_sentences(self.path, tags=[str(tag) for tag in tags], encoding=self.encoding)
 
-    def _sniffed(self) -> str | None:
-        return sniff_tokens(
-            self.path, format=self.format, layout=self.layout, missing=self._marks()[0],
-            encoding=self.encoding,
-        )  # fmt: skip
+    def sniffed(self) -> str | None:
+        """The layout of tagged tokens: "conll", "spans" or `UNCLEAR`; None for labels of items.
+
+        A format or layout that is given decides. `UNCLEAR` is a .txt file that may as well be a
+        matrix of labels.
+        """
+        path, suffix = Path(self.path), Path(self.path).suffix.lower()
+        if self.format in _NOT_FOR_TOKENS:
+            return self.format
+        if self.layout is not None:
+            return None
+        if self.format is None and suffix in TAGGED_SUFFIXES:
+            return "conll"
+        if self.format == "txt" or (self.format is None and suffix == ".txt"):
+            return sniff_text(path, self._marks()[0], self.encoding)
+        table = self.format or SUFFIXES.get(suffix)
+        return "spans" if table is not None and has_spans(path, table, self.encoding) else None
 
     def _marks(self) -> list[str]:
         """The marks for "no label" in a column of tags."""
@@ -186,31 +193,24 @@ class LabelFile(ItemFile):
 
     def _agreed(self, found: str | None) -> str | None:
         """The layout that the content and `task` give together."""
-        tagging, classification = (SettingName("task", name) for name in ("tagging", TASKS[0]))
         if self.task == "tagging":
             if found is None:
                 raise DataError(
-                    f"{self.path}: ",
-                    tagging,
+                    f"{self.path}: ", _TAGGING,
                     " takes tokens with a column of tags per annotator (.conll .bio .txt), or a "
                     "table of spans with columns start, end and text",
-                )
+                )  # fmt: skip
             return "conll" if found == UNCLEAR else found
         if found == UNCLEAR and self.task is None:
             raise DataError(
                 f"{self.path}: may be a matrix of labels, or tokens with their tags; give ",
-                classification,
-                " or ",
-                tagging,
-            )
+                _CLASSIFICATION, " or ", _TAGGING,
+            )  # fmt: skip
         if found == "conll" and self.task is not None:
             raise DataError(
-                f"{self.path}: has tokens with their tags, which is ",
-                tagging,
-                "; ",
-                SettingName("task", self.task),
-                " is for labels of items",
-            )
+                f"{self.path}: has tokens with their tags, which is ", _TAGGING, "; ",
+                SettingName("task", self.task), " is for labels of items",
+            )  # fmt: skip
         return None if self.task is not None or found == UNCLEAR else found
 
     def _kind(self) -> Kind | None:
@@ -222,21 +222,15 @@ class LabelFile(ItemFile):
             require(low < high, "bounds", "a lower and a higher number", self.bounds)
             if asked == "classes":
                 raise SettingError(
-                    SettingName("bounds"),
-                    " is for numbers and ",
-                    SettingName("task", "classification"),
+                    SettingName("bounds"), " is for numbers and ", _CLASSIFICATION,
                     " for classes; leave one out",
-                )
+                )  # fmt: skip
             asked = "numbers"
         if self.kind is not None and asked is not None and self.kind != asked:
             raise SettingError(
-                SettingName("kind", self.kind),
-                " contradicts ",
-                SettingName("task"),
-                " or ",
-                SettingName("bounds"),
-                "; leave one out",
-            )
+                SettingName("kind", self.kind), " contradicts ", SettingName("task"), " or ",
+                SettingName("bounds"), "; leave one out",
+            )  # fmt: skip
         return self.kind or ("numbers" if asked == "numbers" else None)
 
     def _refuse_settings(self) -> None:
@@ -277,10 +271,9 @@ def _require_within(rows: Rows, low: float, high: float) -> None:
         annotator, label = rows.annotators.names[rows.annotator[row]], rows.label[row]
         raise DataError(
             f"{rows.place(int(row))}: label {label:g} of annotator {annotator!s} is outside of ",
-            SettingName("bounds", (low, high)),
-            "; correct it, or drop it with ",
+            SettingName("bounds", (low, high)), "; correct it, or drop it with ",
             SettingName("missing", f"{label:g}"),
-        )
+        )  # fmt: skip
 
 
 def _excerpt(words: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a file of labels holds, by its name and its first lines: tagged tokens, spans or items."""
+"""What a file of labels holds, by its first lines: tagged tokens, spans or items."""
 
 import json
 from collections.abc import Iterator
@@ -12,42 +12,14 @@ import pyarrow.parquet as pq
 from manyhands.annotations.tags import is_bio_tag
 from manyhands.core.errors import DataError
 from manyhands.io.conll import token_rows
-from manyhands.io.tables import SUFFIXES, TAGGED_SUFFIXES, Table
+from manyhands.io.spans import SPAN_COLUMNS
+from manyhands.io.tables import SUFFIXES, Table
 from manyhands.io.texts import text_lines
 
 T = TypeVar("T")
 
-TOKEN_FORMATS = ("conll", "spans")
 UNCLEAR = "unclear"
-_STARTS, _ENDS = {"start", "begin", "start_offset"}, {"end", "stop", "end_offset"}
-_TEXTS = {"text", "tokens", "words"}
 _LOOKED_AT, _MOST = 1000, 0.9  # lines of a .txt file, and how many must look like tagged tokens
-
-
-def sniff_tokens(
-    path: str | Path,
-    *,
-    format: str | None = None,
-    layout: str | None = None,
-    missing: str = "?",
-    encoding: str = "utf-8",
-) -> str | None:
-    """The layout of tagged tokens in a file: "conll", "spans" or `UNCLEAR`; None for items.
-
-    A format or layout that is given decides. `UNCLEAR` is a .txt file that may as well be a matrix
-    of labels.
-    """
-    suffix = Path(path).suffix.lower()
-    if format in TOKEN_FORMATS:
-        return format
-    if layout is not None:
-        return None
-    if format is None and suffix in TAGGED_SUFFIXES:
-        return "conll"
-    if format == "txt" or (format is None and suffix == ".txt"):
-        return _tagged_text(Path(path), missing, encoding)
-    table = format or SUFFIXES.get(suffix)
-    return "spans" if table is not None and _has_spans(Path(path), table, encoding) else None
 
 
 def column_names(path: str | Path, format: str | None = None, encoding: str = "utf-8") -> list[str]:
@@ -60,15 +32,13 @@ def column_names(path: str | Path, format: str | None = None, encoding: str = "u
             return list(found) if isinstance(found, dict) else []
         if kind == "parquet":
             return list(pq.read_schema(path).names)
-        if kind is None:
-            return []
-        return [str(name) for name in Table(Path(path), kind, encoding).columns]
+        return [] if kind is None else list(Table(Path(path), kind, encoding).columns)
     except (OSError, ValueError, RecursionError, DataError, pa.ArrowException):
         return []  # the reader of the file raises the error
 
 
-def _tagged_text(path: Path, missing: str, encoding: str) -> str | None:
-    """Whether most lines are a token and its tags; unclear if the tokens may be tags too."""
+def sniff_text(path: Path, missing: str, encoding: str) -> str | None:
+    """Whether most lines are a token and its tags; `UNCLEAR` if the tokens may be tags too."""
     rows = [cells for _, cells in _until_refused(token_rows(path, encoding)) if cells]
     rows = [cells for cells in rows if not cells[0].startswith("#")]
 
@@ -90,14 +60,17 @@ def _until_refused(lines: Iterator[T]) -> Iterator[T]:
         return
 
 
-def _has_spans(path: Path, format: str, encoding: str) -> bool:
+def has_spans(path: Path, format: str, encoding: str) -> bool:
     """Whether a table has a column of texts, and columns of whole numbers for starts and ends."""
     by_lower = {name.lower(): name for name in column_names(path, format, encoding)}
-    if not all(by_lower.keys() & names for names in (_STARTS, _ENDS, _TEXTS)):
+    starts, ends, texts = (
+        [by_lower[name] for role in roles for name in SPAN_COLUMNS[role] if name in by_lower]
+        for roles in (("start",), ("end",), ("text", "tokens"))
+    )
+    if not (starts and ends and texts):
         return False
-    first = by_lower[sorted(by_lower.keys() & _STARTS)[0]]
     try:
-        cells = Table(path, format, encoding).select([first])[first].to_pylist()
+        cells = Table(path, format, encoding).select(starts[:1])[starts[0]].to_pylist()
     except DataError:
         return False
     return all(cell is None or str(cell).removesuffix(".0").isdecimal() for cell in cells if cell)

@@ -14,18 +14,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from manyhands.annotations import (
-    Span,
-    TagScheme,
-    TokenizedTexts,
-    TokenLabels,
-    find_spans,
-    spans_to_tags,
-    token_offsets,
-)
+from manyhands.annotations import TokenizedTexts, TokenLabels
 from manyhands.annotations.grouping import duplicated_pairs
 from manyhands.annotations.labels import is_blank
-from manyhands.annotations.sentences import Tokenizer
+from manyhands.annotations.sentences import Tokenizer, token_offsets
+from manyhands.annotations.tags import Span, TagScheme, find_spans, spans_to_tags
 from manyhands.annotations.vocabulary import encode, name_to_text
 from manyhands.core.arrays import object_array
 from manyhands.core.errors import DataError, SettingName
@@ -34,7 +27,7 @@ from manyhands.io.tables import Table, write_table
 
 Alignment = Literal["refuse", "widen"]
 ALIGNMENTS = ("refuse", "widen")
-_NAMES = {
+SPAN_COLUMNS = {
     "item": ("document", "doc", "sentence", "item", "id"),
     "text": ("text",),
     "tokens": ("tokens", "words"),
@@ -255,16 +248,15 @@ def _in_tokens(
     if alignment == "refuse" and (start_t[first] < start or end_t[behind - 1] > end):
         raise DataError(
             f"{row.where}: the span {start}..{end} cuts through a token; the tokens it touches are "
-            f"{start_t[first]}..{end_t[behind - 1]}; choose ",
-            SettingName("alignment", "widen"),
+            f"{start_t[first]}..{end_t[behind - 1]}; choose ", SettingName("alignment", "widen"),
             " to take them whole",
-        )
+        )  # fmt: skip
     return Span(first, behind, label)
 
 
 def _cells(table: Table, given: dict[str, str | None]) -> tuple[dict[str, list[Any]], bool]:
     """The columns by role, and whether texts are given as tokens."""
-    found = {role: _column(table, role, given.get(role)) for role in _NAMES}
+    found = {role: _column(table, role, given.get(role)) for role in SPAN_COLUMNS}
     if found["text"] is not None:
         found["tokens"] = None
     in_tokens = found["tokens"] is not None
@@ -272,10 +264,9 @@ def _cells(table: Table, given: dict[str, str | None]) -> tuple[dict[str, list[A
     if lacking or (found["text"] is None and not in_tokens):
         role = lacking[0] if lacking else "text"
         raise DataError(
-            f"{table.path}: no column looks like the {role}; name it with ",
-            SettingName(role, ...),
+            f"{table.path}: no column looks like the {role}; name it with ", SettingName(role, ...),
             f"; columns: {', '.join(table.columns)}",
-        )
+        )  # fmt: skip
     names = {role: name for role, name in found.items() if name is not None}
     taken = table.select(list(dict.fromkeys(names.values())))
     cells = {role: taken[name].to_pylist() for role, name in names.items()}
@@ -288,7 +279,7 @@ def _column(table: Table, role: str, given: str | None) -> str | None:
         hint = f"did you mean {near[0]}?" if near else f"columns: {', '.join(table.columns)}"
         raise DataError(f"{table.path}: no column {given!r}; {hint}")
     by_lower = {name.lower(): name for name in table.columns}
-    return given or next((by_lower[name] for name in _NAMES[role] if name in by_lower), None)
+    return given or next((by_lower[name] for name in SPAN_COLUMNS[role] if name in by_lower), None)
 
 
 def _document_texts(cells: dict[str, list[Any]], wheres: list[str]) -> dict[str, str]:

@@ -46,11 +46,9 @@ def format_of(path: Path, given: str | None, known: Mapping[str, str]) -> str:
             raise DataError(f"{path}: compressed files are not read or written; unpack it first")
         names = " ".join(known)
         raise DataError(
-            f"{path}: the suffix {path.suffix!r} names no known format ({names}); "
-            "use one of them, or ",
-            SettingName("format", ...),
-            " for a file that is read",
-        )
+            f"{path}: the suffix {path.suffix!r} names no known format ({names}); use one of them, "
+            "or ", SettingName("format", ...), " for a file that is read",
+        )  # fmt: skip
     return found
 
 

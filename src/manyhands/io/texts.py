@@ -45,20 +45,18 @@ def text_lines(path: Path, encoding: str) -> Iterator[str]:
 
 def not_text(path: Path, encoding: str) -> DataError:
     """An error with the first line that is not text in the encoding."""
+    data = path.read_bytes()
     try:
-        path.read_bytes().decode(encoding)
+        data.decode(encoding)
     except LookupError:
         return DataError(f"{path}: no encoding is called {encoding!r}; try utf-8 or latin-1")
     except UnicodeDecodeError as error:
-        data = path.read_bytes()
-        line = data[: error.start].count(b"\n") + 1
-        byte = data[error.start]
+        line = data.count(b"\n", 0, error.start) + 1
         return DataError(
-            f"{path}, line {line}: byte 0x{byte:02x} is not {encoding} text; save the file as "
-            "UTF-8 or name its encoding with ",
-            SettingName("encoding", ...),
+            f"{path}, line {line}: byte 0x{data[error.start]:02x} is not {encoding} text; save the "
+            "file as UTF-8 or name its encoding with ", SettingName("encoding", ...),
             " (latin-1, utf-16 ...)",
-        )
+        )  # fmt: skip
     return not_a_table(path)
 
 
