@@ -1,5 +1,6 @@
 """Many labels per item -> one consensus label per item, with its probability."""
 
+from manyhands.aggregation.annotator_types import AnnotatorTypes
 from manyhands.aggregation.averages import Mean, Median
 from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.catalog import (
@@ -43,6 +44,7 @@ __all__ = [
     "Aggregator",
     "AnnotationShareSteps",
     "AnnotatorShareSteps",
+    "AnnotatorTypes",
     "Choice",
     "CommonNoise",
     "Comparison",

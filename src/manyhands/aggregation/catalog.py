@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from manyhands.aggregation.annotator_types import AnnotatorTypes
 from manyhands.aggregation.averages import Mean, Median
 from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.common_noise import CommonNoise
@@ -31,6 +32,7 @@ AGGREGATORS: Registry[type[Aggregator[Any]]] = Registry(
             WorkerClustering,
             CommonNoise,
             Mixture,
+            AnnotatorTypes,
             Mean,
             Median,
             Gaussian,
