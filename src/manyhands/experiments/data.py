@@ -41,6 +41,7 @@ class ExperimentData:
     folder: str | None = None
 
 
+@dataclass(frozen=True)
 class DataSource(ABC):
     """A crowd that can be loaded any number of times."""
 
@@ -52,9 +53,9 @@ class DataSource(ABC):
     def load(self, data: str | None, seed: int) -> ExperimentData:
         """The crowd of a seed; a corpus is the same for every seed."""
 
-    @abstractmethod
     def fingerprint(self) -> dict[str, Any]:
         """What distinguishes it from other sources."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     @property
     @abstractmethod
@@ -96,10 +97,6 @@ class CorpusSource(DataSource):
         """See `DataSource.load`."""
         return _load_corpus(self, str(data))
 
-    def fingerprint(self) -> dict[str, Any]:
-        """See `DataSource.fingerprint`."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
     @property
     def name(self) -> str:
         """See `DataSource.name`."""
@@ -137,11 +134,6 @@ class ScenarioSource(DataSource):
             None if test is None else test.truth,
         )
         return ExperimentData(trial, crowd=crowd)
-
-    def fingerprint(self) -> dict[str, Any]:
-        """See `DataSource.fingerprint`."""
-        known = {"scenario": self.scenario, "settings": dict(self.settings)}
-        return known | ({} if self.items is None else {"items": self.items})
 
     @property
     def name(self) -> str:

@@ -138,6 +138,10 @@ class CorpusExperiment(Experiment):
         """The seeds of its runs."""
         return range(options.seed, options.seed + (options.n_runs or self.usual_runs))
 
+    def introduction(self, given: Mapping[str, Any], options: RunOptions) -> str:
+        """The text above its tables, from its specification."""
+        return str(given["introduction"]).format(n_runs=len(self.seeds(options)))
+
     def found(self, records: Records, options: RunOptions) -> dict[Any, list[Record]]:
         """The records of every group."""
         return {key: found_records(runs, records) for key, runs in self.groups(options).items()}

@@ -49,9 +49,11 @@ class FigureRun(Run):
 
     kind: ClassVar[str] = "figure"
 
-    def parameters(self) -> dict[str, Any]:
-        """See `Run.parameters`."""
+    def fingerprint(self) -> dict[str, Any]:
+        """See `Run.fingerprint`."""
         return {
+            "kind": self.kind,
+            "revision": self.revision,
             "figure": self.figure,
             "panel": self.panel.key,
             "source": self.panel.source.fingerprint(),
