@@ -2,14 +2,9 @@
 
 from manyhands.experiments.catalog import EXPERIMENTS
 from manyhands.experiments.data import CorpusSource, ExperimentData, ScenarioSource
-from manyhands.experiments.experiment import (
-    Experiment,
-    RunOptions,
-    code_block,
-    markdown_table,
-    write_page,
-)
+from manyhands.experiments.experiment import Experiment, RunOptions
 from manyhands.experiments.figure import FigureExperiment, Panel
+from manyhands.experiments.pages import code_block, markdown_table, write_page
 from manyhands.experiments.published import published_tables
 from manyhands.experiments.records import FILE, Records, RecordStore, fingerprint_key
 from manyhands.experiments.runs import Run, missing_runs, run_missing

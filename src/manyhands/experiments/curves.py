@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyhands.evaluation import summarize_runs
+from manyhands.experiments import pages
 from manyhands.experiments.drawing import new_figure
-from manyhands.experiments.experiment import (
-    RunOptions,
-    WrittenPages,
-    found_records,
-    markdown_table,
-    mean_and_deviation,
-    write_figure,
-)
+from manyhands.experiments.experiment import RunOptions, WrittenPages, found_records
 from manyhands.experiments.published import Column
 from manyhands.experiments.records import NOT_RUN, Records
 from manyhands.experiments.tables import Cell, CellExperiment, cells_of
@@ -53,7 +47,7 @@ class CurveExperiment(CellExperiment):
         """Write the curves as PNG and SVG, their numbers as Markdown."""
         points = _points(self.cells(options), records)
         page = self.write_page(folder, options, self.about(), self._body(points, options))
-        drawn = write_figure(self.draw(points), folder / self.file_name) if points else []
+        drawn = pages.write_figure(self.draw(points), folder / self.file_name) if points else []
         return WrittenPages([page, *drawn], points, frozenset({"failed", "ours", "selection"}))
 
     def draw(self, points: list[dict[str, Any]]) -> "Figure":
@@ -142,11 +136,11 @@ def _panel_page(column: Column, points: list[dict[str, Any]]) -> list[str]:
         rows.append([method, *shown, str(some["runs"]), some["selection"]])
     header = ["method", *(str(tick) for tick in ticks), "runs", "selection"]
     title = f"## {column.dataset}: accuracy by {column.axis.get('name', '')}"
-    return [title, "", markdown_table(header, rows), ""]
+    return [title, "", pages.markdown_table(header, rows), ""]
 
 
 def _shown(point: dict[str, Any] | None) -> str:
     if point is None:
         return "-"
     failures = f" ({point['failed']} failed)" if point["failed"] else ""
-    return mean_and_deviation(point["mean"], point["deviation"], 1) + failures
+    return pages.mean_and_deviation(point["mean"], point["deviation"], 1) + failures

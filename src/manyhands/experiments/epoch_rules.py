@@ -9,17 +9,10 @@ import numpy as np
 
 from manyhands.core.arrays import AnyArray
 from manyhands.evaluation import accuracy_score, summarize_runs
+from manyhands.experiments import pages
 from manyhands.experiments.data import CorpusSource, ExperimentData
 from manyhands.experiments.drawing import new_figure
-from manyhands.experiments.experiment import (
-    CorpusExperiment,
-    RunOptions,
-    WrittenPages,
-    count_runs,
-    markdown_table,
-    mean_and_deviation,
-    write_figure,
-)
+from manyhands.experiments.experiment import CorpusExperiment, RunOptions, WrittenPages
 from manyhands.experiments.records import Record, Records, json_content
 from manyhands.experiments.runs import MethodRun, fit_method
 
@@ -96,12 +89,12 @@ class EpochRules(CorpusExperiment):
         rows = [_row(key, group) for key, group in found.items()]
         body = [f"- *{rule}*: {words}" for rule, words in RULES.items()]
         if rows:
-            body += ["", markdown_table(list(rows[0]), [list(row.values()) for row in rows])]
+            body += ["", pages.markdown_table(list(rows[0]), [list(row.values()) for row in rows])]
             body += ["", f"![Accuracy by epoch]({self.file_name}.png)"]
         page = self.write_page(folder, options, [], [*body, "", *self.missing_lines(options)])
         scored = {key: [each for each in group if "scores" in each] for key, group in found.items()}
         shown = {key: group for key, group in scored.items() if group}
-        drawn = write_figure(draw_rules(shown), folder / self.file_name) if shown else []
+        drawn = pages.write_figure(draw_rules(shown), folder / self.file_name) if shown else []
         return WrittenPages([page, *drawn], rows)
 
 
@@ -153,5 +146,5 @@ def _row(key: tuple[str, str, str], records: list[Record]) -> dict[str, str]:
         row[rule] = "-"
         if scores:
             summary = summarize_runs(scores)
-            row[rule] = mean_and_deviation(summary.mean, summary.deviation, 2)
-    return row | {"runs": count_runs(records)}
+            row[rule] = pages.mean_and_deviation(summary.mean, summary.deviation, 2)
+    return row | {"runs": pages.count_runs(records)}

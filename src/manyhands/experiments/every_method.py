@@ -8,15 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from manyhands.evaluation import summarize_runs
+from manyhands.experiments import pages
 from manyhands.experiments.data import CorpusSource
-from manyhands.experiments.experiment import (
-    CorpusExperiment,
-    RunOptions,
-    WrittenPages,
-    count_runs,
-    markdown_table,
-    mean_and_deviation,
-)
+from manyhands.experiments.experiment import CorpusExperiment, RunOptions, WrittenPages
 from manyhands.experiments.published import our_specification
 from manyhands.experiments.records import Record, Records
 from manyhands.experiments.runs import MethodRun, classification_methods
@@ -56,7 +50,7 @@ class EveryMethod(CorpusExperiment):
         for dataset in self.datasets:
             body += [f"## {dataset}: {_GIVEN['corpora'].get(dataset, '')}", ""]
             shown = [list(row.values())[1:] for row in rows if row["data"] == dataset]
-            body += [markdown_table(list(rows[0])[1:], shown), ""] if shown else []
+            body += [pages.markdown_table(list(rows[0])[1:], shown), ""] if shown else []
         body += self.missing_lines(options)
         page = self.write_page(folder, options, [_GIVEN["introduction"], ""], body)
         return WrittenPages([page], rows)
@@ -75,13 +69,13 @@ def _row(dataset: str, method: str, records: Sequence[Record]) -> dict[str, str]
         return float(np.mean([each["scores"][score] for each in scored]))
 
     return row | {
-        "accuracy %": mean_and_deviation(summary.mean, summary.deviation, 2),
+        "accuracy %": pages.mean_and_deviation(summary.mean, summary.deviation, 2),
         "lowest": f"{min(accuracies):.2f}",
         "log loss": f"{mean('log_loss'):.3f}",
         "with labels %": f"{100 * mean('inferred'):.2f}",
         "seconds": f"{np.median([each['seconds'] for each in scored]):.1f}",
         "epoch": how_chosen(method),
-        "runs": count_runs(records),
+        "runs": pages.count_runs(records),
     }
 
 

@@ -9,13 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from manyhands.evaluation import CRITERIA
+from manyhands.experiments import pages
 from manyhands.experiments.data import CorpusSource
-from manyhands.experiments.experiment import (
-    CorpusExperiment,
-    RunOptions,
-    WrittenPages,
-    markdown_table,
-)
+from manyhands.experiments.experiment import CorpusExperiment, RunOptions, WrittenPages
 from manyhands.experiments.published import our_specification
 from manyhands.experiments.records import Record, Records
 from manyhands.experiments.runs import Run
@@ -84,7 +80,7 @@ class MethodSelection(CorpusExperiment):
         body = []
         if rows:
             cells = [list(row.values()) for row in rows]
-            body = [markdown_table(list(rows[0]), cells, left=1), ""]
+            body = [pages.markdown_table(list(rows[0]), cells, left=1), ""]
         about = self.introduction(_GIVEN, options)
         body += [*self.missing_lines(options), _GIVEN["remarks"]]
         return WrittenPages([self.write_page(folder, options, [about, ""], body)], rows)

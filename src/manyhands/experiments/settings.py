@@ -6,14 +6,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from manyhands.evaluation import summarize_runs
+from manyhands.experiments import pages
 from manyhands.experiments.data import CorpusSource
-from manyhands.experiments.experiment import (
-    CorpusExperiment,
-    RunOptions,
-    WrittenPages,
-    markdown_table,
-    mean_and_deviation,
-)
+from manyhands.experiments.experiment import CorpusExperiment, RunOptions, WrittenPages
 from manyhands.experiments.published import our_specification
 from manyhands.experiments.records import Record, Records
 from manyhands.experiments.runs import AS_PUBLISHED, MethodRun, Run, estimator_settings, rounded
@@ -147,15 +142,15 @@ def _shown(records: Sequence[Record], lowest: bool) -> str:
         summary = summarize_runs(accuracies)
         mean, deviation, worst = summary.mean, summary.deviation, min(accuracies)
     worst_run = f" (lowest {100 * worst:.1f})" if lowest else ""
-    return mean_and_deviation(100 * mean, deviation and 100 * deviation, 1) + worst_run
+    return pages.mean_and_deviation(100 * mean, deviation and 100 * deviation, 1) + worst_run
 
 
 def _table(section: Section, cells: Mapping[tuple[str, str], str]) -> str:
     titles = [column.title for column in section.columns]
     if section.transposed:
         rows = [[title, *(cells[title, method] for method in section.methods)] for title in titles]
-        return markdown_table(["", *section.methods], rows, left=1)
+        return pages.markdown_table(["", *section.methods], rows, left=1)
     rows = [
         [f"`{method}`", *(cells[title, method] for title in titles)] for method in section.methods
     ]
-    return markdown_table(["", *titles], rows, left=1)
+    return pages.markdown_table(["", *titles], rows, left=1)

@@ -9,16 +9,9 @@ from typing import Any
 
 from manyhands.evaluation import summarize_runs
 from manyhands.evaluation.runs import RunSummary
+from manyhands.experiments import pages
 from manyhands.experiments.data import CorpusSource, DataSource, ScenarioSource
-from manyhands.experiments.experiment import (
-    Experiment,
-    RunOptions,
-    WrittenPages,
-    found_records,
-    markdown_table,
-    mean_and_deviation,
-    write_page,
-)
+from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages, found_records
 from manyhands.experiments.published import Column, PublishedTable, Row, Value
 from manyhands.experiments.records import NOT_RUN, Records
 from manyhands.experiments.runs import SETTING_GROUPS, TEXT_RUNS, MethodRun
@@ -142,11 +135,11 @@ class TableExperiment(CellExperiment):
     def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
         """Write the table as Markdown and as HTML."""
         lines = [_line(cell, records) for cell in self.cells(options)]
-        body = [markdown_table(HEADER, lines), *self.notes()]
+        body = [pages.markdown_table(HEADER, lines), *self.notes()]
         html = html_page(self.table, lines, self.command(options))
         files = [
             self.write_page(folder, options, self.about(), body),
-            write_page(folder / f"{self.file_name}.html", html),
+            pages.write_page(folder / f"{self.file_name}.html", html),
         ]
         rows = [dict(zip(COLUMNS, line, strict=True)) for line in lines]
         return WrittenPages(files, rows, frozenset({"method", "lowest", "runs", "selection"}))
@@ -248,7 +241,7 @@ def _line(cell: Cell, records: Records) -> list[str]:
     value = cell.row.values.get(cell.column.key, Value(None))
     name = f"({cell.row.published})" if cell.row.ours else cell.row.published
     digits = _DIGITS.get(cell.column.unit, 4)
-    published = mean_and_deviation(value.mean, value.deviation, digits)
+    published = pages.mean_and_deviation(value.mean, value.deviation, digits)
     plain = [name, cell.row.method or "-", cell.column.key, published]
     if cell.unavailable:
         return [*plain, "-", "-", "0", "-", "-", f"missing: {cell.unavailable}"]
@@ -262,7 +255,7 @@ def _line(cell: Cell, records: Records) -> list[str]:
     failures = f"; {len(failed)} failed" if failed else ""
     return [
         *plain,
-        mean_and_deviation(summary.mean, summary.deviation, digits),
+        pages.mean_and_deviation(summary.mean, summary.deviation, digits),
         f"{min(scores):.{digits}f}",
         str(len(scores)),
         cell.selection,

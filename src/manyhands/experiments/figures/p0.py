@@ -38,7 +38,6 @@ _CATS_DOGS = {
     **AS_PUBLISHED,
     "training": {**AS_PUBLISHED["training"], "epochs": 30, "batch_size": 16},
 }
-_FIGURE_3 = {"annotators": 6, "methods": {CROWD_LAYER: AS_PUBLISHED}}
 _AS_TABLE_2 = {"validation_fraction": 0.15, "patience": 20, "refit": True}
 _TITLES = {
     "cifar10-cats-dogs": "cats and dogs of CIFAR-10, in place of Dogs vs. Cats",
@@ -117,29 +116,17 @@ def draw_figure_4(contents: Mapping[str, Content]) -> "Figure":
     return figure
 
 
+_FIGURE_2 = tuple(
+    Panel(items, ScenarioSource("sensitivities", items=items), _CATS_DOGS, slow=is_large)
+    for items, is_large in zip(_TITLES, (False, True), strict=True)
+)
+_FIGURE_3 = corpus_panels(
+    "labelme", settings={"annotators": 6, "methods": {CROWD_LAYER: AS_PUBLISHED}}
+)
+_FIGURE_4 = corpus_panels("moviereviews", settings=_AS_TABLE_2)
+
 P0_FIGURES = (
-    FigureExperiment(
-        "p0/figure-2",
-        tuple(
-            Panel(items, ScenarioSource("sensitivities", items=items), _CATS_DOGS, slow=is_large)
-            for items, is_large in zip(_TITLES, (False, True), strict=True)
-        ),
-        collect_figure_2,
-        draw_figure_2,
-        seconds=120.0,
-    ),
-    FigureExperiment(
-        "p0/figure-3",
-        corpus_panels("labelme", settings=_FIGURE_3),
-        collect_confusions,
-        draw_figure_3,
-        seconds=5.0,
-    ),
-    FigureExperiment(
-        "p0/figure-4",
-        corpus_panels("moviereviews", settings=_AS_TABLE_2),
-        collect_figure_4,
-        draw_figure_4,
-        seconds=60.0,
-    ),
+    FigureExperiment("p0/figure-2", _FIGURE_2, collect_figure_2, draw_figure_2),
+    FigureExperiment("p0/figure-3", _FIGURE_3, collect_confusions, draw_figure_3),
+    FigureExperiment("p0/figure-4", _FIGURE_4, collect_figure_4, draw_figure_4),
 )

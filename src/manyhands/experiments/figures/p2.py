@@ -119,7 +119,5 @@ def _coloured(key: str, content: Content) -> list[tuple[str, list[float], Any]]:
 
 
 P2_FIGURES = (
-    FigureExperiment(
-        "p2/figure-2", corpus_panels(*_CORPORA), collect_figure_2, draw_figure_2, seconds=2.0
-    ),
+    FigureExperiment("p2/figure-2", corpus_panels(*_CORPORA), collect_figure_2, draw_figure_2),
 )

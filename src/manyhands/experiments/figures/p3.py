@@ -209,43 +209,21 @@ _BOUND = Panel(
     },
 )
 
-P3_FIGURES: tuple[FigureExperiment, ...] = (
-    FigureExperiment(
-        "p3/figure-1", corpus_panels(*_CORPORA), collect_shared_mistakes, draw_shared_mistakes
-    ),
-    FigureExperiment(
-        "p3/figure-5",
-        _simulated("cifar10", {"n_classes": 10}, _CIFAR10_TRAINING),
-        collect_true_and_learnt,
-        partial(draw_true_and_learnt, "CoNAL on images of CIFAR-10", inches=9.0),
-        seconds=300.0,
-    ),
-    FigureExperiment(
-        "p3/figure-7",
-        _simulated(None, {}, {"batch_size": 256}),
-        collect_true_and_learnt,
-        partial(draw_true_and_learnt, "CoNAL on six Gaussians", inches=7.0),
-        seconds=40.0,
-    ),
-    *(
-        FigureExperiment(
-            name,
-            corpus_panels(corpus, settings={"run": CONAL_FROM_IDENTITY}),
-            collect_learnt,
-            partial(draw_learnt, f"Confusions that CoNAL learns on {words}"),
-            seconds=seconds,
-        )
-        for name, corpus, words, seconds in (
-            ("p3/figure-8", "labelme", "LabelMe", 5.0),
-            ("p3/figure-9", "music", "music genres", 8.0),
-        )
-    ),
-    FigureExperiment(
-        "p3/figure-10",
-        corpus_panels(*_CORPORA, settings={"run": CONAL_FROM_IDENTITY}),
-        collect_omega_ranks,
-        draw_omega_ranks,
-        seconds=8.0,
-    ),
-    FigureExperiment("p3/theorem-1", (_BOUND,), collect_bound, draw_bound, seconds=2.0),
+_MISTAKES = corpus_panels(*_CORPORA)
+_IMAGES = _simulated("cifar10", {"n_classes": 10}, _CIFAR10_TRAINING)
+_GAUSSIANS = _simulated(None, {}, {"batch_size": 256})
+_LABELME, _MUSIC = corpus_panels(*_CORPORA, settings={"run": CONAL_FROM_IDENTITY})
+_draw_images = partial(draw_true_and_learnt, "CoNAL on images of CIFAR-10", inches=9.0)
+_draw_gaussians = partial(draw_true_and_learnt, "CoNAL on six Gaussians", inches=7.0)
+_draw_labelme = partial(draw_learnt, "Confusions that CoNAL learns on LabelMe")
+_draw_music = partial(draw_learnt, "Confusions that CoNAL learns on music genres")
+
+P3_FIGURES = (
+    FigureExperiment("p3/figure-1", _MISTAKES, collect_shared_mistakes, draw_shared_mistakes),
+    FigureExperiment("p3/figure-5", _IMAGES, collect_true_and_learnt, _draw_images),
+    FigureExperiment("p3/figure-7", _GAUSSIANS, collect_true_and_learnt, _draw_gaussians),
+    FigureExperiment("p3/figure-8", (_LABELME,), collect_learnt, _draw_labelme),
+    FigureExperiment("p3/figure-9", (_MUSIC,), collect_learnt, _draw_music),
+    FigureExperiment("p3/figure-10", (_LABELME, _MUSIC), collect_omega_ranks, draw_omega_ranks),
+    FigureExperiment("p3/theorem-1", (_BOUND,), collect_bound, draw_bound),
 )
