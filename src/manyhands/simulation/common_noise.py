@@ -10,7 +10,6 @@ from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 from manyhands.core.settings import generator, require, require_choice
 from manyhands.simulation.crowds import (
     SimulatedCrowd,
-    check_items,
     draw_labels,
     draw_pairs,
     gaussian_items,
@@ -78,7 +77,9 @@ class CommonNoiseCrowd(SimulatedCrowd):
 
 def common_noise(settings: CommonNoiseSettings, items: Items | None = None) -> CommonNoiseCrowd:
     """Errors that all annotators share, and errors of each annotator."""
-    known = _gaussians(settings) if items is None else check_items(items, settings)
+    rng = generator(settings.seed, "centres")
+    centre_kd = rng.standard_normal((settings.n_classes, settings.n_features))
+    known = gaussian_items(items, settings, settings.separation * centre_kd, 1.0, settings.n_test)
     common_kl, individual_akl = _confusions(settings)
     n_items, n_annotators = len(known.truth), settings.n_annotators
     item, annotator = draw_pairs(settings, n_items)
@@ -105,15 +106,6 @@ def common_noise(settings: CommonNoiseSettings, items: Items | None = None) -> C
         individual_akl=individual_akl,
         omega_n=omega_n,
         from_common_n=common_n,
-    )
-
-
-def _gaussians(settings: CommonNoiseSettings) -> Items:
-    rng = generator(settings.seed, "centres")
-    shape = (settings.n_classes, settings.n_features)
-    centre_kd = settings.separation * rng.standard_normal(shape)
-    return gaussian_items(
-        centre_kd, 1.0, n_items=settings.n_items, n_test=settings.n_test, seed=settings.seed
     )
 
 
@@ -169,13 +161,12 @@ def _mean_omega(
     omega_n: Floats, annotator: Codes, truth_n: AnyArray, settings: CommonNoiseSettings
 ) -> Floats:
     """Mean omega by annotator and class; `common_share` where an annotator has no such label."""
-    shape = (settings.n_annotators, settings.n_classes)
     cell_n = annotator.astype(np.int64) * settings.n_classes + truth_n
-    size = shape[0] * shape[1]
+    size = settings.n_annotators * settings.n_classes
     n_labels = np.bincount(cell_n, minlength=size)
     total = np.bincount(cell_n, omega_n, minlength=size)
     mean = np.where(n_labels > 0, total / np.maximum(n_labels, 1), settings.common_share)
-    return np.asarray(mean.reshape(shape))
+    return np.asarray(mean.reshape(settings.n_annotators, settings.n_classes))
 
 
 def partner_confusions(partner_ak: AnyArray, strength: float) -> Floats:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from manyhands.annotations import Items
-from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
+from manyhands.core.arrays import Bools, Codes
 from manyhands.core.settings import generator, require
 from manyhands.simulation.behaviours import honest
 from manyhands.simulation.crowds import (
@@ -67,12 +67,17 @@ def copycats(settings: CopycatSettings, items: Items | None = None) -> CopycatCr
     copying = generator(settings.seed, "copying").random(len(item)) < settings.copying
     copied = copying & (source_a[annotator] >= 0)
     source_n = np.where(copied, source_a[annotator], annotator)
-    label = _draw_by_source(own_akl, known.truth, item, source_n, settings.seed)
+    # One draw per (item, source), whatever the number of copies.
+    pairs, pair_n = np.unique(item.astype(np.int64) * n_annotators + source_n, return_inverse=True)
+    truth_n, rng = known.truth[pairs // n_annotators], generator(settings.seed, "labels")
+    label = draw_labels(own_akl, truth_n, pairs % n_annotators, rng)[pair_n]
+    share = settings.copying
+    mixed_akl = (1 - share) * own_akl + share * own_akl[source_a]
     classes = np.arange(settings.n_classes)
     return CopycatCrowd(
         label_table(item, annotator, label, n_items, n_annotators, classes),
         known.truth,
-        _expected_confusions(own_akl, source_a, settings.copying),
+        np.where((source_a >= 0)[:, None, None], mixed_akl, own_akl),
         np.where(source_a >= 0, "copycat", "honest").astype(object),
         known.features,
         known.test,
@@ -90,20 +95,3 @@ def _sources(settings: CopycatSettings) -> Codes:
     source_a = np.full(settings.n_annotators, -1, dtype=np.int32)
     source_a[: settings.n_copycats] = rng.choice(sources, size=settings.n_copycats)
     return source_a
-
-
-def _draw_by_source(
-    own_akl: Floats, truth: AnyArray, item: Codes, source_n: Codes, seed: int
-) -> Codes:
-    """One draw per (item, source), whatever the number of copies."""
-    n_annotators = len(own_akl)
-    pairs, pair_n = np.unique(item.astype(np.int64) * n_annotators + source_n, return_inverse=True)
-    pair_item, pair_source = pairs // n_annotators, pairs % n_annotators
-    return draw_labels(own_akl, truth[pair_item], pair_source, generator(seed, "labels"))[pair_n]
-
-
-def _expected_confusions(own_akl: Floats, source_a: Codes, copying: float) -> Floats:
-    confusion_akl = own_akl.copy()
-    copies = source_a >= 0
-    confusion_akl[copies] = (1 - copying) * own_akl[copies] + copying * own_akl[source_a[copies]]
-    return confusion_akl

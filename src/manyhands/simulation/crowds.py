@@ -181,18 +181,17 @@ def check_items(items: Items, settings: CrowdSizes) -> Items:
 
 
 def gaussian_items(
-    centre_kd: Floats, spread: float, *, n_items: int, n_test: int, seed: int
+    items: Items | None, settings: CrowdSizes, centre_kd: Floats, spread: float, n_test: int
 ) -> Items:
-    """Items that are normal around the centres of their classes; classes are equally frequent.
+    """The given items; without them, items that are normal around the centres of their classes.
 
-    >>> items = gaussian_items(np.eye(2), 0.0, n_items=4, n_test=2, seed=0)
-    >>> sorted(items.features.tolist()), len(items.test.truth)
-    ([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]], 2)
+    The classes are equally frequent.
     """
-    rng = generator(seed, "items")
-    n_classes, n_features = centre_kd.shape
-    n_all = n_items + n_test
-    truth = rng.permutation(n_all) % n_classes
-    features = centre_kd[truth] + spread * rng.standard_normal((n_all, n_features))
+    if items is not None:
+        return check_items(items, settings)
+    rng = generator(settings.seed, "items")
+    n_items, n_all = settings.n_items, settings.n_items + n_test
+    truth = rng.permutation(n_all) % settings.n_classes
+    features = centre_kd[truth] + spread * rng.standard_normal((n_all, centre_kd.shape[1]))
     test = Items(truth[n_items:], features[n_items:]) if n_test else None
     return Items(truth[:n_items], features[:n_items], test)
