@@ -59,13 +59,8 @@ class DataSource(ABC):
 
     @property
     @abstractmethod
-    def name(self) -> str:
-        """The name of the corpus or scenario."""
-
-    @property
     def expected_seconds(self) -> float:
         """The usual time of a run on it that searches for its epoch, on one core."""
-        return _SECONDS.get(self.name, _USUAL_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -98,9 +93,9 @@ class CorpusSource(DataSource):
         return _load_corpus(self, str(data))
 
     @property
-    def name(self) -> str:
-        """See `DataSource.name`."""
-        return self.dataset
+    def expected_seconds(self) -> float:
+        """See `DataSource.expected_seconds`."""
+        return _SECONDS.get(self.dataset, _USUAL_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -136,9 +131,9 @@ class ScenarioSource(DataSource):
         return ExperimentData(trial, crowd=crowd)
 
     @property
-    def name(self) -> str:
-        """See `DataSource.name`."""
-        return self.scenario
+    def expected_seconds(self) -> float:
+        """See `DataSource.expected_seconds`."""
+        return _SECONDS.get(self.scenario, _USUAL_SECONDS)
 
 
 def _first_missing(files: Sequence[str]) -> str:

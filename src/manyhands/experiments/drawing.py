@@ -66,12 +66,14 @@ def heat_map(
     highest: float,
     lowest: float = 0.0,
     names: Sequence[str] = (),
-    numbers: bool = False,
+    numbers: str = "",
+    dark: float = 0.6,
     signed: bool = False,
 ) -> "AxesImage":
     """A matrix as a heat map, from white (`lowest`) to `highest`; row = true class, column = label.
 
-    A `signed` map is blue above 0 and red below, with the same scale on both sides.
+    A `signed` map is blue above 0 and red below, with the same scale on both sides. `numbers` is
+    the format of numbers to write, in white from the share `dark` of `highest` on.
     """
     shown_kl: Floats = np.asarray(values_kl, dtype=np.float64)
     image = axes.imshow(shown_kl, cmap="RdBu" if signed else "Blues", vmax=highest,
@@ -83,10 +85,10 @@ def heat_map(
         axes.set_xticks([])
         axes.set_yticks([])
     if numbers:
-        for row, column in np.ndindex(*shown_kl.shape):
-            dark = abs(shown_kl[row, column]) > 0.6 * highest
-            axes.text(column, row, f"{shown_kl[row, column]:.2f}", ha="center", va="center",
-                      fontsize=7, color="white" if dark else INK)  # fmt: skip
+        for row, column in np.argwhere(np.isfinite(shown_kl)).tolist():
+            value = shown_kl[row, column]
+            axes.text(column, row, f"{value:{numbers}}", ha="center", va="center", fontsize=7,
+                      color="white" if abs(value) > dark * highest else INK)  # fmt: skip
     return image
 
 
@@ -96,7 +98,8 @@ class ConfusionGrid:
 
     `rows` maps a kind to matrices of shape (column, k, l). Confusions are shaded from 0 to 1. Other
     weights are shaded up to the largest of their row: kinds in `relative` from the lowest, kinds in
-    `signed` from 0 in two colours. `names` are the class names. `numbers` writes every entry.
+    `signed` from 0 in two colours. `names` are those of the classes.
+    `numbers` is the format of entries to write.
     """
 
     rows: Mapping[str, Any]
@@ -104,7 +107,7 @@ class ConfusionGrid:
     names: Sequence[str] = ()
     signed: Collection[str] = ()
     relative: Collection[str] = ()
-    numbers: bool = False
+    numbers: str = ""
 
     def figure(self, title: str) -> "Figure":
         """A figure that holds only the grid, as large as it needs."""

@@ -57,26 +57,25 @@ class EveryMethod(CorpusExperiment):
 
 
 def _row(dataset: str, method: str, records: Sequence[Record]) -> dict[str, str]:
-    row = {"data": dataset, "method": f"`{method}`"}
+    shown = dict.fromkeys(("accuracy %", "lowest", "log loss", "with labels %", "seconds"), "-")
     scored = [each for each in records if "scores" in each]
-    if not scored:
-        blank = dict.fromkeys(("accuracy %", "lowest", "log loss", "with labels %"), "-")
-        return row | blank | {"seconds": "-", "epoch": how_chosen(method), "runs": "0"}
-    accuracies = [100 * each["scores"]["accuracy"] for each in scored]
-    summary = summarize_runs(accuracies)
-
-    def mean(score: str) -> float:
-        return float(np.mean([each["scores"][score] for each in scored]))
-
-    return row | {
-        "accuracy %": pages.mean_and_deviation(summary.mean, summary.deviation, 2),
-        "lowest": f"{min(accuracies):.2f}",
-        "log loss": f"{mean('log_loss'):.3f}",
-        "with labels %": f"{100 * mean('inferred'):.2f}",
-        "seconds": f"{np.median([each['seconds'] for each in scored]):.1f}",
-        "epoch": how_chosen(method),
-        "runs": pages.count_runs(records),
-    }
+    if scored:
+        scores = {
+            name: [each["scores"][name] for each in scored]
+            for name in ("accuracy", "log_loss", "inferred")
+        }
+        accuracies = [100 * each for each in scores["accuracy"]]
+        summary = summarize_runs(accuracies)
+        shown = {
+            "accuracy %": pages.mean_and_deviation(summary.mean, summary.deviation, 2),
+            "lowest": f"{min(accuracies):.2f}",
+            "log loss": f"{np.mean(scores['log_loss']):.3f}",
+            "with labels %": f"{100 * np.mean(scores['inferred']):.2f}",
+            "seconds": f"{np.median([each['seconds'] for each in scored]):.1f}",
+        }
+    runs = pages.count_runs(records) if scored else "0"
+    named = {"data": dataset, "method": f"`{method}`"}
+    return {**named, **shown, "epoch": how_chosen(method), "runs": runs}
 
 
 def _place(row: dict[str, str]) -> float:

@@ -3,19 +3,9 @@
 import numpy as np
 from torch.nn import Module
 
+from manyhands import evaluation
 from manyhands.core.arrays import Floats
 from manyhands.estimators import CrowdClassifier
-from manyhands.evaluation import (
-    accuracy_score,
-    confusion_counts,
-    confusion_entropy,
-    f1_score,
-    global_js,
-    identity_similarity,
-    individual_js,
-    normalize_counts,
-    soft_cross_entropy,
-)
 from manyhands.experiments.data import ExperimentData
 from manyhands.noise import Mixture
 from manyhands.selection import Trial, scores_of
@@ -30,9 +20,11 @@ def measure(data: ExperimentData, model: CrowdClassifier) -> dict[str, float]:
     if trial.test_features is not None and trial.test_truth is not None:
         predicted_ik = model.predict_proba(trial.test_features)
         known = trial.test_truth >= 0
-        scores["f1"] = f1_score(trial.test_truth[known], predicted_ik.argmax(axis=1)[known])
+        scores["f1"] = evaluation.f1_score(
+            trial.test_truth[known], predicted_ik.argmax(axis=1)[known]
+        )
         if data.label_shares is not None:
-            scores["cross-entropy"] = soft_cross_entropy(data.label_shares, predicted_ik)
+            scores["cross-entropy"] = evaluation.soft_cross_entropy(data.label_shares, predicted_ik)
     if trial.truth is not None and (trial.truth >= 0).all():
         scores |= _against_truth(trial, model)
     return scores | _of_noise_model(model)
@@ -42,7 +34,7 @@ def true_counts(trial: Trial) -> Floats:
     """How often each annotator gave each label to items of each true class; shape (a, k, l)."""
     ann = trial.annotations
     assert trial.truth is not None
-    return confusion_counts(
+    return evaluation.confusion_counts(
         ann.annotator, trial.truth[ann.item], ann.label, ann.n_annotators, ann.n_classes
     )
 
@@ -53,11 +45,14 @@ def _against_truth(trial: Trial, model: CrowdClassifier) -> dict[str, float]:
     predicted = model.predict_proba(trial.features).argmax(axis=1)
     counts_akl = true_counts(trial)
     seen_a = trial.annotations.labels_per_annotator > 0
-    true_akl, estimated_akl = normalize_counts(counts_akl[seen_a]), model.confusion_[seen_a]
+    true_akl, estimated_akl = (
+        evaluation.normalize_counts(counts_akl[seen_a]),
+        model.confusion_[seen_a],
+    )
     return {
-        "train-accuracy": accuracy_score(trial.truth, predicted),
-        "i-js": individual_js(estimated_akl, true_akl),
-        "g-js": global_js(estimated_akl, counts_akl[seen_a]),
+        "train-accuracy": evaluation.accuracy_score(trial.truth, predicted),
+        "i-js": evaluation.individual_js(estimated_akl, true_akl),
+        "g-js": evaluation.global_js(estimated_akl, counts_akl[seen_a]),
     }
 
 
@@ -84,8 +79,8 @@ def groups_of(noise: Module) -> dict[str, Floats]:
     return {
         "confusion": group_mkl,
         "prevalence": share_m[order],
-        "identity-similarity": identity_similarity(group_mkl),
-        "entropy": confusion_entropy(group_mkl) * np.log(group_mkl.shape[-1]),
+        "identity-similarity": evaluation.identity_similarity(group_mkl),
+        "entropy": evaluation.confusion_entropy(group_mkl) * np.log(group_mkl.shape[-1]),
     }
 
 

@@ -108,12 +108,9 @@ def _rows(records: Mapping[str, Sequence[Record]]) -> list[dict[str, str]]:
     }
     rows = []
     for name, accuracy in ways.items():
-        means = {
-            dataset: float(np.mean([accuracy(each) for each in group]))
-            for dataset, group in records.items()
-        }
-        shown = {dataset: f"{100 * mean:.1f}" for dataset, mean in means.items()}
-        rows.append({"picked by": name} | shown)
+        rows.append({"picked by": name})
+        for dataset, group in records.items():
+            rows[-1][dataset] = f"{100 * np.mean([accuracy(each) for each in group]):.1f}"
     verdicts = {
         dataset: f"{sum(each['majority_is_enough'] for each in group)} of {len(group)} times"
         for dataset, group in records.items()

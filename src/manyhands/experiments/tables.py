@@ -18,17 +18,13 @@ from manyhands.experiments.runs import SETTING_GROUPS, TEXT_RUNS, MethodRun
 from manyhands.methods import METHODS
 from manyhands.networks import NETWORKS
 
+# metric of a table -> score of a record
 SCORES = {
-    "accuracy": "accuracy",
-    "f1": "f1",
-    "cross-entropy": "cross-entropy",
-    "train-accuracy": "train-accuracy",
-    "i-js": "i-js",
-    "g-js": "g-js",
-    "iterations": "epochs",
+    "accuracy": "accuracy", "f1": "f1", "cross-entropy": "cross-entropy", "i-js": "i-js",
+    "g-js": "g-js", "train-accuracy": "train-accuracy", "mae": "mae", "rmse": "rmse", "r2": "r2",
+    "precision": "precision", "recall": "recall", "iterations": "epochs",
     "parameters": "noise-parameters",
-    **{name: name for name in ("mae", "rmse", "r2", "precision", "recall")},
-}  # metric of a table -> score of a record
+}  # fmt: skip
 GROUP_METRICS = ("prevalence", "identity-similarity", "entropy")  # one score for each group
 POINTS = "rating points of a scale 1 to 10"  # the files hold ratings in 0..1
 SCALES = {"percent": 100.0, POINTS: 10.0}  # from the record to the unit shown

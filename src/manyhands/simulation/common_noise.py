@@ -8,13 +8,7 @@ import numpy as np
 from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 from manyhands.core.settings import generator, require, require_choice
-from manyhands.simulation.crowds import (
-    SimulatedCrowd,
-    draw_labels,
-    draw_pairs,
-    gaussian_items,
-    label_table,
-)
+from manyhands.simulation import crowds
 from manyhands.simulation.settings import AT_LEAST_ONE, FINITE, SHARE, CrowdSizes
 
 PATTERNS = ("asymmetric", "symmetric")
@@ -66,7 +60,7 @@ class CommonNoiseSettings(CrowdSizes):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommonNoiseCrowd(SimulatedCrowd):
+class CommonNoiseCrowd(crowds.SimulatedCrowd):
     """A crowd with its shared and individual confusions, and omega and the source of each label."""
 
     common_kl: Floats
@@ -79,22 +73,24 @@ def common_noise(settings: CommonNoiseSettings, items: Items | None = None) -> C
     """Errors that all annotators share, and errors of each annotator."""
     rng = generator(settings.seed, "centres")
     centre_kd = rng.standard_normal((settings.n_classes, settings.n_features))
-    known = gaussian_items(items, settings, settings.separation * centre_kd, 1.0, settings.n_test)
+    known = crowds.gaussian_items(
+        items, settings, settings.separation * centre_kd, 1.0, settings.n_test
+    )
     common_kl, individual_akl = _confusions(settings)
     n_items, n_annotators = len(known.truth), settings.n_annotators
-    item, annotator = draw_pairs(settings, n_items)
+    item, annotator = crowds.draw_pairs(settings, n_items)
     omega_n = _omega(settings, known.flat_features, item, annotator)
     common_n = generator(settings.seed, "sources").random(len(item)) < omega_n
     stacked_akl = np.concatenate([individual_akl, common_kl[None]])
     source_n = np.where(common_n, n_annotators, annotator)
     rng = generator(settings.seed, "labels")
-    label = draw_labels(stacked_akl, known.truth[item], source_n, rng)
+    label = crowds.draw_labels(stacked_akl, known.truth[item], source_n, rng)
     classes = np.arange(settings.n_classes)
     mean_ak = _mean_omega(omega_n, annotator, known.truth[item], settings)[:, :, None]
     common_a = np.bincount(annotator, common_n, minlength=n_annotators)
     n_labels_a = np.maximum(np.bincount(annotator, minlength=n_annotators), 1)
     return CommonNoiseCrowd(
-        label_table(item, annotator, label, n_items, n_annotators, classes),
+        crowds.label_table(item, annotator, label, n_items, n_annotators, classes),
         known.truth,
         mean_ak * common_kl + (1 - mean_ak) * individual_akl,
         np.full(n_annotators, "honest", dtype=object),

@@ -7,15 +7,7 @@ import numpy as np
 from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Codes, Floats
 from manyhands.core.settings import Rule, generator, require, require_choice
-from manyhands.simulation.crowds import (
-    SimulatedCrowd,
-    assign,
-    assign_varied,
-    draw_labels,
-    draw_pairs,
-    gaussian_items,
-    label_table,
-)
+from manyhands.simulation import crowds
 from manyhands.simulation.settings import AT_LEAST_ONE, FINITE, SHARES, CrowdSizes
 
 LABELS_FROM = ("confusion", "network")
@@ -88,7 +80,7 @@ class PerturbedImageSettings(PerturbedNetworkSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupedCrowd(SimulatedCrowd):
+class GroupedCrowd(crowds.SimulatedCrowd):
     """A crowd with the group of each annotator and the confusion of each group."""
 
     group_a: Codes
@@ -100,7 +92,7 @@ def perturbed_networks(
 ) -> GroupedCrowd:
     """Groups of annotators of different ability: networks with different levels of noise."""
     centre_kd = centres(settings.n_classes, settings.distance)
-    known = gaussian_items(items, settings, centre_kd, settings.spread, settings.n_test)
+    known = crowds.gaussian_items(items, settings, centre_kd, settings.spread, settings.n_test)
     features = _standardised(known.flat_features)
     n_items, n_annotators, n_classes = len(features), settings.n_annotators, settings.n_classes
     network = train_network(features, known.truth, n_classes, settings.n_hidden, settings.seed)
@@ -108,17 +100,17 @@ def perturbed_networks(
     shares = np.asarray(settings.shares) / np.sum(settings.shares)
     group_a = rng.choice(len(shares), size=n_annotators, p=shares).astype(np.int32)
     group_mkl = _group_confusions(settings, network, features, known.truth)
-    assign_items = assign_varied if settings.labels_vary else assign
-    item, annotator = draw_pairs(settings, n_items, assign_items)
+    assign_items = crowds.assign_varied if settings.labels_vary else crowds.assign
+    item, annotator = crowds.draw_pairs(settings, n_items, assign_items)
     if settings.labels_from == "confusion":
         confusion_akl = group_mkl[group_a]
         rng = generator(settings.seed, "labels")
-        label = draw_labels(confusion_akl, known.truth[item], annotator, rng)
+        label = crowds.draw_labels(confusion_akl, known.truth[item], annotator, rng)
     else:
         pairs = item, annotator, np.asarray(settings.noises)[group_a]
         label, confusion_akl = _copies(settings, network, features, known.truth, *pairs)
     return GroupedCrowd(
-        label_table(item, annotator, label, n_items, n_annotators, np.arange(n_classes)),
+        crowds.label_table(item, annotator, label, n_items, n_annotators, np.arange(n_classes)),
         known.truth,
         confusion_akl,
         np.asarray(settings.groups, dtype=object)[group_a],

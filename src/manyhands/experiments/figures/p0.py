@@ -19,12 +19,8 @@ from manyhands.experiments.drawing import (
     tidy,
 )
 from manyhands.experiments.figure import Content, FigureExperiment, Panel, Settings, corpus_panels
-from manyhands.experiments.figures.confusions import (
-    CROWD_LAYER,
-    collect_confusions,
-    titles_of,
-    weights_of,
-)
+from manyhands.experiments.figures import confusions
+from manyhands.experiments.figures.confusions import CROWD_LAYER
 from manyhands.experiments.measures import biases_of_annotators
 from manyhands.experiments.published import published_figures
 from manyhands.experiments.runs import AS_PUBLISHED, fit_method, word_vectors
@@ -49,7 +45,7 @@ def collect_figure_2(data: ExperimentData, seed: int, settings: Settings) -> Con
     """The accuracy of each annotator on each class, and the diagonals of the learnt W_a."""
     model = fit_method(data.trial, CROWD_LAYER, seed, settings)
     right_ak = data.crowd.confusion.diagonal(axis1=1, axis2=2)
-    weight_ak = weights_of(model.noise_).diagonal(axis1=1, axis2=2)
+    weight_ak = confusions.weights_of(model.noise_).diagonal(axis1=1, axis2=2)
     return {
         "annotators": data.trial.annotations.annotators.astype(str),
         "sensitivity": {"true": right_ak[:, 1], "learnt": weight_ak[:, 1]},
@@ -85,7 +81,7 @@ def draw_figure_3(contents: Mapping[str, Content]) -> "Figure":
     weights = content["weights"][CROWD_LAYER]
     grid = ConfusionGrid(
         {"true confusion": content["true"], "learnt weights": weights},
-        titles_of(content, weights),
+        confusions.titles_of(content, weights),
         class_names(key, content["classes"]),
         relative=["learnt weights"],
     )
@@ -127,6 +123,6 @@ _FIGURE_4 = corpus_panels("moviereviews", settings=_AS_TABLE_2)
 
 P0_FIGURES = (
     FigureExperiment("p0/figure-2", _FIGURE_2, collect_figure_2, draw_figure_2),
-    FigureExperiment("p0/figure-3", _FIGURE_3, collect_confusions, draw_figure_3),
+    FigureExperiment("p0/figure-3", _FIGURE_3, confusions.collect_confusions, draw_figure_3),
     FigureExperiment("p0/figure-4", _FIGURE_4, collect_figure_4, draw_figure_4),
 )

@@ -16,12 +16,8 @@ from manyhands.experiments.drawing import (
     tidy,
 )
 from manyhands.experiments.figure import Content, FigureExperiment, Settings, corpus_panels
-from manyhands.experiments.figures.confusions import (
-    CROWD_LAYER,
-    collect_confusions,
-    difference_of,
-    titles_of,
-)
+from manyhands.experiments.figures import confusions
+from manyhands.experiments.figures.confusions import CROWD_LAYER
 from manyhands.experiments.measures import accuracies_of_annotators
 from manyhands.experiments.published import published_figures
 from manyhands.experiments.runs import AS_PUBLISHED
@@ -76,10 +72,10 @@ def draw_figure_5(contents: Mapping[str, Content]) -> "Figure":
     n_negative = int((weight_akl < 0).any(axis=(1, 2)).sum())
     grid = ConfusionGrid(
         {"real": content["true"], "SpeeLFC": content["learnt"][_OURS], _WEIGHTS: weight_akl},
-        titles_of(content),
+        confusions.titles_of(content),
         class_names(key, content["classes"]),
         signed=[_WEIGHTS],
-        numbers=True,
+        numbers=".2f",
     )
     return grid.figure(
         f"Real confusions, those of SpeeLFC and the weights of the crowd layer, {key}; "
@@ -92,7 +88,7 @@ def draw_figure_6(contents: Mapping[str, Content]) -> "Figure":
     """Pairs of heat maps: real above, learnt below."""
     ((key, content),) = contents.items()
     learnt = content["learnt"][_OURS]
-    columns, names = titles_of(content, learnt), class_names(key, content["classes"])
+    columns, names = confusions.titles_of(content, learnt), class_names(key, content["classes"])
     grid = ConfusionGrid({"real": content["true"], "SpeeLFC": learnt}, columns, names)
     return grid.figure(
         f"Real confusions and those of SpeeLFC, {key}; row = true class "
@@ -101,7 +97,7 @@ def draw_figure_6(contents: Mapping[str, Content]) -> "Figure":
 
 
 def _difference(content: Content) -> str:
-    return f"SpeeLFC is {difference_of(content, _OURS):.2f} off on average"
+    return f"SpeeLFC is {confusions.difference_of(content, _OURS):.2f} off on average"
 
 
 _FIGURE_4 = corpus_panels("sentiment", "music")
@@ -113,6 +109,6 @@ _FIGURE_6 = corpus_panels("music", settings={"annotators": _SHOWN, "methods": {_
 
 P1_FIGURES = (
     FigureExperiment("p1/figure-4", _FIGURE_4, collect_figure_4, draw_figure_4),
-    FigureExperiment("p1/figure-5", _FIGURE_5, collect_confusions, draw_figure_5),
-    FigureExperiment("p1/figure-6", _FIGURE_6, collect_confusions, draw_figure_6),
+    FigureExperiment("p1/figure-5", _FIGURE_5, confusions.collect_confusions, draw_figure_5),
+    FigureExperiment("p1/figure-6", _FIGURE_6, confusions.collect_confusions, draw_figure_6),
 )

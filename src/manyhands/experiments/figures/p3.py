@@ -17,7 +17,6 @@ from manyhands.evaluation import normalize_counts
 from manyhands.experiments.data import ExperimentData, ScenarioSource
 from manyhands.experiments.drawing import (
     BLUE,
-    INK,
     ORANGE,
     class_names,
     heat_map,
@@ -26,14 +25,8 @@ from manyhands.experiments.drawing import (
     new_figure,
 )
 from manyhands.experiments.figure import Content, FigureExperiment, Panel, Settings, corpus_panels
-from manyhands.experiments.figures.confusions import (
-    CONAL_FROM_IDENTITY,
-    collect_learnt,
-    collect_true_and_learnt,
-    conal_of,
-    draw_learnt,
-    draw_true_and_learnt,
-)
+from manyhands.experiments.figures import confusions
+from manyhands.experiments.figures.confusions import CONAL_FROM_IDENTITY
 from manyhands.experiments.figures.p3_theorem_1 import collect_bound, draw_bound
 from manyhands.experiments.measures import true_counts
 from manyhands.experiments.published import published_figures
@@ -77,20 +70,12 @@ def draw_shared_mistakes(contents: Mapping[str, Content]) -> "Figure":
     for axes, (key, content) in zip(grid, contents.items(), strict=True):
         percent_kl = np.asarray(content["percent"], dtype=np.float64)
         names = class_names(key, content["classes"])
-        heat_map(axes, percent_kl, names=names, highest=70.0)
+        heat_map(axes, percent_kl, names=names, highest=70.0, numbers=".0f", dark=40 / 70)
         axes.set_facecolor(_NO_MISTAKE)
-        _write_percentages(axes, percent_kl)
         notes = _frame_named(axes, percent_kl, list(names), key)
         title = "\n".join([f"{key}, {content['n_annotators']} annotators", *notes])
         label(axes, across="label said", up="true class", title=title)
     return figure
-
-
-def _write_percentages(axes: "Axes", percent_kl: Floats) -> None:
-    for row, column in np.argwhere(np.isfinite(percent_kl)).tolist():
-        share = percent_kl[row, column]
-        axes.text(column, row, f"{share:.0f}", ha="center", va="center", fontsize=7,
-                  color="white" if share > 40 else INK)  # fmt: skip
 
 
 def _frame_named(axes: "Axes", percent_kl: Floats, classes: list[str], key: str) -> list[str]:
@@ -132,7 +117,7 @@ def collect_omega_ranks(data: ExperimentData, seed: int, settings: Settings) -> 
 
 def mean_omega(trial: Trial, model: CrowdClassifier) -> Floats:
     """The mean omega of each item over its annotators; 0 for an item without labels."""
-    ann, noise = trial.annotations, conal_of(model)
+    ann, noise = trial.annotations, confusions.conal_of(model)
     scaled = model.encoder_.transform(trial.features)
     crowd = CrowdData(scaled, ann, noise.common.device)
     total_i = np.zeros(len(ann))
@@ -213,17 +198,19 @@ _MISTAKES = corpus_panels(*_CORPORA)
 _IMAGES = _simulated("cifar10", {"n_classes": 10}, _CIFAR10_TRAINING)
 _GAUSSIANS = _simulated(None, {}, {"batch_size": 256})
 _LABELME, _MUSIC = corpus_panels(*_CORPORA, settings={"run": CONAL_FROM_IDENTITY})
-_draw_images = partial(draw_true_and_learnt, "CoNAL on images of CIFAR-10", inches=9.0)
-_draw_gaussians = partial(draw_true_and_learnt, "CoNAL on six Gaussians", inches=7.0)
-_draw_labelme = partial(draw_learnt, "Confusions that CoNAL learns on LabelMe")
-_draw_music = partial(draw_learnt, "Confusions that CoNAL learns on music genres")
+_draw_images = partial(confusions.draw_true_and_learnt, "CoNAL on images of CIFAR-10", inches=9.0)
+_draw_gaussians = partial(confusions.draw_true_and_learnt, "CoNAL on six Gaussians", inches=7.0)
+_draw_labelme = partial(confusions.draw_learnt, "Confusions that CoNAL learns on LabelMe")
+_draw_music = partial(confusions.draw_learnt, "Confusions that CoNAL learns on music genres")
 
 P3_FIGURES = (
     FigureExperiment("p3/figure-1", _MISTAKES, collect_shared_mistakes, draw_shared_mistakes),
-    FigureExperiment("p3/figure-5", _IMAGES, collect_true_and_learnt, _draw_images),
-    FigureExperiment("p3/figure-7", _GAUSSIANS, collect_true_and_learnt, _draw_gaussians),
-    FigureExperiment("p3/figure-8", (_LABELME,), collect_learnt, _draw_labelme),
-    FigureExperiment("p3/figure-9", (_MUSIC,), collect_learnt, _draw_music),
+    FigureExperiment("p3/figure-5", _IMAGES, confusions.collect_true_and_learnt, _draw_images),
+    FigureExperiment(
+        "p3/figure-7", _GAUSSIANS, confusions.collect_true_and_learnt, _draw_gaussians
+    ),
+    FigureExperiment("p3/figure-8", (_LABELME,), confusions.collect_learnt, _draw_labelme),
+    FigureExperiment("p3/figure-9", (_MUSIC,), confusions.collect_learnt, _draw_music),
     FigureExperiment("p3/figure-10", (_LABELME, _MUSIC), collect_omega_ranks, draw_omega_ranks),
     FigureExperiment("p3/theorem-1", (_BOUND,), collect_bound, draw_bound),
 )
