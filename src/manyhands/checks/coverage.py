@@ -37,7 +37,7 @@ def single_label_items(table: LabelTable) -> list[Finding]:
     n_i = table.first_labels.labels_per_item
     what = "a single annotator for {} of {} labelled items ({}); their consensus is that one label"
     remedy = "let two more annotators label them, starting with the most important items"
-    return _about_items(table, n_i == 1, np.count_nonzero(n_i), MAX_SINGLE, what, remedy)
+    return _about_items(table, n_i == 1, int((n_i > 0).sum()), MAX_SINGLE, what, remedy)
 
 
 def unlabelled_items(table: LabelTable) -> list[Finding]:

@@ -3,21 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from manyhands.evaluation import summarize_runs
 from manyhands.experiments import pages
-from manyhands.experiments.drawing import new_figure
+from manyhands.experiments.drawing import Axes, Figure, new_figure
 from manyhands.experiments.experiment import RunOptions, WrittenPages, found_records
 from manyhands.experiments.published import Column
 from manyhands.experiments.records import NOT_RUN, Records
 from manyhands.experiments.tables import Cell, CellExperiment, cells_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 class CurveExperiment(CellExperiment):
@@ -50,7 +46,7 @@ class CurveExperiment(CellExperiment):
         drawn = pages.write_figure(self.draw(points), folder / self.file_name) if points else []
         return WrittenPages([page, *drawn], points, frozenset({"failed", "ours", "selection"}))
 
-    def draw(self, points: list[dict[str, Any]]) -> "Figure":
+    def draw(self, points: list[dict[str, Any]]) -> Figure:
         """A panel for each column, a line for each method: mean and deviation over the runs."""
         panels = self.table.columns
         figure = new_figure(4.2 * 2, 3.1 * -(-len(panels) // 2) + 0.6, self.title)
@@ -81,7 +77,7 @@ class CurveExperiment(CellExperiment):
         return [*lines, *self.notes()]
 
 
-def _line(axes: "Axes", points: list[dict[str, Any]], color: str) -> None:
+def _line(axes: Axes, points: list[dict[str, Any]], color: str) -> None:
     """Mean and deviation of one method; dashed if the paper does not have it."""
     if points:
         axes.errorbar(

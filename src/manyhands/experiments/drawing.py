@@ -3,16 +3,21 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from manyhands.core.arrays import Floats
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, FigureBase
-    from matplotlib.image import AxesImage
+    import matplotlib.axes
+    import matplotlib.figure
+    import matplotlib.image
+
+Axes: TypeAlias = "matplotlib.axes.Axes"
+AxesImage: TypeAlias = "matplotlib.image.AxesImage"
+Figure: TypeAlias = "matplotlib.figure.Figure"
+FigureBase: TypeAlias = "matplotlib.figure.FigureBase"
 
 INK, SOFT, BLUE, ORANGE, GREEN, RED = (
     "#222222", "#8a8a8a", "#2166ac", "#e08214", "#1b7837", "#b2182b",
@@ -51,7 +56,7 @@ def class_names(dataset: str, classes: Sequence[str]) -> list[str]:
     return [known.get(name, name) for name in classes]
 
 
-def new_figure(width: float, height: float, title: str) -> "Figure":
+def new_figure(width: float, height: float, title: str) -> Figure:
     """An empty figure with a heading; sizes in inches."""
     make = matplotlib_module("matplotlib.figure").Figure
     figure: Figure = make(figsize=(width, height), layout="constrained")
@@ -60,7 +65,7 @@ def new_figure(width: float, height: float, title: str) -> "Figure":
 
 
 def heat_map(
-    axes: "Axes",
+    axes: Axes,
     values_kl: Any,
     *,
     highest: float,
@@ -69,7 +74,7 @@ def heat_map(
     numbers: str = "",
     dark: float = 0.6,
     signed: bool = False,
-) -> "AxesImage":
+) -> AxesImage:
     """A matrix as a heat map, from white (`lowest`) to `highest`; row = true class, column = label.
 
     A `signed` map is blue above 0 and red below, with the same scale on both sides. `numbers` is
@@ -109,7 +114,7 @@ class ConfusionGrid:
     relative: Collection[str] = ()
     numbers: str = ""
 
-    def figure(self, title: str) -> "Figure":
+    def figure(self, title: str) -> Figure:
         """A figure that holds only the grid, as large as it needs."""
         written = 0.07 * max((len(name) for name in self.names), default=0)  # inches of a name
         width, height = 1.95 * len(self.columns) + 1.2, 1.95 * len(self.rows) + 1.0
@@ -117,7 +122,7 @@ class ConfusionGrid:
         self.draw(figure)
         return figure
 
-    def draw(self, home: "FigureBase") -> None:
+    def draw(self, home: FigureBase) -> None:
         """Draw the grid into a figure or a part of one."""
         grid = home.subplots(len(self.rows), len(self.columns), squeeze=False)
         for (kind, matrix_ckl), axes_c in zip(self.rows.items(), grid, strict=True):
@@ -138,14 +143,14 @@ class ConfusionGrid:
             axes.set_xlabel("label said", fontsize=9)
 
 
-def colour_bar(home: "FigureBase", image: "AxesImage", axes: Any, fraction: float = 0.02) -> None:
+def colour_bar(home: FigureBase, image: AxesImage, axes: Any, fraction: float = 0.02) -> None:
     """The scale of a heat map, beside the axes of an array."""
     beside = list(np.ravel(axes))
     home.colorbar(image, ax=beside, fraction=fraction, pad=0.01).ax.tick_params(labelsize=7)
 
 
 def scatter_with_line(
-    axes: "Axes", across: Any, up: Any, *, colour: str = BLUE, markers: str = "o"
+    axes: Axes, across: Any, up: Any, *, colour: str = BLUE, markers: str = "o"
 ) -> None:
     """Points, their least-squares line, and their correlation in a corner.
 
@@ -175,14 +180,14 @@ def correlation_of(first: Any, second: Any) -> str:
     return f"r = {np.corrcoef(x, y)[0, 1]:.2f}"
 
 
-def tidy(axes: "Axes", *, across: str, up: str, title: str = "") -> None:
+def tidy(axes: Axes, *, across: str, up: str, title: str = "") -> None:
     """Label both axes and remove the frame on the sides without numbers."""
     label(axes, across=across, up=up, title=title)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def label(axes: "Axes", *, across: str, up: str, title: str = "") -> None:
+def label(axes: Axes, *, across: str, up: str, title: str = "") -> None:
     """Label both axes."""
     axes.set_title(title, fontsize=9)
     axes.set_xlabel(across, fontsize=9)

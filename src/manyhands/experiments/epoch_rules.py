@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,13 +11,10 @@ from manyhands.core.arrays import AnyArray
 from manyhands.evaluation import accuracy_score, summarize_runs
 from manyhands.experiments import pages
 from manyhands.experiments.data import CorpusSource, ExperimentData
-from manyhands.experiments.drawing import new_figure
+from manyhands.experiments.drawing import Figure, new_figure
 from manyhands.experiments.experiment import CorpusExperiment, RunOptions, WrittenPages
 from manyhands.experiments.records import Record, Records, json_content
 from manyhands.experiments.runs import MethodRun, fit_method
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 RULES = {
     "crowd": "the epoch with the best likelihood of held-out crowd labels, then all labels",
@@ -98,7 +95,7 @@ class EpochRules(CorpusExperiment):
         return WrittenPages([page, *drawn], rows)
 
 
-def draw_rules(records: Mapping[tuple[str, str, str], list[Record]]) -> "Figure":
+def draw_rules(records: Mapping[tuple[str, str, str], list[Record]]) -> Figure:
     """Test accuracy by epoch, mean over the runs; triangles mark the best epoch on test items."""
     datasets = list(dict.fromkeys(key[0] for key in records))
     figure = new_figure(5.2 * len(datasets), 4.4, EpochRules.title)

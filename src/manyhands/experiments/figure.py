@@ -3,17 +3,15 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from manyhands.experiments import pages
 from manyhands.experiments.data import CorpusSource, DataSource, ExperimentData
+from manyhands.experiments.drawing import Figure
 from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages
 from manyhands.experiments.published import PublishedFigure, published_figures
 from manyhands.experiments.records import NOT_RUN, Records, json_content
 from manyhands.experiments.runs import Run
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Settings = Mapping[str, Any]
 Content = dict[str, Any]
@@ -90,7 +88,7 @@ class FigureExperiment(Experiment):
     name: str
     panels: tuple[Panel, ...]
     collect: Collect
-    draw: Callable[[Mapping[str, Content]], "Figure"]
+    draw: Callable[[Mapping[str, Content]], Figure]
 
     def __post_init__(self) -> None:
         for name in ("paper", "title"):

@@ -3,13 +3,10 @@
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from manyhands.experiments.drawing import Figure
 from manyhands.experiments.records import Record
 from manyhands.io import atomic_write
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _DOTS_PER_INCH = 150
 
@@ -27,7 +24,7 @@ def write_page(path: Path, text: str) -> str:
     return str(path)
 
 
-def write_figure(figure: "Figure", path: Path) -> list[str]:
+def write_figure(figure: Figure, path: Path) -> list[str]:
     """Write a figure as PNG and as SVG; returns their paths."""
     paths = []
     for kind in ("png", "svg"):

@@ -4,8 +4,7 @@ import platform
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -248,25 +247,15 @@ def run_missing(
     results = Parallel(n_jobs=jobs, return_as="generator_unordered")(
         delayed(execute)(run, data) for run in todo
     )
-    with _progress_bar(len(todo), progress) as advance:
+    console = Console(stderr=True)
+    hidden = not (progress and (console.is_terminal or console.is_jupyter))
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=hidden)
+    with bar:
+        row = bar.add_task("runs", total=len(todo))
         for record in results:
             records.append(record)
-            advance()
-
-
-@contextmanager
-def _progress_bar(total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    console = Console(stderr=True)
-    hidden = not (shown and (console.is_terminal or console.is_jupyter))
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        row = bar.add_task("runs", total=total)
-        yield lambda: bar.advance(row)
+            bar.advance(row)
 
 
 def peak_mib() -> float | None:

@@ -7,7 +7,6 @@ import numpy as np
 
 from manyhands.annotations import Annotations, Items
 from manyhands.core.arrays import AnyArray, Codes, Floats
-from manyhands.core.errors import SettingError
 from manyhands.core.settings import generator, require
 from manyhands.simulation.settings import CrowdSizes
 
@@ -39,7 +38,7 @@ class SimulatedCrowd:
 
 
 def draw_labels(
-    confusion_akl: Floats, truth_n: Codes, annotator_n: Codes, rng: np.random.Generator
+    confusion_akl: Floats, truth_n: AnyArray, annotator_n: AnyArray, rng: np.random.Generator
 ) -> Codes:
     """One label per annotation, drawn from its annotator's confusion row of the true class."""
     cumulative_akl = np.cumsum(confusion_akl, axis=2)
@@ -58,10 +57,8 @@ def assign(
     ([0, 0, 0, 1, 1, 1], 3)
     """
     require(labels_per_item >= 1, "labels_per_item", ">= 1", labels_per_item)
-    if labels_per_item > n_annotators:
-        raise SettingError(
-            f"labels_per_item must be at most n_annotators ({n_annotators}); got {labels_per_item}"
-        )
+    rule = f"at most n_annotators ({n_annotators})"
+    require(labels_per_item <= n_annotators, "labels_per_item", rule, labels_per_item)
     chosen = rng.integers(0, n_annotators, size=(n_items, labels_per_item))
     while True:
         ordered = np.sort(chosen, axis=1)

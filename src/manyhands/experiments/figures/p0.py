@@ -1,32 +1,18 @@
 """Figures of Rodrigues and Pereira 2018 (crowd layer)."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from manyhands.estimators import CrowdRegressor
+from manyhands.experiments import drawing
 from manyhands.experiments.data import ExperimentData, ScenarioSource
-from manyhands.experiments.drawing import (
-    BLUE,
-    ORANGE,
-    SOFT,
-    ConfusionGrid,
-    class_names,
-    matplotlib_module,
-    new_figure,
-    scatter_with_line,
-    tidy,
-)
 from manyhands.experiments.figure import Content, FigureExperiment, Panel, Settings, corpus_panels
 from manyhands.experiments.figures import confusions
 from manyhands.experiments.figures.confusions import CROWD_LAYER
 from manyhands.experiments.measures import biases_of_annotators
 from manyhands.experiments.published import published_figures
 from manyhands.experiments.runs import AS_PUBLISHED, fit_method, word_vectors
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _MARKERS = "os^Dv"
 # As in the public code: 30 epochs, batches of 16, the last epoch.
@@ -53,21 +39,24 @@ def collect_figure_2(data: ExperimentData, seed: int, settings: Settings) -> Con
     }
 
 
-def draw_figure_2(contents: Mapping[str, Content]) -> "Figure":
+def draw_figure_2(contents: Mapping[str, Content]) -> drawing.Figure:
     """Two scatters for each panel: sensitivities and specificities."""
-    figure = new_figure(8.6, 3.8 * len(contents) + 0.4, published_figures()["p0/figure-2"].title)
+    figure = drawing.new_figure(
+        8.6, 3.8 * len(contents) + 0.4, published_figures()["p0/figure-2"].title
+    )
     grid = figure.subplots(len(contents), 2, squeeze=False, sharex=True, sharey="row")
-    classes = {"sensitivity": ("dog", 1, BLUE), "specificity": ("cat", 0, ORANGE)}
+    classes = {"sensitivity": ("dog", 1, drawing.BLUE), "specificity": ("cat", 0, drawing.ORANGE)}
     for axes_c, (key, content) in zip(grid, contents.items(), strict=True):
         for axes, (rate, (name, code, colour)) in zip(axes_c, classes.items(), strict=True):
-            pair = content[rate]
-            scatter_with_line(axes, pair["true"], pair["learnt"], colour=colour, markers=_MARKERS)
-            tidy(axes, across=f"true {rate}: P(says {name} | {name})",
-                 up=f"learnt weight W[{code}, {code}]", title=_TITLES.get(key, key))  # fmt: skip
+            true, learnt = content[rate]["true"], content[rate]["learnt"]
+            drawing.scatter_with_line(axes, true, learnt, colour=colour, markers=_MARKERS)
+            across = f"true {rate}: P(says {name} | {name})"
+            up, title = f"learnt weight W[{code}, {code}]", _TITLES.get(key, key)
+            drawing.tidy(axes, across=across, up=up, title=title)
     annotators = next(iter(contents.values()))["annotators"]
-    line = matplotlib_module("matplotlib.lines").Line2D
+    line = drawing.matplotlib_module("matplotlib.lines").Line2D
     marks = [
-        line([], [], color=SOFT, linestyle="", marker=_MARKERS[index % len(_MARKERS)])
+        line([], [], color=drawing.SOFT, linestyle="", marker=_MARKERS[index % len(_MARKERS)])
         for index in range(len(annotators))
     ]
     figure.legend(marks, [f"annotator {name}" for name in annotators], loc="outside lower center",
@@ -75,14 +64,14 @@ def draw_figure_2(contents: Mapping[str, Content]) -> "Figure":
     return figure
 
 
-def draw_figure_3(contents: Mapping[str, Content]) -> "Figure":
+def draw_figure_3(contents: Mapping[str, Content]) -> drawing.Figure:
     """True confusions above, the learnt weights of the same annotators below."""
     ((key, content),) = contents.items()
     weights = content["weights"][CROWD_LAYER]
-    grid = ConfusionGrid(
+    grid = drawing.ConfusionGrid(
         {"true confusion": content["true"], "learnt weights": weights},
         confusions.titles_of(content, weights),
-        class_names(key, content["classes"]),
+        drawing.class_names(key, content["classes"]),
         relative=["learnt weights"],
     )
     title = published_figures()["p0/figure-3"].title
@@ -101,14 +90,14 @@ def collect_figure_4(data: ExperimentData, seed: int, settings: Settings) -> Con
     return {"true": true_a[known], "learnt": learnt_a[known]}
 
 
-def draw_figure_4(contents: Mapping[str, Content]) -> "Figure":
+def draw_figure_4(contents: Mapping[str, Content]) -> drawing.Figure:
     """Learnt biases against true ones, one point per annotator."""
     (content,) = contents.values()
-    figure = new_figure(5.4, 4.6, published_figures()["p0/figure-4"].title)
+    figure = drawing.new_figure(5.4, 4.6, published_figures()["p0/figure-4"].title)
     axes = figure.subplots()
-    scatter_with_line(axes, content["true"], content["learnt"])
-    tidy(axes, across="true bias: mean of label minus truth", up="learnt bias b",
-         title=f"{len(content['true'])} annotators")  # fmt: skip
+    drawing.scatter_with_line(axes, content["true"], content["learnt"])
+    drawing.tidy(axes, across="true bias: mean of label minus truth", up="learnt bias b",
+                 title=f"{len(content['true'])} annotators")  # fmt: skip
     return figure
 
 

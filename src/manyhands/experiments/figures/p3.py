@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,16 +14,8 @@ from manyhands.datasets.cifar10 import CLASSES
 from manyhands.engine.batches import CrowdData
 from manyhands.estimators import CrowdClassifier
 from manyhands.evaluation import normalize_counts
+from manyhands.experiments import drawing
 from manyhands.experiments.data import ExperimentData, ScenarioSource
-from manyhands.experiments.drawing import (
-    BLUE,
-    ORANGE,
-    class_names,
-    heat_map,
-    label,
-    matplotlib_module,
-    new_figure,
-)
 from manyhands.experiments.figure import Content, FigureExperiment, Panel, Settings, corpus_panels
 from manyhands.experiments.figures import confusions
 from manyhands.experiments.figures.confusions import CONAL_FROM_IDENTITY
@@ -32,10 +24,6 @@ from manyhands.experiments.measures import true_counts
 from manyhands.experiments.published import published_figures
 from manyhands.experiments.runs import fit_method
 from manyhands.selection import Trial
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _PATTERNS = ("asymmetric", "symmetric")
 # The paper sets the strength of own mistakes to 0.7, but calls these annotators "of high quality".
@@ -62,33 +50,37 @@ def collect_shared_mistakes(data: ExperimentData, seed: int, settings: Settings)
     }
 
 
-def draw_shared_mistakes(contents: Mapping[str, Content]) -> "Figure":
+def draw_shared_mistakes(contents: Mapping[str, Content]) -> drawing.Figure:
     """A matrix per corpus; the mistakes named in the paper are framed."""
     width = 0.6 + 5.0 * len(contents)
-    figure = new_figure(width, 5.6, "Percentage of annotators who made each mistake at least once")
+    figure = drawing.new_figure(
+        width, 5.6, "Percentage of annotators who made each mistake at least once"
+    )
     grid = figure.subplots(1, len(contents), squeeze=False)[0]
     for axes, (key, content) in zip(grid, contents.items(), strict=True):
         percent_kl = np.asarray(content["percent"], dtype=np.float64)
-        names = class_names(key, content["classes"])
-        heat_map(axes, percent_kl, names=names, highest=70.0, numbers=".0f", dark=40 / 70)
+        names = drawing.class_names(key, content["classes"])
+        drawing.heat_map(axes, percent_kl, names=names, highest=70.0, numbers=".0f", dark=40 / 70)
         axes.set_facecolor(_NO_MISTAKE)
         notes = _frame_named(axes, percent_kl, list(names), key)
         title = "\n".join([f"{key}, {content['n_annotators']} annotators", *notes])
-        label(axes, across="label said", up="true class", title=title)
+        drawing.label(axes, across="label said", up="true class", title=title)
     return figure
 
 
-def _frame_named(axes: "Axes", percent_kl: Floats, classes: list[str], key: str) -> list[str]:
+def _frame_named(axes: drawing.Axes, percent_kl: Floats, classes: list[str], key: str) -> list[str]:
     """Frame the mistakes named in the paper; one line of text for each."""
     lines = []
-    rectangle = matplotlib_module("matplotlib.patches").Rectangle
+    rectangle = drawing.matplotlib_module("matplotlib.patches").Rectangle
     for mistake, published in published_figures()["p3/figure-1"].numbers.get(key, {}).items():
         pair = mistake.split(" -> ")
         if not set(pair) <= set(classes):
             continue
         row, column = (classes.index(name) for name in pair)
         axes.add_patch(
-            rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=ORANGE, linewidth=2)
+            rectangle(
+                (column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=drawing.ORANGE, linewidth=2
+            )
         )
         lines.append(f"{pair[0]} as {pair[1]}: {percent_kl[row, column]:.1f} %, "
                      f"published {published:.1f} %")  # fmt: skip
@@ -130,10 +122,10 @@ def mean_omega(trial: Trial, model: CrowdClassifier) -> Floats:
     return np.asarray(total_i / np.maximum(ann.labels_per_item, 1))
 
 
-def draw_omega_ranks(contents: Mapping[str, Content]) -> "Figure":
+def draw_omega_ranks(contents: Mapping[str, Content]) -> drawing.Figure:
     """Bars by class, ordered by the entropy of the labels of the class."""
     width = 1.0 + 5.2 * len(contents)
-    figure = new_figure(width, 4.6, "True classes of the items by their mean omega")
+    figure = drawing.new_figure(width, 4.6, "True classes of the items by their mean omega")
     grid = figure.subplots(1, len(contents), squeeze=False)[0]
     for axes, (key, content) in zip(grid, contents.items(), strict=True):
         high_k, low_k, entropy_k = (
@@ -142,20 +134,20 @@ def draw_omega_ranks(contents: Mapping[str, Content]) -> "Figure":
         order = np.argsort(entropy_k, kind="stable")
         place = np.arange(len(order))
         high, low = content["omega"]
-        axes.bar(place - 0.2, high_k[order], 0.4, color=BLUE,
+        axes.bar(place - 0.2, high_k[order], 0.4, color=drawing.BLUE,
                  label=f"highest half of items, mean omega {high:.3f}")  # fmt: skip
-        axes.bar(place + 0.2, low_k[order], 0.4, color=ORANGE,
+        axes.bar(place + 0.2, low_k[order], 0.4, color=drawing.ORANGE,
                  label=f"lowest half of items, mean omega {low:.3f}")  # fmt: skip
-        names = class_names(key, content["classes"])
+        names = drawing.class_names(key, content["classes"])
         ticks = [f"{names[k]}  {entropy_k[k]:.3f}" for k in order]
         axes.set_xticks(place, ticks, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
         axes.set_ylim(0, 1.3 * max(high_k.max(), low_k.max()))
         axes.legend(fontsize=8, frameon=False, loc="upper left")
         axes.spines[["top", "right"]].set_visible(False)
-        label(axes, across="class and entropy of its labels in nats, lowest first",
-              up="share of the half",
-              title=f"{key}: rank correlation of entropy with highest minus lowest "
-                    f"{_correlation(entropy_k, high_k - low_k):+.2f}")  # fmt: skip
+        drawing.label(axes, across="class and entropy of its labels in nats, lowest first",
+                      up="share of the half",
+                      title=f"{key}: rank correlation of entropy with highest minus lowest "
+                            f"{_correlation(entropy_k, high_k - low_k):+.2f}")  # fmt: skip
     return figure
 
 
