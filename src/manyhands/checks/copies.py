@@ -20,14 +20,9 @@ from scipy import special
 
 from manyhands.agreement.pairwise import PairAgreement, PairMoments, pair_agreement, pair_moments
 from manyhands.annotations import Annotations
+from manyhands.checks import pair_dependence
 from manyhands.checks.agreement_with_others import significant, sort_by_p_value
 from manyhands.checks.label_table import Finding, LabelTable, first_rows, percent
-from manyhands.checks.pair_dependence import (
-    chance_agreement,
-    clip_tails,
-    errors_correlate,
-    labels_depend,
-)
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 
 MIN_SHARED = 10
@@ -67,9 +62,10 @@ def copies(table: LabelTable) -> list[Finding]:
     suspect = suspect[before < MAX_SHARED_LABELS]
     pairs = tests.first[suspect], tests.second[suspect]
     if table.rows.classes is None:
-        suspect = suspect[errors_correlate(ann, clip_tails(ann.label), *pairs)]
+        values = pair_dependence.clip_tails(ann.label)
+        suspect = suspect[pair_dependence.errors_correlate(ann, values, *pairs)]
     else:
-        suspect = suspect[labels_depend(ann, table.item_class_counts, *pairs)]
+        suspect = suspect[pair_dependence.labels_depend(ann, table.item_class_counts, *pairs)]
     return [_finding(table, tests, suspect)] if len(suspect) else []
 
 
@@ -92,7 +88,7 @@ def calibrate(z: Floats) -> Floats:
 def _test_classes(ann: Annotations) -> PairTests:
     enough = pair_agreement(ann, min_shared=MIN_SHARED)
     pairs = pair_agreement(ann, involving=_members(ann, enough))
-    chance = chance_agreement(ann, pairs.first, pairs.second)
+    chance = pair_dependence.chance_agreement(ann, pairs.first, pairs.second)
     shared = pairs.shared.astype(np.float64)
     mean = pairs.agreed / np.maximum(shared, 1.0)
     overall = float(pairs.agreed.sum() / max(shared.sum(), 1.0))
@@ -110,7 +106,7 @@ def _test_classes(ann: Annotations) -> PairTests:
 
 
 def _test_numbers(ann: Annotations) -> PairTests:
-    value = _standardize(ann, clip_tails(ann.label))
+    value = _standardize(ann, pair_dependence.clip_tails(ann.label))
     enough = pair_moments(ann, value, min_shared=MIN_SHARED)
     pairs = pair_moments(ann, value, involving=_members(ann, enough))
     shared = pairs.shared.astype(np.float64)

@@ -69,12 +69,16 @@ class Experiment(ABC):
         """The runs that can be made here."""
 
     @abstractmethod
-    def unavailable(self, options: RunOptions) -> list[str]:
-        """What cannot be run here and why, one line each."""
+    def reasons(self, options: RunOptions) -> dict[str, str]:
+        """Why parts cannot be run here, by part; empty if all can be run."""
 
     @abstractmethod
     def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
         """Write the content of the records into files of a folder."""
+
+    def unavailable(self, options: RunOptions) -> list[str]:
+        """What cannot be run here and why, one line each."""
+        return [f"{part}: {reason}" for part, reason in self.reasons(options).items()]
 
     @property
     def file_name(self) -> str:
@@ -119,14 +123,14 @@ class CorpusExperiment(Experiment):
         """See `Experiment.runs`."""
         return [run for group in self.groups(options).values() for run in group]
 
-    def unavailable(self, options: RunOptions) -> list[str]:
-        """See `Experiment.unavailable`."""
+    def reasons(self, options: RunOptions) -> dict[str, str]:
+        """See `Experiment.reasons`; the parts are corpora."""
         reasons = {name: options.unavailable(CorpusSource(name)) for name in self.datasets}
-        return [f"{name}: {reason}" for name, reason in reasons.items() if reason]
+        return {name: reason for name, reason in reasons.items() if reason}
 
     def available(self, options: RunOptions) -> list[str]:
         """The corpora that can be used here."""
-        return [name for name in self.datasets if not options.unavailable(CorpusSource(name))]
+        return [name for name in self.datasets if name not in self.reasons(options)]
 
     def seeds(self, options: RunOptions) -> range:
         """The seeds of its runs."""

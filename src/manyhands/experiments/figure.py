@@ -112,17 +112,13 @@ class FigureExperiment(Experiment):
             if not options.unavailable(panel.source, panel.slow)
         ]
 
-    def unavailable(self, options: RunOptions) -> list[str]:
-        """See `Experiment.unavailable`."""
-        return [f"{key}: {reason}" for key, reason in self._reasons(options).items()]
-
     def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
         """Write the available panels as PNG and as SVG, and a page about the figure."""
         made = {run.panel.key: records.get(run.key) for run in self.runs(options)}
         failed = {key: each["error"] if each else NOT_RUN for key, each in made.items()
                   if not each or "error" in each}  # fmt: skip
         found = {key: each["content"] for key, each in made.items() if each and key not in failed}
-        missing = {key: f"missing: {reason}" for key, reason in self._reasons(options).items()}
+        missing = {key: f"missing: {reason}" for key, reason in self.reasons(options).items()}
         verdicts = {**dict.fromkeys(found, "drawn"), **failed, **missing}
         published = self.published
         about = [
@@ -141,6 +137,7 @@ class FigureExperiment(Experiment):
         rows = [{"panel": key, "verdict": verdict} for key, verdict in verdicts.items()]
         return WrittenPages([page, *drawn], rows)
 
-    def _reasons(self, options: RunOptions) -> dict[str, str]:
+    def reasons(self, options: RunOptions) -> dict[str, str]:
+        """See `Experiment.reasons`; the parts are panels."""
         reasons = {p.key: options.unavailable(p.source, p.slow) for p in self.panels}
         return {key: reason for key, reason in reasons.items() if reason}

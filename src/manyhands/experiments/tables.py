@@ -120,13 +120,10 @@ class TableExperiment(CellExperiment):
         """See `CellExperiment.cells`."""
         return cells_of(self.table, options)
 
-    def unavailable(self, options: RunOptions) -> list[str]:
-        """See `Experiment.unavailable`."""
-        return [
-            f"{cell.row.published}, {cell.column.key}: {cell.unavailable}"
-            for cell in self.cells(options)
-            if cell.unavailable
-        ]
+    def reasons(self, options: RunOptions) -> dict[str, str]:
+        """See `Experiment.reasons`; the parts are cells."""
+        cells = [cell for cell in self.cells(options) if cell.unavailable]
+        return {f"{cell.row.published}, {cell.column.key}": cell.unavailable for cell in cells}
 
     def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
         """Write the table as Markdown and as HTML."""

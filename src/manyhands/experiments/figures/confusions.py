@@ -81,11 +81,6 @@ def titles_of(content: Content, learnt_akl: Any = None) -> list[str]:
     ]
 
 
-def difference_of(content: Content, method: str) -> float:
-    """The mean absolute difference between learnt and true confusions."""
-    return float(np.abs(np.subtract(content["learnt"][method], content["true"])).mean())
-
-
 def conal_of(model: CrowdClassifier) -> CoNAL:
     """The noise model of a model of the method "conal"."""
     assert isinstance(model.noise_, CoNAL)
