@@ -155,24 +155,17 @@ def _load_corpus(source: CorpusSource, data: str) -> ExperimentData:
         features = np.concatenate([valid.features, test.features])
         corpus = replace(corpus, test=Split(features, np.concatenate([valid.truth, test.truth])))
     if source.anonymous:
-        corpus = replace(corpus, annotations=_anonymous(corpus.annotations))
+        ann = corpus.annotations
+        everyone = np.arange(ann.n_annotations)
+        item, label = ann.items[ann.item], ann.classes[ann.label]
+        ann = Annotations.from_arrays(item, everyone, label, items=ann.items, classes=ann.classes)
+        corpus = replace(corpus, annotations=ann)
     if corpus.annotations.kind == "numbers":
         test = corpus.test
         trial = Trial(corpus.features, corpus.annotations, corpus.truth, test.features, test.truth)
         return ExperimentData(trial, folder=data)
     return ExperimentData(
         trial_of_corpus(corpus), corpus.test.label_distribution, corpus.valid, folder=data
-    )
-
-
-def _anonymous(annotations: Annotations) -> Annotations:
-    """The same labels, each with an annotator of its own."""
-    return Annotations.from_arrays(
-        annotations.items[annotations.item],
-        np.arange(annotations.n_annotations),
-        annotations.classes[annotations.label],
-        items=annotations.items,
-        classes=annotations.classes,
     )
 
 

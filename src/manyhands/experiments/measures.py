@@ -14,7 +14,7 @@ _UNKNOWN = -1  # the truth of an item whose truth is not known
 
 
 def measure(data: ExperimentData, model: CrowdClassifier) -> dict[str, float]:
-    """Every score that the data allow, by name."""
+    """Every score that the data allow, by name; those of groups with the largest group first."""
     trial = data.trial
     scores = scores_of(trial, model) | {"epochs": float(model.epoch_)}
     if trial.test_features is not None and trial.test_truth is not None:
@@ -27,7 +27,12 @@ def measure(data: ExperimentData, model: CrowdClassifier) -> dict[str, float]:
             scores["cross-entropy"] = evaluation.soft_cross_entropy(data.label_shares, predicted_ik)
     if trial.truth is not None and (trial.truth >= 0).all():
         scores |= _against_truth(trial, model)
-    return scores | _of_noise_model(model)
+    noise = model.noise_
+    scores["noise-parameters"] = float(sum(each.numel() for each in noise.parameters()))
+    for name, value_m in groups_of(noise).items():
+        if name != "confusion":
+            scores |= {f"{name}-{m}": float(value) for m, value in enumerate(value_m, 1)}
+    return scores
 
 
 def true_counts(trial: Trial) -> Floats:
@@ -54,16 +59,6 @@ def _against_truth(trial: Trial, model: CrowdClassifier) -> dict[str, float]:
         "i-js": evaluation.individual_js(estimated_akl, true_akl),
         "g-js": evaluation.global_js(estimated_akl, counts_akl[seen_a]),
     }
-
-
-def _of_noise_model(model: CrowdClassifier) -> dict[str, float]:
-    """The size of the noise model and, if it has groups, their scores, largest group first."""
-    noise = model.noise_
-    scores = {"noise-parameters": float(sum(each.numel() for each in noise.parameters()))}
-    for name, value_m in groups_of(noise).items():
-        if name != "confusion":
-            scores |= {f"{name}-{m}": float(value) for m, value in enumerate(value_m, 1)}
-    return scores
 
 
 def groups_of(noise: Module) -> dict[str, Floats]:

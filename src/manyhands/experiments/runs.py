@@ -184,7 +184,11 @@ def fit_method(
         raise SettingError(f"settings of a run must be in {known}; got {unknown[0]!r}")
     chosen: str | Method = method
     if "aggregator" in settings:
-        chosen = _with_aggregator(method, settings["aggregator"])
+        stages: Any = METHODS[method]
+        name = getattr(stages, "aggregator", None)
+        if not isinstance(name, str):
+            raise SettingError(f"aggregator settings are for two-stage methods; got {method}")
+        chosen = replace(stages, aggregator=AGGREGATORS[name](**settings["aggregator"]))
     model: CrowdClassifier = trained_on(trial, chosen, seed, estimator_settings(settings), **fit)
     return model
 
@@ -193,15 +197,6 @@ def estimator_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The groups `training` and `noise` as `CrowdClassifier` takes them."""
     noise = {"noise": dict(settings["noise"])} if "noise" in settings else {}
     return {**settings.get("training", {}), **noise}
-
-
-def _with_aggregator(method: str, settings: Mapping[str, Any]) -> Method:
-    stages: Any = METHODS[method]
-    name = getattr(stages, "aggregator", None)
-    if not isinstance(name, str):
-        raise SettingError(f"aggregator settings are for two-stage methods; got {method}")
-    made: Method = replace(stages, aggregator=AGGREGATORS[name](**settings))
-    return made
 
 
 def classification_methods() -> list[str]:
