@@ -71,13 +71,8 @@ class LabelTable:
         """
         rows, used = self.rows, self.usable
         if len(used) < len(rows):
-            rows = replace(
-                rows,
-                item=rows.item[used],
-                annotator=rows.annotator[used],
-                label=rows.label[used],
-                state=rows.state[used],
-            )
+            columns = ("item", "annotator", "label", "state")
+            rows = replace(rows, **{name: getattr(rows, name)[used] for name in columns})
         return Annotations.from_rows(rows, duplicates="first")
 
     @cached_property

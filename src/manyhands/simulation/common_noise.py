@@ -90,7 +90,7 @@ def common_noise(settings: CommonNoiseSettings, items: Items | None = None) -> C
     common_a = np.bincount(annotator, common_n, minlength=n_annotators)
     n_labels_a = np.maximum(np.bincount(annotator, minlength=n_annotators), 1)
     return CommonNoiseCrowd(
-        crowds.label_table(item, annotator, label, n_items, n_annotators, classes),
+        crowds.label_table((item, annotator), label, n_items, n_annotators, classes),
         known.truth,
         mean_ak * common_kl + (1 - mean_ak) * individual_akl,
         np.full(n_annotators, "honest", dtype=object),

@@ -69,7 +69,7 @@ def copycats(settings: CopycatSettings, items: Items | None = None) -> CopycatCr
     mixed_akl = (1 - share) * own_akl + share * own_akl[source_a]
     classes = np.arange(settings.n_classes)
     return CopycatCrowd(
-        crowds.label_table(item, annotator, label, n_items, n_annotators, classes),
+        crowds.label_table((item, annotator), label, n_items, n_annotators, classes),
         known.truth,
         np.where((source_a >= 0)[:, None, None], mixed_akl, own_akl),
         np.where(source_a >= 0, "copycat", "honest").astype(object),

@@ -136,28 +136,18 @@ def simulate_crowd(
     )
     label = draw_labels(confusion_akl, truth[item], annotator, generator(seed, "labels"))
     names = np.arange(n_classes) if classes is None else classes
-    annotations = label_table(item, annotator, names[label], len(truth), n_annotators, names)
+    annotations = label_table((item, annotator), names[label], len(truth), n_annotators, names)
     if behaviour is None:
         behaviour = np.full(n_annotators, "honest", dtype=object)
     return SimulatedCrowd(annotations, names[truth], confusion_akl, behaviour)
 
 
 def label_table(
-    item: Codes,
-    annotator: Codes,
-    label: AnyArray,
-    n_items: int,
-    n_annotators: int,
-    classes: AnyArray,
+    pairs: tuple[Codes, Codes], label: AnyArray, n_items: int, n_annotators: int, classes: AnyArray
 ) -> Annotations:
     """Annotations with all items, annotators and classes, also those without labels."""
     return Annotations.from_arrays(
-        item,
-        annotator,
-        label,
-        items=range(n_items),
-        annotators=range(n_annotators),
-        classes=classes,
+        *pairs, label, items=range(n_items), annotators=range(n_annotators), classes=classes
     )
 
 

@@ -110,7 +110,7 @@ def perturbed_networks(
         pairs = item, annotator, np.asarray(settings.noises)[group_a]
         label, confusion_akl = _copies(settings, network, features, known.truth, *pairs)
     return GroupedCrowd(
-        crowds.label_table(item, annotator, label, n_items, n_annotators, np.arange(n_classes)),
+        crowds.label_table((item, annotator), label, n_items, n_annotators, np.arange(n_classes)),
         known.truth,
         confusion_akl,
         np.asarray(settings.groups, dtype=object)[group_a],

@@ -81,13 +81,9 @@ def cost_of(
 def _part(trial: Trial, n_items: int) -> Trial:
     """The first items and their annotators only."""
     ann = trial.annotations[:n_items]
-    few = Annotations.from_arrays(
-        ann.items[ann.item],
-        ann.annotators[ann.annotator],
-        ann.classes[ann.label],
-        items=ann.items,
-        classes=ann.classes,
-    )
+    item, annotator = ann.items[ann.item], ann.annotators[ann.annotator]
+    label = ann.classes[ann.label]
+    few = Annotations.from_arrays(item, annotator, label, items=ann.items, classes=ann.classes)
     return Trial(trial.features[:n_items], few)
 
 
