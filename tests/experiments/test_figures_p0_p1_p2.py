@@ -12,16 +12,10 @@ from scipy.stats import gaussian_kde
 from tiny_corpora import PEOPLE
 
 from manyhands.annotations import Annotations
-from manyhands.experiments import (
-    EXPERIMENTS,
-    FILE,
-    CorpusSource,
-    FigureExperiment,
-    RecordStore,
-    RunOptions,
-    run_missing,
-)
+from manyhands.experiments import EXPERIMENTS, FILE, RecordStore, RunOptions, run_missing
+from manyhands.experiments.data import CorpusSource
 from manyhands.experiments.drawing import correlation_of
+from manyhands.experiments.figure import FigureExperiment
 from manyhands.experiments.figures import p2
 from manyhands.experiments.figures.confusions import most_active, weights_of
 from manyhands.experiments.measures import accuracies_of_annotators, biases_of_annotators

@@ -9,16 +9,9 @@ import torch
 from scipy.stats import entropy
 
 from manyhands.annotations import Annotations
-from manyhands.experiments import (
-    EXPERIMENTS,
-    FILE,
-    ExperimentData,
-    Panel,
-    RecordStore,
-    RunOptions,
-    ScenarioSource,
-    run_missing,
-)
+from manyhands.experiments import EXPERIMENTS, FILE, RecordStore, RunOptions, run_missing
+from manyhands.experiments.data import ExperimentData, ScenarioSource
+from manyhands.experiments.figure import Panel
 from manyhands.experiments.figures import confusions, p3
 from manyhands.experiments.figures.p3_theorem_1 import best_estimate, softened, theorem_1
 from manyhands.experiments.records import json_content

@@ -9,17 +9,9 @@ import torch
 
 from manyhands.annotations import Annotations
 from manyhands.evaluation import js_divergence, normalize_counts
-from manyhands.experiments import (
-    EXPERIMENTS,
-    FILE,
-    CorpusSource,
-    ExperimentData,
-    Panel,
-    RecordStore,
-    RunOptions,
-    ScenarioSource,
-    run_missing,
-)
+from manyhands.experiments import EXPERIMENTS, FILE, RecordStore, RunOptions, run_missing
+from manyhands.experiments.data import CorpusSource, ExperimentData, ScenarioSource
+from manyhands.experiments.figure import Panel
 from manyhands.experiments.figures import p4, p4_costs
 from manyhands.experiments.figures.p4_costs import (
     MISSING,

@@ -13,12 +13,12 @@ import manyhands as mh
 from manyhands.experiments import (
     EXPERIMENTS,
     FILE,
-    CorpusSource,
     RecordStore,
     RunOptions,
     published_tables,
     run_missing,
 )
+from manyhands.experiments.data import CorpusSource
 
 
 def reproduce(name, data, out, *more):

@@ -20,14 +20,9 @@ from scipy import special
 
 from manyhands.agreement.pairwise import PairAgreement, PairMoments, pair_agreement, pair_moments
 from manyhands.annotations import Annotations
+from manyhands.checks import pair_dependence
 from manyhands.checks.agreement_with_others import significant, sort_by_p_value
 from manyhands.checks.label_table import Finding, LabelTable, first_rows, percent
-from manyhands.checks.pair_dependence import (
-    chance_agreement,
-    clip_tails,
-    errors_correlate,
-    labels_depend,
-)
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 
 MIN_SHARED = 10
@@ -67,9 +62,10 @@ def copies(table: LabelTable) -> list[Finding]:
     suspect = suspect[before < MAX_SHARED_LABELS]
     pairs = tests.first[suspect], tests.second[suspect]
     if table.rows.classes is None:
-        suspect = suspect[errors_correlate(ann, clip_tails(ann.label), *pairs)]
+        values = pair_dependence.clip_tails(ann.label)
+        suspect = suspect[pair_dependence.errors_correlate(ann, values, *pairs)]
     else:
-        suspect = suspect[labels_depend(ann, table.item_class_counts, *pairs)]
+        suspect = suspect[pair_dependence.labels_depend(ann, table.item_class_counts, *pairs)]
     return [_finding(table, tests, suspect)] if len(suspect) else []
 
 
@@ -92,13 +88,14 @@ def calibrate(z: Floats) -> Floats:
 def _test_classes(ann: Annotations) -> PairTests:
     enough = pair_agreement(ann, min_shared=MIN_SHARED)
     pairs = pair_agreement(ann, involving=_members(ann, enough))
-    chance = chance_agreement(ann, pairs.first, pairs.second)
+    chance = pair_dependence.chance_agreement(ann, pairs.first, pairs.second)
     shared = pairs.shared.astype(np.float64)
     mean = pairs.agreed / np.maximum(shared, 1.0)
     overall = float(pairs.agreed.sum() / max(shared.sum(), 1.0))
     noise = np.full(len(shared), max(overall * (1.0 - overall), 0.01))
-    excess = PairExcess(pairs.first, pairs.second, shared, mean - chance, noise, ann.n_annotators)
-    predicted, error = predict_excess(excess)
+    predicted, error = predict_excess(
+        PairExcess(pairs.first, pairs.second, shared, mean - chance, noise, ann.n_annotators)
+    )
     at = pairs.shared >= MIN_SHARED
     expected = chance[at] + predicted[at]
     upper = np.clip(expected + MARGIN * error[at], 0.0, 1.0)
@@ -109,13 +106,14 @@ def _test_classes(ann: Annotations) -> PairTests:
 
 
 def _test_numbers(ann: Annotations) -> PairTests:
-    value = _standardize(ann, clip_tails(ann.label))
+    value = _standardize(ann, pair_dependence.clip_tails(ann.label))
     enough = pair_moments(ann, value, min_shared=MIN_SHARED)
     pairs = pair_moments(ann, value, involving=_members(ann, enough))
     shared = pairs.shared.astype(np.float64)
     mean, noise = pairs.product / np.maximum(shared, 1.0), np.ones(len(shared))
-    excess = PairExcess(pairs.first, pairs.second, shared, mean, noise, ann.n_annotators)
-    predicted, error = predict_excess(excess)
+    predicted, error = predict_excess(
+        PairExcess(pairs.first, pairs.second, shared, mean, noise, ann.n_annotators)
+    )
     at = pairs.shared >= MIN_SHARED
     correlation = pairs.correlation()[at]
     upper = np.clip(predicted[at] + MARGIN * error[at], -0.999, 0.999)
@@ -186,48 +184,13 @@ class PairExcess:
 
 def predict_excess(pairs: PairExcess) -> tuple[Floats, Floats]:
     """The excess of each pair that its other pairs predict, and its standard error."""
-    strength = _fit(pairs, np.ones(len(pairs.first), dtype=bool))
+    strength, _, _ = _fit(pairs, np.ones(len(pairs.first), dtype=bool))
     product = strength[pairs.first] * strength[pairs.second]
-    error = np.sqrt(pairs.noise / pairs.shared)
-    kept = pairs.excess - product < STANDS_OUT * error
-    strength = _fit(pairs, kept)
-    return _leave_pair_out(pairs, kept, strength)
-
-
-def _crowd_strength(pairs: PairExcess, kept: Bools) -> float:
-    shared = pairs.shared * kept
-    mean = float((shared * pairs.excess).sum() / max(float(shared.sum()), 1.0))
-    return float(np.sqrt(max(mean, 1e-6)))
-
-
-def _fit(pairs: PairExcess, kept: Bools) -> Floats:
-    crowd = _crowd_strength(pairs, kept)
-    strength = np.full(pairs.n_annotators, crowd)
-    for _ in range(N_ITERATIONS):
-        numerator, denominator = _least_squares(pairs, kept, strength, crowd)
-        # Half a step: full steps oscillate around the solution.
-        strength = (strength + numerator / denominator) / 2.0
-    return strength
-
-
-def _least_squares(
-    pairs: PairExcess, kept: Bools, strength: Floats, crowd: float
-) -> tuple[Floats, Floats]:
-    first, second = strength[pairs.first], strength[pairs.second]
-    weight = pairs.shared * kept
-    total = weight * pairs.excess
-    numerator = pairs.sums(total * second, total * first) + CROWD_WEIGHT * crowd**3
-    denominator = pairs.sums(weight * second**2, weight * first**2) + CROWD_WEIGHT * crowd**2
-    return numerator, denominator
-
-
-def _leave_pair_out(pairs: PairExcess, kept: Bools, strength: Floats) -> tuple[Floats, Floats]:
-    crowd = _crowd_strength(pairs, kept)
-    numerator, denominator = _least_squares(pairs, kept, strength, crowd)
-    weight = pairs.shared * kept
+    kept = pairs.excess - product < STANDS_OUT * np.sqrt(pairs.noise / pairs.shared)
+    strength, numerator, denominator = _fit(pairs, kept)
 
     def end(code: AnyArray, partner: AnyArray) -> tuple[Floats, Floats]:
-        own = weight * strength[partner]
+        own = pairs.shared * kept * strength[partner]
         rest = denominator[code] - own * strength[partner]
         return (numerator[code] - own * pairs.excess) / rest, pairs.noise / rest
 
@@ -235,3 +198,19 @@ def _leave_pair_out(pairs: PairExcess, kept: Bools, strength: Floats) -> tuple[F
     second, second_variance = end(pairs.second, pairs.first)
     error = np.sqrt(second**2 * first_variance + first**2 * second_variance)
     return first * second, error
+
+
+def _fit(pairs: PairExcess, kept: Bools) -> tuple[Floats, Floats, Floats]:
+    """The s of every annotator, and the two sums whose ratio is the next least-squares step."""
+    weight = pairs.shared * kept
+    total = weight * pairs.excess
+    mean = float(total.sum() / max(float(weight.sum()), 1.0))
+    crowd = float(np.sqrt(max(mean, 1e-6)))
+    strength = np.full(pairs.n_annotators, crowd)
+    for step in range(N_ITERATIONS + 1):
+        first, second = strength[pairs.first], strength[pairs.second]
+        numerator = pairs.sums(total * second, total * first) + CROWD_WEIGHT * crowd**3
+        denominator = pairs.sums(weight * second**2, weight * first**2) + CROWD_WEIGHT * crowd**2
+        if step < N_ITERATIONS:  # half a step: full steps oscillate around the solution
+            strength = (strength + numerator / denominator) / 2.0
+    return strength, numerator, denominator

@@ -6,7 +6,7 @@ from scipy.sparse.csgraph import connected_components
 
 from manyhands.annotations import Annotations
 from manyhands.checks.label_table import Finding, LabelTable, percent, severity_if
-from manyhands.core.arrays import AnyArray
+from manyhands.core.arrays import AnyArray, Bools
 
 MAX_SINGLE = 0.5  # share of items with a single label above which it is a warning
 MAX_UNLABELLED = 0.05
@@ -35,27 +35,28 @@ def too_few_annotators(table: LabelTable) -> list[Finding]:
 def single_label_items(table: LabelTable) -> list[Finding]:
     """Items with a single annotator: no other label confirms or corrects theirs."""
     n_i = table.first_labels.labels_per_item
-    single, n_labelled = np.flatnonzero(n_i == 1), int(np.count_nonzero(n_i))
-    message = (
-        f"a single annotator for {len(single)} of {n_labelled} labelled items "
-        f"({percent(len(single), n_labelled)}); their consensus is that one label"
-    )
+    what = "a single annotator for {} of {} labelled items ({}); their consensus is that one label"
     remedy = "let two more annotators label them, starting with the most important items"
-    severity = severity_if(len(single) / max(n_labelled, 1) > MAX_SINGLE)
-    return table.about("item", single, message, remedy, severity)
+    return _about_items(table, n_i == 1, int((n_i > 0).sum()), MAX_SINGLE, what, remedy)
 
 
 def unlabelled_items(table: LabelTable) -> list[Finding]:
     """Items that are listed or occur in the table, but have no usable label."""
     n_items = len(table.rows.items)
-    unlabelled = np.flatnonzero(np.bincount(table.rows.item[table.usable], minlength=n_items) == 0)
-    message = (
-        f"no usable label for {len(unlabelled)} of {n_items} items "
-        f"({percent(len(unlabelled), n_items)}); their consensus is only the prior"
-    )
+    n_i = np.bincount(table.rows.item[table.usable], minlength=n_items)
+    what = "no usable label for {} of {} items ({}); their consensus is only the prior"
     remedy = "let annotators label them, or leave them out"
-    severity = severity_if(len(unlabelled) / max(n_items, 1) > MAX_UNLABELLED)
-    return table.about("item", unlabelled, message, remedy, severity)
+    return _about_items(table, n_i == 0, n_items, MAX_UNLABELLED, what, remedy)
+
+
+def _about_items(
+    table: LabelTable, chosen: Bools, n_items: int, most: float, what: str, remedy: str
+) -> list[Finding]:
+    """A finding about some of the items, a warning if their share is above `most`."""
+    codes = np.flatnonzero(chosen)
+    message = what.format(len(codes), n_items, percent(len(codes), n_items))
+    severity = severity_if(len(codes) / max(n_items, 1) > most)
+    return table.about("item", codes, message, remedy, severity)
 
 
 def few_labels_annotators(table: LabelTable) -> list[Finding]:

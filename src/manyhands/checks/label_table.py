@@ -8,14 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from manyhands.annotations import Annotations, Rows
-from manyhands.checks.agreement_with_others import (
-    AgreementWithOthers,
-    ItemClassCounts,
-    agreement_of_classes,
-    agreement_of_ranks,
-    count_item_classes,
-    mid_ranks,
-)
+from manyhands.checks import agreement_with_others
+from manyhands.checks.agreement_with_others import AgreementWithOthers, ItemClassCounts
 from manyhands.core.arrays import AnyArray, Floats
 
 Severity = Literal["error", "warning", "note"]
@@ -77,13 +71,8 @@ class LabelTable:
         """
         rows, used = self.rows, self.usable
         if len(used) < len(rows):
-            rows = replace(
-                rows,
-                item=rows.item[used],
-                annotator=rows.annotator[used],
-                label=rows.label[used],
-                state=rows.state[used],
-            )
+            columns = ("item", "annotator", "label", "state")
+            rows = replace(rows, **{name: getattr(rows, name)[used] for name in columns})
         return Annotations.from_rows(rows, duplicates="first")
 
     @cached_property
@@ -95,19 +84,19 @@ class LabelTable:
     @cached_property
     def item_class_counts(self) -> ItemClassCounts:
         """Number of labels of each class that each item has; only if labels are classes."""
-        return count_item_classes(self.first_labels)
+        return agreement_with_others.count_item_classes(self.first_labels)
 
     @cached_property
     def ranks(self) -> Floats:
         """The share of all labels below each label; only if labels are numbers."""
-        return mid_ranks(self.first_labels.label)
+        return agreement_with_others.mid_ranks(self.first_labels.label)
 
     @cached_property
     def agreement(self) -> AgreementWithOthers:
         """The agreement of every annotator with the others, compared with chance."""
         if self.rows.classes is None:
-            return agreement_of_ranks(self.first_labels, self.ranks)
-        return agreement_of_classes(self.first_labels, self.item_class_counts)
+            return agreement_with_others.agreement_of_ranks(self.first_labels, self.ranks)
+        return agreement_with_others.agreement_of_classes(self.first_labels, self.item_class_counts)
 
     def finding(
         self,

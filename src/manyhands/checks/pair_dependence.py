@@ -1,7 +1,5 @@
 """Whether the labels of two annotators depend on each other, given the labels of the others."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from manyhands.agreement.pairwise import shared_labels
@@ -14,33 +12,19 @@ STANDS_OUT = 3.0  # standard deviations above the expectation for independent an
 TAIL = 4.0  # robust standard deviations from the median at which numbers are clipped
 
 
-@dataclass(frozen=True)
-class LabelDistributions:
-    """Sparse rows of label probabilities; `key` are the sorted keys of the rows."""
-
-    key: Offsets
-    offsets: Offsets
-    label: Offsets
-    probability: Floats
-
-    def agreement(self, key_one: AnyArray, key_two: AnyArray) -> Floats:
-        """sum_l p_l q_l of two rows; 1 if one of them is unknown, so that no pair stands out."""
-        one, two = (
-            np.minimum(np.searchsorted(self.key, key), max(len(self.key) - 1, 0))
-            for key in (key_one, key_two)
-        )
-        known = (self.key[one] == key_one) & (self.key[two] == key_two)
-        return np.where(known, _dots(self.offsets, self.label, self.probability, one, two), 1.0)
-
-
-def label_distributions(row_n: AnyArray, label_n: AnyArray, n_classes: int) -> LabelDistributions:
-    """The label distribution of every row that occurs."""
+def expected_agreement(
+    row_n: AnyArray, label_n: AnyArray, n_classes: int, row_one: AnyArray, row_two: AnyArray
+) -> Floats:
+    """sum_l p_l q_l of the label distributions of two rows; 1 if one of them has no labels."""
     cell, count = np.unique(row_n.astype(np.int64) * n_classes + label_n, return_counts=True)
-    row = cell // n_classes
-    key, start, inverse = np.unique(row, return_index=True, return_inverse=True)
-    total = np.bincount(inverse, weights=count)
-    offsets = np.append(start, len(cell))
-    return LabelDistributions(key, offsets, cell % n_classes, count / total[inverse])
+    row, start, inverse = np.unique(cell // n_classes, return_index=True, return_inverse=True)
+    share = count / np.bincount(inverse, weights=count)[inverse]
+    one, two = (
+        np.minimum(np.searchsorted(row, each), max(len(row) - 1, 0)) for each in (row_one, row_two)
+    )
+    known = (row[one] == row_one) & (row[two] == row_two)
+    dots = _dots(np.append(start, len(cell)), cell % n_classes, share, one, two)
+    return np.where(known, dots, 1.0)
 
 
 def chance_agreement(ann: Annotations, first: Codes, second: Codes) -> Floats:
@@ -50,8 +34,7 @@ def chance_agreement(ann: Annotations, first: Codes, second: Codes) -> Floats:
     >>> chance_agreement(ann, np.array([0]), np.array([1])).tolist()
     [0.5]
     """
-    by_annotator = label_distributions(ann.annotator, ann.label, max(ann.n_classes, 1))
-    return by_annotator.agreement(first, second)
+    return expected_agreement(ann.annotator, ann.label, max(ann.n_classes, 1), first, second)
 
 
 def labels_depend(ann: Annotations, counts: ItemClassCounts, first: Codes, second: Codes) -> Bools:
@@ -72,7 +55,7 @@ def labels_depend(ann: Annotations, counts: ItemClassCounts, first: Codes, secon
     row_one = pair * n_given + others + 1
     row_two = row_one + len(first) * n_given
     rows, labels = np.concatenate([row_one, row_two]), np.concatenate([label_one, label_two])
-    expected = label_distributions(rows, labels, n_given).agreement(row_one, row_two)
+    expected = expected_agreement(rows, labels, n_given, row_one, row_two)
     same = label_one == label_two
     excess = np.bincount(pair, weights=same - expected, minlength=len(first)) - 0.5
     variance = np.bincount(pair, weights=expected * (1.0 - expected), minlength=len(first))

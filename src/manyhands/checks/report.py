@@ -107,9 +107,7 @@ def check_file(path: str | Path, **reading: Any) -> CheckReport:
 def _summarize(table: LabelTable) -> dict[str, Any]:
     """The sizes of the table as plain values."""
     read = table.rows
-    per_item = np.bincount(read.item[table.usable], minlength=len(read.items))
-    if len(per_item) == 0:
-        per_item = np.zeros(1, dtype=np.int64)
+    per_item = np.bincount(read.item[table.usable], minlength=max(len(read.items), 1))
     return {
         "rows": len(read),
         "labels": len(table.usable),

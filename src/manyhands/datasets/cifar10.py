@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -94,27 +93,20 @@ def _read_labels(path: Path, n_images: int) -> dict[int, dict[str, int]]:
     if not isinstance(by_image, dict) or not by_image:
         raise DataError(f"{path}: expected an object of test index: {{annotator: label}}")
     for index, labels in by_image.items():
-        _require_image(path, index, n_images)
-        _require_labels(path, index, labels)
-    return {int(index): labels for index, labels in by_image.items()}
-
-
-def _require_image(path: Path, index: str, n_images: int) -> None:
-    if not index.isdecimal() or str(int(index)) != index or int(index) >= n_images:
-        raise DataError(
-            f"{path}: image {index!r} is not a row of the test images; rows are 0..{n_images - 1}"
-        )
-
-
-def _require_labels(path: Path, index: str, labels: Any) -> None:
-    if not isinstance(labels, dict):
-        raise DataError(f"{path}: image {index}: expected {{annotator: label}}; got {labels!r}")
-    for annotator, label in labels.items():
-        if type(label) is not int or not 0 <= label < len(CLASSES):
+        if not index.isdecimal() or str(int(index)) != index or int(index) >= n_images:
             raise DataError(
-                f"{path}: image {index}, annotator {annotator!r}: a label must be a class code "
-                f"0..{len(CLASSES) - 1}; got {label!r}"
+                f"{path}: image {index!r} is not a row of the test images; "
+                f"rows are 0..{n_images - 1}"
             )
+        if not isinstance(labels, dict):
+            raise DataError(f"{path}: image {index}: expected {{annotator: label}}; got {labels!r}")
+        for annotator, label in labels.items():
+            if type(label) is not int or not 0 <= label < len(CLASSES):
+                raise DataError(
+                    f"{path}: image {index}, annotator {annotator!r}: a label must be a class code "
+                    f"0..{len(CLASSES) - 1}; got {label!r}"
+                )
+    return {int(index): labels for index, labels in by_image.items()}
 
 
 def _read_distribution(path: Path, n_images: int) -> Floats:

@@ -32,6 +32,8 @@ def load_sentiment(home: Path, features: str) -> Corpus:
         rows = [as_rows(read_npz(home / "minilm_emb.npz", part)) for part in ("train", "test")]
     else:
         texts = read_texts(home / "Sentiment_text_train.txt").tolist()
+        if not texts:
+            raise DataError("there are no training sentences; the file of texts is empty")
         vectorize = word_counts if features == "words" else tfidf
         rows = list(vectorize(texts, test[_SENTENCE].to_pylist()))
     return Corpus(
@@ -45,8 +47,6 @@ def load_sentiment(home: Path, features: str) -> Corpus:
 
 def tfidf(train: list[str], test: list[str]) -> tuple[AnyArray, AnyArray]:
     """TF-IDF weights of words and word pairs, reduced by a singular value decomposition."""
-    if not train:
-        raise DataError("there are no training sentences; the file of texts is empty")
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
     weights = vectorizer.fit_transform(train)
     svd = TruncatedSVD(min(_DIMENSIONS, weights.shape[1] - 1), random_state=0)
@@ -55,8 +55,6 @@ def tfidf(train: list[str], test: list[str]) -> tuple[AnyArray, AnyArray]:
 
 def word_counts(train: list[str], test: list[str]) -> tuple[AnyArray, AnyArray]:
     """Word counts of each sentence, for words that are not rare in the training sentences."""
-    if not train:
-        raise DataError("there are no training sentences; the file of texts is empty")
     vectorizer = CountVectorizer(min_df=min(_MIN_SENTENCES, len(train)), dtype=np.float32)
     return vectorizer.fit_transform(train).toarray(), vectorizer.transform(test).toarray()
 

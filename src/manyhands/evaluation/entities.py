@@ -42,13 +42,8 @@ class EntityCounts:
 
     def as_dict(self) -> dict[str, float]:
         """The scores by name."""
-        return {
-            "precision": self.precision,
-            "recall": self.recall,
-            "f1": self.f1,
-            "n_true": self.n_true,
-            "n_predicted": self.n_predicted,
-        }
+        names = ("precision", "recall", "f1", "n_true", "n_predicted")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)

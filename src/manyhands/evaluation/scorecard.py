@@ -9,13 +9,7 @@ import numpy as np
 from manyhands.annotations import Vocabulary
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
-from manyhands.evaluation.scores import (
-    accuracy_interval,
-    accuracy_score,
-    brier_score,
-    calibration_curve,
-    log_loss,
-)
+from manyhands.evaluation import scores
 
 
 @dataclass(frozen=True)
@@ -59,15 +53,15 @@ def classification_scorecard(
     wide_ik = np.concatenate([probabilities_ik[row], np.zeros((len(row), 1))], axis=1)
     code = np.where(code < 0, wide_ik.shape[1] - 1, code)
     correct = classes.codes(labels[row].tolist()) == code
-    low, high = accuracy_interval(int(correct.sum()), len(row))
+    low, high = scores.accuracy_interval(int(correct.sum()), len(row))
     return ClassificationScorecard(
         len(row),
-        accuracy_score(np.ones(len(row)), correct),
+        scores.accuracy_score(np.ones(len(row)), correct),
         low,
         high,
-        log_loss(code, wide_ik),
-        brier_score(code, wide_ik),
-        calibration_curve(confidence[row], correct).calibration_error,
+        scores.log_loss(code, wide_ik),
+        scores.brier_score(code, wide_ik),
+        scores.calibration_curve(confidence[row], correct).calibration_error,
     )
 
 

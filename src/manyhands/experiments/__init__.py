@@ -1,15 +1,8 @@
 """Tables and figures of papers as runnable specifications, and the records of their runs."""
 
 from manyhands.experiments.catalog import EXPERIMENTS
-from manyhands.experiments.data import CorpusSource, ExperimentData, ScenarioSource
-from manyhands.experiments.experiment import (
-    Experiment,
-    RunOptions,
-    code_block,
-    markdown_table,
-    write_page,
-)
-from manyhands.experiments.figure import FigureExperiment, Panel
+from manyhands.experiments.experiment import Experiment, RunOptions
+from manyhands.experiments.pages import code_block, markdown_table, write_page
 from manyhands.experiments.published import published_tables
 from manyhands.experiments.records import FILE, Records, RecordStore, fingerprint_key
 from manyhands.experiments.runs import Run, missing_runs, run_missing
@@ -17,16 +10,11 @@ from manyhands.experiments.runs import Run, missing_runs, run_missing
 __all__ = [
     "EXPERIMENTS",
     "FILE",
-    "CorpusSource",
     "Experiment",
-    "ExperimentData",
-    "FigureExperiment",
-    "Panel",
     "RecordStore",
     "Records",
     "Run",
     "RunOptions",
-    "ScenarioSource",
     "code_block",
     "fingerprint_key",
     "markdown_table",

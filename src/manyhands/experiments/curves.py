@@ -3,27 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from manyhands.evaluation import summarize_runs
-from manyhands.experiments.drawing import new_figure
-from manyhands.experiments.experiment import (
-    RunOptions,
-    WrittenPages,
-    found_records,
-    markdown_table,
-    mean_and_deviation,
-    write_figure,
-)
+from manyhands.experiments import pages
+from manyhands.experiments.drawing import Figure, new_figure
+from manyhands.experiments.experiment import RunOptions, WrittenPages, found_records
 from manyhands.experiments.published import Column
 from manyhands.experiments.records import NOT_RUN, Records
 from manyhands.experiments.tables import Cell, CellExperiment, cells_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 class CurveExperiment(CellExperiment):
@@ -43,20 +33,19 @@ class CurveExperiment(CellExperiment):
         columns = tuple(each for column in self.table.columns for each in _ticks(column))
         return cells_of(replace(self.table, columns=columns), options)
 
-    def unavailable(self, options: RunOptions) -> list[str]:
-        """See `Experiment.unavailable`."""
+    def reasons(self, options: RunOptions) -> dict[str, str]:
+        """See `Experiment.reasons`; the parts are curves."""
         cells = [cell for cell in self.cells(options) if cell.unavailable]
-        reasons = {cell.row.published: cell.unavailable for cell in cells}
-        return [f"{name}: {reason}" for name, reason in reasons.items()]
+        return {cell.row.published: cell.unavailable for cell in cells}
 
     def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
         """Write the curves as PNG and SVG, their numbers as Markdown."""
         points = _points(self.cells(options), records)
         page = self.write_page(folder, options, self.about(), self._body(points, options))
-        drawn = write_figure(self.draw(points), folder / self.file_name) if points else []
+        drawn = pages.write_figure(self.draw(points), folder / self.file_name) if points else []
         return WrittenPages([page, *drawn], points, frozenset({"failed", "ours", "selection"}))
 
-    def draw(self, points: list[dict[str, Any]]) -> "Figure":
+    def draw(self, points: list[dict[str, Any]]) -> Figure:
         """A panel for each column, a line for each method: mean and deviation over the runs."""
         panels = self.table.columns
         figure = new_figure(4.2 * 2, 3.1 * -(-len(panels) // 2) + 0.6, self.title)
@@ -64,7 +53,14 @@ class CurveExperiment(CellExperiment):
         for axes, column in zip(grid.flat, panels, strict=False):
             panel = [point for point in points if point["panel"] == column.dataset]
             for number, method in enumerate(dict.fromkeys(point["method"] for point in points)):
-                _line(axes, [each for each in panel if each["method"] == method], f"C{number}")
+                line = [each for each in panel if each["method"] == method]
+                if line:  # dashed if the paper does not have it
+                    axes.errorbar(
+                        [each["at"] for each in line], [each["mean"] for each in line],
+                        yerr=[each["deviation"] or 0.0 for each in line],
+                        linestyle="--" if line[0]["ours"] else "-", color=f"C{number}",
+                        marker="o", markersize=3, linewidth=1.2, capsize=2, label=method,
+                    )  # fmt: skip
             axes.set_title(column.dataset.removeprefix("simulated/synthetic/"), fontsize=9)
             axes.set_xlabel(str(column.axis.get("name", "")), fontsize=8)
             axes.set_ylim(0, 100)
@@ -85,19 +81,6 @@ class CurveExperiment(CellExperiment):
         ready = dict.fromkeys(cell.row.published for cell in self.cells(options) if cell.runs)
         lines += [f"- {NOT_RUN}: {name}" for name in ready if name not in recorded]
         return [*lines, *self.notes()]
-
-
-def _line(axes: "Axes", points: list[dict[str, Any]], color: str) -> None:
-    """Mean and deviation of one method; dashed if the paper does not have it."""
-    if points:
-        axes.errorbar(
-            [each["at"] for each in points],
-            [each["mean"] for each in points],
-            yerr=[each["deviation"] or 0.0 for each in points],
-            linestyle="--" if points[0]["ours"] else "-",
-            marker="o", markersize=3, linewidth=1.2, capsize=2, color=color,
-            label=points[0]["method"],
-        )  # fmt: skip
 
 
 def _ticks(column: Column) -> Iterator[Column]:
@@ -142,11 +125,11 @@ def _panel_page(column: Column, points: list[dict[str, Any]]) -> list[str]:
         rows.append([method, *shown, str(some["runs"]), some["selection"]])
     header = ["method", *(str(tick) for tick in ticks), "runs", "selection"]
     title = f"## {column.dataset}: accuracy by {column.axis.get('name', '')}"
-    return [title, "", markdown_table(header, rows), ""]
+    return [title, "", pages.markdown_table(header, rows), ""]
 
 
 def _shown(point: dict[str, Any] | None) -> str:
     if point is None:
         return "-"
     failures = f" ({point['failed']} failed)" if point["failed"] else ""
-    return mean_and_deviation(point["mean"], point["deviation"], 1) + failures
+    return pages.mean_and_deviation(point["mean"], point["deviation"], 1) + failures

@@ -41,6 +41,7 @@ class ExperimentData:
     folder: str | None = None
 
 
+@dataclass(frozen=True)
 class DataSource(ABC):
     """A crowd that can be loaded any number of times."""
 
@@ -52,19 +53,14 @@ class DataSource(ABC):
     def load(self, data: str | None, seed: int) -> ExperimentData:
         """The crowd of a seed; a corpus is the same for every seed."""
 
-    @abstractmethod
     def fingerprint(self) -> dict[str, Any]:
         """What distinguishes it from other sources."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     @property
     @abstractmethod
-    def name(self) -> str:
-        """The name of the corpus or scenario."""
-
-    @property
     def expected_seconds(self) -> float:
         """The usual time of a run on it that searches for its epoch, on one core."""
-        return _SECONDS.get(self.name, _USUAL_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -96,14 +92,10 @@ class CorpusSource(DataSource):
         """See `DataSource.load`."""
         return _load_corpus(self, str(data))
 
-    def fingerprint(self) -> dict[str, Any]:
-        """See `DataSource.fingerprint`."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
     @property
-    def name(self) -> str:
-        """See `DataSource.name`."""
-        return self.dataset
+    def expected_seconds(self) -> float:
+        """See `DataSource.expected_seconds`."""
+        return _SECONDS.get(self.dataset, _USUAL_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -138,15 +130,10 @@ class ScenarioSource(DataSource):
         )
         return ExperimentData(trial, crowd=crowd)
 
-    def fingerprint(self) -> dict[str, Any]:
-        """See `DataSource.fingerprint`."""
-        known = {"scenario": self.scenario, "settings": dict(self.settings)}
-        return known | ({} if self.items is None else {"items": self.items})
-
     @property
-    def name(self) -> str:
-        """See `DataSource.name`."""
-        return self.scenario
+    def expected_seconds(self) -> float:
+        """See `DataSource.expected_seconds`."""
+        return _SECONDS.get(self.scenario, _USUAL_SECONDS)
 
 
 def _first_missing(files: Sequence[str]) -> str:
@@ -168,24 +155,17 @@ def _load_corpus(source: CorpusSource, data: str) -> ExperimentData:
         features = np.concatenate([valid.features, test.features])
         corpus = replace(corpus, test=Split(features, np.concatenate([valid.truth, test.truth])))
     if source.anonymous:
-        corpus = replace(corpus, annotations=_anonymous(corpus.annotations))
+        ann = corpus.annotations
+        everyone = np.arange(ann.n_annotations)
+        item, label = ann.items[ann.item], ann.classes[ann.label]
+        ann = Annotations.from_arrays(item, everyone, label, items=ann.items, classes=ann.classes)
+        corpus = replace(corpus, annotations=ann)
     if corpus.annotations.kind == "numbers":
         test = corpus.test
         trial = Trial(corpus.features, corpus.annotations, corpus.truth, test.features, test.truth)
         return ExperimentData(trial, folder=data)
     return ExperimentData(
         trial_of_corpus(corpus), corpus.test.label_distribution, corpus.valid, folder=data
-    )
-
-
-def _anonymous(annotations: Annotations) -> Annotations:
-    """The same labels, each with an annotator of its own."""
-    return Annotations.from_arrays(
-        annotations.items[annotations.item],
-        np.arange(annotations.n_annotations),
-        annotations.classes[annotations.label],
-        items=annotations.items,
-        classes=annotations.classes,
     )
 
 

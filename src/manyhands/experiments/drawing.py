@@ -3,16 +3,21 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from manyhands.core.arrays import Floats
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, FigureBase
-    from matplotlib.image import AxesImage
+    import matplotlib.axes
+    import matplotlib.figure
+    import matplotlib.image
+
+Axes: TypeAlias = "matplotlib.axes.Axes"
+AxesImage: TypeAlias = "matplotlib.image.AxesImage"
+Figure: TypeAlias = "matplotlib.figure.Figure"
+FigureBase: TypeAlias = "matplotlib.figure.FigureBase"
 
 INK, SOFT, BLUE, ORANGE, GREEN, RED = (
     "#222222", "#8a8a8a", "#2166ac", "#e08214", "#1b7837", "#b2182b",
@@ -51,7 +56,7 @@ def class_names(dataset: str, classes: Sequence[str]) -> list[str]:
     return [known.get(name, name) for name in classes]
 
 
-def new_figure(width: float, height: float, title: str) -> "Figure":
+def new_figure(width: float, height: float, title: str) -> Figure:
     """An empty figure with a heading; sizes in inches."""
     make = matplotlib_module("matplotlib.figure").Figure
     figure: Figure = make(figsize=(width, height), layout="constrained")
@@ -60,18 +65,20 @@ def new_figure(width: float, height: float, title: str) -> "Figure":
 
 
 def heat_map(
-    axes: "Axes",
+    axes: Axes,
     values_kl: Any,
     *,
     highest: float,
     lowest: float = 0.0,
     names: Sequence[str] = (),
-    numbers: bool = False,
+    numbers: str = "",
+    dark: float = 0.6,
     signed: bool = False,
-) -> "AxesImage":
+) -> AxesImage:
     """A matrix as a heat map, from white (`lowest`) to `highest`; row = true class, column = label.
 
-    A `signed` map is blue above 0 and red below, with the same scale on both sides.
+    A `signed` map is blue above 0 and red below, with the same scale on both sides. `numbers` is
+    the format of numbers to write, in white from the share `dark` of `highest` on.
     """
     shown_kl: Floats = np.asarray(values_kl, dtype=np.float64)
     image = axes.imshow(shown_kl, cmap="RdBu" if signed else "Blues", vmax=highest,
@@ -83,10 +90,10 @@ def heat_map(
         axes.set_xticks([])
         axes.set_yticks([])
     if numbers:
-        for row, column in np.ndindex(*shown_kl.shape):
-            dark = abs(shown_kl[row, column]) > 0.6 * highest
-            axes.text(column, row, f"{shown_kl[row, column]:.2f}", ha="center", va="center",
-                      fontsize=7, color="white" if dark else INK)  # fmt: skip
+        for row, column in np.argwhere(np.isfinite(shown_kl)).tolist():
+            value = shown_kl[row, column]
+            axes.text(column, row, f"{value:{numbers}}", ha="center", va="center", fontsize=7,
+                      color="white" if abs(value) > dark * highest else INK)  # fmt: skip
     return image
 
 
@@ -96,7 +103,8 @@ class ConfusionGrid:
 
     `rows` maps a kind to matrices of shape (column, k, l). Confusions are shaded from 0 to 1. Other
     weights are shaded up to the largest of their row: kinds in `relative` from the lowest, kinds in
-    `signed` from 0 in two colours. `names` are the class names. `numbers` writes every entry.
+    `signed` from 0 in two colours. `names` are those of the classes.
+    `numbers` is the format of entries to write.
     """
 
     rows: Mapping[str, Any]
@@ -104,9 +112,9 @@ class ConfusionGrid:
     names: Sequence[str] = ()
     signed: Collection[str] = ()
     relative: Collection[str] = ()
-    numbers: bool = False
+    numbers: str = ""
 
-    def figure(self, title: str) -> "Figure":
+    def figure(self, title: str) -> Figure:
         """A figure that holds only the grid, as large as it needs."""
         written = 0.07 * max((len(name) for name in self.names), default=0)  # inches of a name
         width, height = 1.95 * len(self.columns) + 1.2, 1.95 * len(self.rows) + 1.0
@@ -114,7 +122,7 @@ class ConfusionGrid:
         self.draw(figure)
         return figure
 
-    def draw(self, home: "FigureBase") -> None:
+    def draw(self, home: FigureBase) -> None:
         """Draw the grid into a figure or a part of one."""
         grid = home.subplots(len(self.rows), len(self.columns), squeeze=False)
         for (kind, matrix_ckl), axes_c in zip(self.rows.items(), grid, strict=True):
@@ -135,14 +143,14 @@ class ConfusionGrid:
             axes.set_xlabel("label said", fontsize=9)
 
 
-def colour_bar(home: "FigureBase", image: "AxesImage", axes: Any, fraction: float = 0.02) -> None:
+def colour_bar(home: FigureBase, image: AxesImage, axes: Any, fraction: float = 0.02) -> None:
     """The scale of a heat map, beside the axes of an array."""
     beside = list(np.ravel(axes))
     home.colorbar(image, ax=beside, fraction=fraction, pad=0.01).ax.tick_params(labelsize=7)
 
 
 def scatter_with_line(
-    axes: "Axes", across: Any, up: Any, *, colour: str = BLUE, markers: str = "o"
+    axes: Axes, across: Any, up: Any, *, colour: str = BLUE, markers: str = "o"
 ) -> None:
     """Points, their least-squares line, and their correlation in a corner.
 
@@ -172,14 +180,14 @@ def correlation_of(first: Any, second: Any) -> str:
     return f"r = {np.corrcoef(x, y)[0, 1]:.2f}"
 
 
-def tidy(axes: "Axes", *, across: str, up: str, title: str = "") -> None:
+def tidy(axes: Axes, *, across: str, up: str, title: str = "") -> None:
     """Label both axes and remove the frame on the sides without numbers."""
     label(axes, across=across, up=up, title=title)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def label(axes: "Axes", *, across: str, up: str, title: str = "") -> None:
+def label(axes: Axes, *, across: str, up: str, title: str = "") -> None:
     """Label both axes."""
     axes.set_title(title, fontsize=9)
     axes.set_xlabel(across, fontsize=9)

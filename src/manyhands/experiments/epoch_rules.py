@@ -3,28 +3,18 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from manyhands.core.arrays import AnyArray
 from manyhands.evaluation import accuracy_score, summarize_runs
+from manyhands.experiments import pages
 from manyhands.experiments.data import CorpusSource, ExperimentData
-from manyhands.experiments.drawing import new_figure
-from manyhands.experiments.experiment import (
-    CorpusExperiment,
-    RunOptions,
-    WrittenPages,
-    count_runs,
-    markdown_table,
-    mean_and_deviation,
-    write_figure,
-)
+from manyhands.experiments.drawing import Figure, new_figure
+from manyhands.experiments.experiment import CorpusExperiment, RunOptions, WrittenPages
 from manyhands.experiments.records import Record, Records, json_content
 from manyhands.experiments.runs import MethodRun, fit_method
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 RULES = {
     "crowd": "the epoch with the best likelihood of held-out crowd labels, then all labels",
@@ -96,16 +86,16 @@ class EpochRules(CorpusExperiment):
         rows = [_row(key, group) for key, group in found.items()]
         body = [f"- *{rule}*: {words}" for rule, words in RULES.items()]
         if rows:
-            body += ["", markdown_table(list(rows[0]), [list(row.values()) for row in rows])]
+            body += ["", pages.markdown_table(list(rows[0]), [list(row.values()) for row in rows])]
             body += ["", f"![Accuracy by epoch]({self.file_name}.png)"]
         page = self.write_page(folder, options, [], [*body, "", *self.missing_lines(options)])
         scored = {key: [each for each in group if "scores" in each] for key, group in found.items()}
         shown = {key: group for key, group in scored.items() if group}
-        drawn = write_figure(draw_rules(shown), folder / self.file_name) if shown else []
+        drawn = pages.write_figure(draw_rules(shown), folder / self.file_name) if shown else []
         return WrittenPages([page, *drawn], rows)
 
 
-def draw_rules(records: Mapping[tuple[str, str, str], list[Record]]) -> "Figure":
+def draw_rules(records: Mapping[tuple[str, str, str], list[Record]]) -> Figure:
     """Test accuracy by epoch, mean over the runs; triangles mark the best epoch on test items."""
     datasets = list(dict.fromkeys(key[0] for key in records))
     figure = new_figure(5.2 * len(datasets), 4.4, EpochRules.title)
@@ -153,5 +143,5 @@ def _row(key: tuple[str, str, str], records: list[Record]) -> dict[str, str]:
         row[rule] = "-"
         if scores:
             summary = summarize_runs(scores)
-            row[rule] = mean_and_deviation(summary.mean, summary.deviation, 2)
-    return row | {"runs": count_runs(records)}
+            row[rule] = pages.mean_and_deviation(summary.mean, summary.deviation, 2)
+    return row | {"runs": pages.count_runs(records)}

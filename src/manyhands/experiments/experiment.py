@@ -1,23 +1,17 @@
-"""What every experiment can do, whether it is a table or a figure, and the pages it writes."""
+"""What every experiment can do, whether it is a table or a figure."""
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from manyhands.experiments.data import CorpusSource, DataSource
+from manyhands.experiments.pages import code_block, write_page
 from manyhands.experiments.records import Record, Records
 from manyhands.experiments.runs import Run
-from manyhands.io import atomic_write
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-_DOTS_PER_INCH = 150
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,12 +69,16 @@ class Experiment(ABC):
         """The runs that can be made here."""
 
     @abstractmethod
-    def unavailable(self, options: RunOptions) -> list[str]:
-        """What cannot be run here and why, one line each."""
+    def reasons(self, options: RunOptions) -> dict[str, str]:
+        """Why parts cannot be run here, by part; empty if all can be run."""
 
     @abstractmethod
     def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
         """Write the content of the records into files of a folder."""
+
+    def unavailable(self, options: RunOptions) -> list[str]:
+        """What cannot be run here and why, one line each."""
+        return [f"{part}: {reason}" for part, reason in self.reasons(options).items()]
 
     @property
     def file_name(self) -> str:
@@ -125,18 +123,22 @@ class CorpusExperiment(Experiment):
         """See `Experiment.runs`."""
         return [run for group in self.groups(options).values() for run in group]
 
-    def unavailable(self, options: RunOptions) -> list[str]:
-        """See `Experiment.unavailable`."""
+    def reasons(self, options: RunOptions) -> dict[str, str]:
+        """See `Experiment.reasons`; the parts are corpora."""
         reasons = {name: options.unavailable(CorpusSource(name)) for name in self.datasets}
-        return [f"{name}: {reason}" for name, reason in reasons.items() if reason]
+        return {name: reason for name, reason in reasons.items() if reason}
 
     def available(self, options: RunOptions) -> list[str]:
         """The corpora that can be used here."""
-        return [name for name in self.datasets if not options.unavailable(CorpusSource(name))]
+        return [name for name in self.datasets if name not in self.reasons(options)]
 
     def seeds(self, options: RunOptions) -> range:
         """The seeds of its runs."""
         return range(options.seed, options.seed + (options.n_runs or self.usual_runs))
+
+    def introduction(self, given: Mapping[str, Any], options: RunOptions) -> str:
+        """The text above its tables, from its specification."""
+        return str(given["introduction"]).format(n_runs=len(self.seeds(options)))
 
     def found(self, records: Records, options: RunOptions) -> dict[Any, list[Record]]:
         """The records of every group."""
@@ -146,63 +148,3 @@ class CorpusExperiment(Experiment):
 def found_records(runs: Sequence[Run], records: Records) -> list[Record]:
     """The records of those runs that were made."""
     return [record for run in runs if (record := records.get(run.key)) is not None]
-
-
-def count_runs(records: Sequence[Record]) -> str:
-    """The number of runs that succeeded, and of those that failed if there are any."""
-    failed = sum("error" in each for each in records)
-    return f"{len(records) - failed}" + (f" ({failed} failed)" if failed else "")
-
-
-def write_page(path: Path, text: str) -> str:
-    """Write a page; returns its path."""
-    with atomic_write(path) as stream:
-        stream.write(text.encode())
-    return str(path)
-
-
-def write_figure(figure: "Figure", path: Path) -> list[str]:
-    """Write a figure as PNG and as SVG; returns their paths."""
-    paths = []
-    for kind in ("png", "svg"):
-        target = path.with_name(f"{path.name}.{kind}")
-        with atomic_write(target) as stream:
-            # Without a date the same figure gives the same file.
-            metadata = {"Date": None} if kind == "svg" else {}
-            figure.savefig(stream, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata)
-        paths.append(str(target))
-    return paths
-
-
-def code_block(text: str) -> str:
-    """Text as it is typed, such as a command."""
-    return f"```\n{text}\n```"
-
-
-def mean_and_deviation(mean: float | None, deviation: float | None, digits: int) -> str:
-    """A mean with its standard deviation, which is not shown if it is unknown; "-" for no mean.
-
-    >>> mean_and_deviation(87.123, 0.5, 1), mean_and_deviation(87.123, None, 1)
-    ('87.1 ± 0.5', '87.1')
-    """
-    if mean is None:
-        return "-"
-    known = deviation is not None and not math.isnan(deviation)
-    return f"{mean:.{digits}f}" + (f" ± {deviation:.{digits}f}" if known else "")
-
-
-def markdown_table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], left: int | None = None
-) -> str:
-    r"""A table; the first `left` columns hold text, the others numbers. None: all hold text.
-
-    >>> print(markdown_table(["a", "b"], [["x|y", "1"]], left=1))
-    | a | b |
-    | --- | ---: |
-    | x\|y | 1 |
-    """
-    n_text = len(header) if left is None else left
-    rule = ["---"] * n_text + ["---:"] * (len(header) - n_text)
-    lines = [header, rule, *rows]
-    escaped = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)

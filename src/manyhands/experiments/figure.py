@@ -3,20 +3,26 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from manyhands.experiments import pages
 from manyhands.experiments.data import CorpusSource, DataSource, ExperimentData
-from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages, write_figure
+from manyhands.experiments.drawing import Figure
+from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages
 from manyhands.experiments.published import PublishedFigure, published_figures
 from manyhands.experiments.records import NOT_RUN, Records, json_content
 from manyhands.experiments.runs import Run
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 Settings = Mapping[str, Any]
 Content = dict[str, Any]
 Collect = Callable[[ExperimentData, int, Settings], Content]
+# The usual time of a panel; otherwise a second.
+_SECONDS = {
+    "p0/figure-2": 120.0, "p0/figure-3": 5.0, "p0/figure-4": 60.0, "p1/figure-5": 40.0,
+    "p1/figure-6": 8.0, "p2/figure-2": 2.0, "p3/figure-5": 300.0, "p3/figure-7": 40.0,
+    "p3/figure-8": 5.0, "p3/figure-9": 8.0, "p3/figure-10": 8.0, "p3/theorem-1": 2.0,
+    "p4/figure-1": 6.0, "p4/figure-2": 6.0, "p4/figure-3": 30.0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,13 +51,14 @@ class FigureRun(Run):
     panel: Panel
     seed: int
     collect: Collect
-    seconds: float
 
     kind: ClassVar[str] = "figure"
 
-    def parameters(self) -> dict[str, Any]:
-        """See `Run.parameters`."""
+    def fingerprint(self) -> dict[str, Any]:
+        """See `Run.fingerprint`."""
         return {
+            "kind": self.kind,
+            "revision": self.revision,
             "figure": self.figure,
             "panel": self.panel.key,
             "source": self.panel.source.fingerprint(),
@@ -67,7 +74,7 @@ class FigureRun(Run):
     @property
     def expected_seconds(self) -> float:
         """See `Run.expected_seconds`."""
-        return self.seconds
+        return _SECONDS.get(self.figure, 1.0)
 
 
 @dataclass(frozen=True)
@@ -75,14 +82,13 @@ class FigureExperiment(Experiment):
     """A figure with its panels, by its name among `published_figures`.
 
     `collect(data, seed, settings)` returns the numbers of one panel in a form that JSON can hold.
-    `draw({panel: numbers})` draws the panels given. `seconds` is the usual time of a panel.
+    `draw({panel: numbers})` draws the panels given.
     """
 
     name: str
     panels: tuple[Panel, ...]
     collect: Collect
-    draw: Callable[[Mapping[str, Content]], "Figure"]
-    seconds: float = 1.0
+    draw: Callable[[Mapping[str, Content]], Figure]
 
     def __post_init__(self) -> None:
         for name in ("paper", "title"):
@@ -101,19 +107,19 @@ class FigureExperiment(Experiment):
     def runs(self, options: RunOptions) -> list[FigureRun]:
         """See `Experiment.runs`; a figure has one seed."""
         return [
-            FigureRun(self.name, panel, options.seed, self.collect, self.seconds)
+            FigureRun(self.name, panel, options.seed, self.collect)
             for panel in self.panels
             if not options.unavailable(panel.source, panel.slow)
         ]
 
-    def unavailable(self, options: RunOptions) -> list[str]:
-        """See `Experiment.unavailable`."""
-        return [f"{key}: {reason}" for key, reason in self._reasons(options).items()]
-
     def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
         """Write the available panels as PNG and as SVG, and a page about the figure."""
-        found, verdicts = self._contents(records, options)
-        verdicts |= {key: f"missing: {reason}" for key, reason in self._reasons(options).items()}
+        made = {run.panel.key: records.get(run.key) for run in self.runs(options)}
+        failed = {key: each["error"] if each else NOT_RUN for key, each in made.items()
+                  if not each or "error" in each}  # fmt: skip
+        found = {key: each["content"] for key, each in made.items() if each and key not in failed}
+        missing = {key: f"missing: {reason}" for key, reason in self.reasons(options).items()}
+        verdicts = {**dict.fromkeys(found, "drawn"), **failed, **missing}
         published = self.published
         about = [
             f"{self.paper}.",
@@ -127,23 +133,11 @@ class FigureExperiment(Experiment):
         body += [f"- {key}: {verdict}" for key, verdict in verdicts.items()]
         body += [f"- {note}" for note in published.notes]
         page = self.write_page(folder, options, about, body)
-        drawn = write_figure(self.draw(found), folder / self.file_name) if found else []
+        drawn = pages.write_figure(self.draw(found), folder / self.file_name) if found else []
         rows = [{"panel": key, "verdict": verdict} for key, verdict in verdicts.items()]
         return WrittenPages([page, *drawn], rows)
 
-    def _contents(
-        self, records: Records, options: RunOptions
-    ) -> tuple[dict[str, Content], dict[str, str]]:
-        """The recorded numbers of each panel, and what became of each panel, drawn ones first."""
-        found, failed = {}, {}
-        for run in self.runs(options):
-            record = records.get(run.key) or {"error": NOT_RUN}
-            if "error" in record:
-                failed[run.panel.key] = record["error"]
-            else:
-                found[run.panel.key] = record["content"]
-        return found, {**dict.fromkeys(found, "drawn"), **failed}
-
-    def _reasons(self, options: RunOptions) -> dict[str, str]:
+    def reasons(self, options: RunOptions) -> dict[str, str]:
+        """See `Experiment.reasons`; the parts are panels."""
         reasons = {p.key: options.unavailable(p.source, p.slow) for p in self.panels}
         return {key: reason for key, reason in reasons.items() if reason}

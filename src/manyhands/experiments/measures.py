@@ -3,19 +3,9 @@
 import numpy as np
 from torch.nn import Module
 
+from manyhands import evaluation
 from manyhands.core.arrays import Floats
 from manyhands.estimators import CrowdClassifier
-from manyhands.evaluation import (
-    accuracy_score,
-    confusion_counts,
-    confusion_entropy,
-    f1_score,
-    global_js,
-    identity_similarity,
-    individual_js,
-    normalize_counts,
-    soft_cross_entropy,
-)
 from manyhands.experiments.data import ExperimentData
 from manyhands.noise import Mixture
 from manyhands.selection import Trial, scores_of
@@ -24,25 +14,32 @@ _UNKNOWN = -1  # the truth of an item whose truth is not known
 
 
 def measure(data: ExperimentData, model: CrowdClassifier) -> dict[str, float]:
-    """Every score that the data allow, by name."""
+    """Every score that the data allow, by name; those of groups with the largest group first."""
     trial = data.trial
     scores = scores_of(trial, model) | {"epochs": float(model.epoch_)}
     if trial.test_features is not None and trial.test_truth is not None:
         predicted_ik = model.predict_proba(trial.test_features)
         known = trial.test_truth >= 0
-        scores["f1"] = f1_score(trial.test_truth[known], predicted_ik.argmax(axis=1)[known])
+        scores["f1"] = evaluation.f1_score(
+            trial.test_truth[known], predicted_ik.argmax(axis=1)[known]
+        )
         if data.label_shares is not None:
-            scores["cross-entropy"] = soft_cross_entropy(data.label_shares, predicted_ik)
+            scores["cross-entropy"] = evaluation.soft_cross_entropy(data.label_shares, predicted_ik)
     if trial.truth is not None and (trial.truth >= 0).all():
         scores |= _against_truth(trial, model)
-    return scores | _of_noise_model(model)
+    noise = model.noise_
+    scores["noise-parameters"] = float(sum(each.numel() for each in noise.parameters()))
+    for name, value_m in groups_of(noise).items():
+        if name != "confusion":
+            scores |= {f"{name}-{m}": float(value) for m, value in enumerate(value_m, 1)}
+    return scores
 
 
 def true_counts(trial: Trial) -> Floats:
     """How often each annotator gave each label to items of each true class; shape (a, k, l)."""
     ann = trial.annotations
     assert trial.truth is not None
-    return confusion_counts(
+    return evaluation.confusion_counts(
         ann.annotator, trial.truth[ann.item], ann.label, ann.n_annotators, ann.n_classes
     )
 
@@ -53,22 +50,15 @@ def _against_truth(trial: Trial, model: CrowdClassifier) -> dict[str, float]:
     predicted = model.predict_proba(trial.features).argmax(axis=1)
     counts_akl = true_counts(trial)
     seen_a = trial.annotations.labels_per_annotator > 0
-    true_akl, estimated_akl = normalize_counts(counts_akl[seen_a]), model.confusion_[seen_a]
+    true_akl, estimated_akl = (
+        evaluation.normalize_counts(counts_akl[seen_a]),
+        model.confusion_[seen_a],
+    )
     return {
-        "train-accuracy": accuracy_score(trial.truth, predicted),
-        "i-js": individual_js(estimated_akl, true_akl),
-        "g-js": global_js(estimated_akl, counts_akl[seen_a]),
+        "train-accuracy": evaluation.accuracy_score(trial.truth, predicted),
+        "i-js": evaluation.individual_js(estimated_akl, true_akl),
+        "g-js": evaluation.global_js(estimated_akl, counts_akl[seen_a]),
     }
-
-
-def _of_noise_model(model: CrowdClassifier) -> dict[str, float]:
-    """The size of the noise model and, if it has groups, their scores, largest group first."""
-    noise = model.noise_
-    scores = {"noise-parameters": float(sum(each.numel() for each in noise.parameters()))}
-    for name, value_m in groups_of(noise).items():
-        if name != "confusion":
-            scores |= {f"{name}-{m}": float(value) for m, value in enumerate(value_m, 1)}
-    return scores
 
 
 def groups_of(noise: Module) -> dict[str, Floats]:
@@ -84,8 +74,8 @@ def groups_of(noise: Module) -> dict[str, Floats]:
     return {
         "confusion": group_mkl,
         "prevalence": share_m[order],
-        "identity-similarity": identity_similarity(group_mkl),
-        "entropy": confusion_entropy(group_mkl) * np.log(group_mkl.shape[-1]),
+        "identity-similarity": evaluation.identity_similarity(group_mkl),
+        "entropy": evaluation.confusion_entropy(group_mkl) * np.log(group_mkl.shape[-1]),
     }
 
 

@@ -9,44 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from manyhands.evaluation import CRITERIA
+from manyhands.experiments import pages
 from manyhands.experiments.data import CorpusSource
-from manyhands.experiments.experiment import (
-    CorpusExperiment,
-    RunOptions,
-    WrittenPages,
-    markdown_table,
-)
+from manyhands.experiments.experiment import CorpusExperiment, RunOptions, WrittenPages
+from manyhands.experiments.published import our_specification
 from manyhands.experiments.records import Record, Records
 from manyhands.experiments.runs import Run
 from manyhands.selection import select_on_trial
 
 BASELINE = "two-stage-majority"
-CANDIDATES = (
-    "two-stage-majority", "two-stage-soft-majority", "two-stage-dawid-skene", "two-stage-glad",
-    "two-stage-worker-clustering", "crowd-layer-vw", "crowd-layer-vb", "crowd-layer-vwb",
-    "crowd-layer-mw", "crowd-layer-over", "softmax-crowd-layer", "speelfc", "speelfc-d",
-    "trace-reg", "geocrowdnet", "conal", "conal-groups", "mixture-e2e",
-)  # fmt: skip
+_GIVEN = our_specification("method-selection")
+CANDIDATES = tuple(_GIVEN["candidates"])
 _DECIMALS = 8
-_INTRODUCTION = f"""Test accuracy (%) of the method that each criterion picks among
-{len(CANDIDATES)} two-stage and end-to-end methods, mean over {{n_runs}} splits of the labels.
-Each split holds out 15 % of the labels; the models are trained on the other 85 %. The criteria
-are computed on the held-out labels and are explained in [Choose a method without
-truth](../how-to/choose-a-method.md). *Best possible* is the method with the best test accuracy in
-each split, which cannot be known without truth. *Average method* is the expected accuracy of
-picking at random."""
-_REMARKS = """**What it gains.** Picking by any criterion is better than two-stage majority voting
-on all three corpora, by 3 to 5 points on LabelMe and music and by about 1 point on sentence
-polarity. The gain over picking at random is small: `ranks` is 1.6 points above the average method
-on LabelMe, 0.1 on music and 0.3 on sentence polarity, and it stays 0.3 to 3.1 points below the
-best possible. `log-odds` is below the average on LabelMe; `likelihood`, `majority` and
-`confidence` are below it on sentence polarity. No criterion is the best everywhere. With three
-splits and 300 (music) to 5789 test items, most differences between criteria are within chance.
-
-**What the verdict is worth.** The winner by `ranks` has a higher test accuracy than majority
-voting in every split. The verdict agrees in eight of nine splits. In the ninth, a split of
-LabelMe, the winner by ranks gives the held-out labels a lower likelihood than majority voting
-does, although it is right about more items."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +32,6 @@ class MethodSelectionRun(Run):
     candidates: tuple[str, ...] = CANDIDATES
 
     kind: ClassVar[str] = "method-selection"
-
-    def parameters(self) -> dict[str, Any]:
-        """See `Run.parameters`."""
-        return {
-            "source": self.source.fingerprint(),
-            "candidates": list(self.candidates),
-            "seed": self.seed,
-        }
 
     def outcome(self, data: str | None) -> dict[str, Any]:
         """The winner, the verdict on majority voting, and all criteria of every method."""
@@ -114,9 +80,9 @@ class MethodSelection(CorpusExperiment):
         body = []
         if rows:
             cells = [list(row.values()) for row in rows]
-            body = [markdown_table(list(rows[0]), cells, left=1), ""]
-        about = _INTRODUCTION.format(n_runs=len(self.seeds(options)))
-        body += [*self.missing_lines(options), _REMARKS]
+            body = [pages.markdown_table(list(rows[0]), cells, left=1), ""]
+        about = self.introduction(_GIVEN, options)
+        body += [*self.missing_lines(options), _GIVEN["remarks"]]
         return WrittenPages([self.write_page(folder, options, [about, ""], body)], rows)
 
 
@@ -142,12 +108,9 @@ def _rows(records: Mapping[str, Sequence[Record]]) -> list[dict[str, str]]:
     }
     rows = []
     for name, accuracy in ways.items():
-        means = {
-            dataset: float(np.mean([accuracy(each) for each in group]))
-            for dataset, group in records.items()
-        }
-        shown = {dataset: f"{100 * mean:.1f}" for dataset, mean in means.items()}
-        rows.append({"picked by": name} | shown)
+        rows.append({"picked by": name})
+        for dataset, group in records.items():
+            rows[-1][dataset] = f"{100 * np.mean([accuracy(each) for each in group]):.1f}"
     verdicts = {
         dataset: f"{sum(each['majority_is_enough'] for each in group)} of {len(group)} times"
         for dataset, group in records.items()

@@ -1,6 +1,7 @@
-"""Published tables and figures as data: rows, columns, values, and where they were printed."""
+"""Tables and figures as data: published ones with their values, and experiments of ours."""
 
 import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -100,6 +101,12 @@ def _content(name: str) -> dict[str, Any]:
     path = files("manyhands.experiments").joinpath("published", name)
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return content
+
+
+def our_specification(name: str) -> dict[str, Any]:
+    """The texts and settings of an experiment of ours, by the name of its file."""
+    path = files("manyhands.experiments").joinpath("ours", f"{name}.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def _table(content: Mapping[str, Any]) -> PublishedTable:

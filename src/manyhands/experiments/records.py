@@ -67,7 +67,11 @@ class RecordStore(Records):
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._remove_incomplete_line()
+        if self.path.exists():
+            content = self.path.read_bytes()
+            complete = content.rfind(b"\n") + 1
+            if complete < len(content):
+                os.truncate(self.path, complete)
         super().__init__(_read(self.path))
 
     def append(self, record: Mapping[str, Any]) -> None:
@@ -78,13 +82,6 @@ class RecordStore(Records):
             stream.flush()
             os.fsync(stream.fileno())
         super().append(record)
-
-    def _remove_incomplete_line(self) -> None:
-        if self.path.exists():
-            content = self.path.read_bytes()
-            complete = content.rfind(b"\n") + 1
-            if complete < len(content):
-                os.truncate(self.path, complete)
 
 
 def _read(path: Path) -> Iterator[Record]:

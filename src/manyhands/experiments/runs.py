@@ -4,9 +4,8 @@ import platform
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -48,8 +47,9 @@ _SUFFIXES = (".npz", ".txt", ".vec")
 _COUNTED = {"moviereviews": "moviereviews-words"}  # the release with word counts
 
 
+@dataclass(frozen=True)
 class Run(ABC):
-    """Something that is run once and recorded.
+    """Something that is run once and recorded; its fields determine the result.
 
     `kind` names the kind of run. `revision` is raised when the same run would give another result
     or when more is measured; records of an earlier revision then no longer count.
@@ -57,10 +57,6 @@ class Run(ABC):
 
     kind: ClassVar[str]
     revision: ClassVar[int] = 1
-
-    @abstractmethod
-    def parameters(self) -> dict[str, Any]:
-        """Everything else that determines the result."""
 
     @abstractmethod
     def outcome(self, data: str | None) -> dict[str, Any]:
@@ -73,7 +69,9 @@ class Run(ABC):
 
     def fingerprint(self) -> dict[str, Any]:
         """What identifies the run. The version of the library is recorded, but not part of it."""
-        return {"kind": self.kind, "revision": self.revision, **self.parameters()}
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        given["source"] = given["source"].fingerprint()
+        return {"kind": self.kind, "revision": self.revision, **given}
 
     @property
     def key(self) -> str:
@@ -92,15 +90,6 @@ class MethodRun(Run):
 
     kind: ClassVar[str] = "classification"
     revision: ClassVar[int] = 2
-
-    def parameters(self) -> dict[str, Any]:
-        """See `Run.parameters`."""
-        return {
-            "source": self.source.fingerprint(),
-            "method": self.method,
-            "settings": dict(self.settings),
-            "seed": self.seed,
-        }
 
     def outcome(self, data: str | None) -> dict[str, Any]:
         """The scores of the trained model."""
@@ -193,23 +182,21 @@ def fit_method(
     if unknown:
         known = ", ".join(SETTING_GROUPS)
         raise SettingError(f"settings of a run must be in {known}; got {unknown[0]!r}")
-    given = dict(settings.get("training", {}))
-    if "noise" in settings:
-        given["noise"] = dict(settings["noise"])
     chosen: str | Method = method
     if "aggregator" in settings:
-        chosen = _with_aggregator(method, settings["aggregator"])
-    model: CrowdClassifier = trained_on(trial, chosen, seed, given, **fit)
+        stages: Any = METHODS[method]
+        name = getattr(stages, "aggregator", None)
+        if not isinstance(name, str):
+            raise SettingError(f"aggregator settings are for two-stage methods; got {method}")
+        chosen = replace(stages, aggregator=AGGREGATORS[name](**settings["aggregator"]))
+    model: CrowdClassifier = trained_on(trial, chosen, seed, estimator_settings(settings), **fit)
     return model
 
 
-def _with_aggregator(method: str, settings: Mapping[str, Any]) -> Method:
-    stages: Any = METHODS[method]
-    name = getattr(stages, "aggregator", None)
-    if not isinstance(name, str):
-        raise SettingError(f"aggregator settings are for two-stage methods; got {method}")
-    made: Method = replace(stages, aggregator=AGGREGATORS[name](**settings))
-    return made
+def estimator_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The groups `training` and `noise` as `CrowdClassifier` takes them."""
+    noise = {"noise": dict(settings["noise"])} if "noise" in settings else {}
+    return {**settings.get("training", {}), **noise}
 
 
 def classification_methods() -> list[str]:
@@ -255,25 +242,15 @@ def run_missing(
     results = Parallel(n_jobs=jobs, return_as="generator_unordered")(
         delayed(execute)(run, data) for run in todo
     )
-    with _progress_bar(len(todo), progress) as advance:
+    console = Console(stderr=True)
+    hidden = not (progress and (console.is_terminal or console.is_jupyter))
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=hidden)
+    with bar:
+        row = bar.add_task("runs", total=len(todo))
         for record in results:
             records.append(record)
-            advance()
-
-
-@contextmanager
-def _progress_bar(total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    console = Console(stderr=True)
-    hidden = not (shown and (console.is_terminal or console.is_jupyter))
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        row = bar.add_task("runs", total=total)
-        yield lambda: bar.advance(row)
+            bar.advance(row)
 
 
 def peak_mib() -> float | None:

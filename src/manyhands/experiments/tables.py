@@ -9,33 +9,22 @@ from typing import Any
 
 from manyhands.evaluation import summarize_runs
 from manyhands.evaluation.runs import RunSummary
+from manyhands.experiments import pages
 from manyhands.experiments.data import CorpusSource, DataSource, ScenarioSource
-from manyhands.experiments.experiment import (
-    Experiment,
-    RunOptions,
-    WrittenPages,
-    found_records,
-    markdown_table,
-    mean_and_deviation,
-    write_page,
-)
+from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages, found_records
 from manyhands.experiments.published import Column, PublishedTable, Row, Value
 from manyhands.experiments.records import NOT_RUN, Records
 from manyhands.experiments.runs import SETTING_GROUPS, TEXT_RUNS, MethodRun
 from manyhands.methods import METHODS
 from manyhands.networks import NETWORKS
 
+# metric of a table -> score of a record
 SCORES = {
-    "accuracy": "accuracy",
-    "f1": "f1",
-    "cross-entropy": "cross-entropy",
-    "train-accuracy": "train-accuracy",
-    "i-js": "i-js",
-    "g-js": "g-js",
-    "iterations": "epochs",
+    "accuracy": "accuracy", "f1": "f1", "cross-entropy": "cross-entropy", "i-js": "i-js",
+    "g-js": "g-js", "train-accuracy": "train-accuracy", "mae": "mae", "rmse": "rmse", "r2": "r2",
+    "precision": "precision", "recall": "recall", "iterations": "epochs",
     "parameters": "noise-parameters",
-    **{name: name for name in ("mae", "rmse", "r2", "precision", "recall")},
-}  # metric of a table -> score of a record
+}  # fmt: skip
 GROUP_METRICS = ("prevalence", "identity-similarity", "entropy")  # one score for each group
 POINTS = "rating points of a scale 1 to 10"  # the files hold ratings in 0..1
 SCALES = {"percent": 100.0, POINTS: 10.0}  # from the record to the unit shown
@@ -131,22 +120,19 @@ class TableExperiment(CellExperiment):
         """See `CellExperiment.cells`."""
         return cells_of(self.table, options)
 
-    def unavailable(self, options: RunOptions) -> list[str]:
-        """See `Experiment.unavailable`."""
-        return [
-            f"{cell.row.published}, {cell.column.key}: {cell.unavailable}"
-            for cell in self.cells(options)
-            if cell.unavailable
-        ]
+    def reasons(self, options: RunOptions) -> dict[str, str]:
+        """See `Experiment.reasons`; the parts are cells."""
+        cells = [cell for cell in self.cells(options) if cell.unavailable]
+        return {f"{cell.row.published}, {cell.column.key}": cell.unavailable for cell in cells}
 
     def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
         """Write the table as Markdown and as HTML."""
         lines = [_line(cell, records) for cell in self.cells(options)]
-        body = [markdown_table(HEADER, lines), *self.notes()]
+        body = [pages.markdown_table(HEADER, lines), *self.notes()]
         html = html_page(self.table, lines, self.command(options))
         files = [
             self.write_page(folder, options, self.about(), body),
-            write_page(folder / f"{self.file_name}.html", html),
+            pages.write_page(folder / f"{self.file_name}.html", html),
         ]
         rows = [dict(zip(COLUMNS, line, strict=True)) for line in lines]
         return WrittenPages(files, rows, frozenset({"method", "lowest", "runs", "selection"}))
@@ -248,7 +234,7 @@ def _line(cell: Cell, records: Records) -> list[str]:
     value = cell.row.values.get(cell.column.key, Value(None))
     name = f"({cell.row.published})" if cell.row.ours else cell.row.published
     digits = _DIGITS.get(cell.column.unit, 4)
-    published = mean_and_deviation(value.mean, value.deviation, digits)
+    published = pages.mean_and_deviation(value.mean, value.deviation, digits)
     plain = [name, cell.row.method or "-", cell.column.key, published]
     if cell.unavailable:
         return [*plain, "-", "-", "0", "-", "-", f"missing: {cell.unavailable}"]
@@ -262,7 +248,7 @@ def _line(cell: Cell, records: Records) -> list[str]:
     failures = f"; {len(failed)} failed" if failed else ""
     return [
         *plain,
-        mean_and_deviation(summary.mean, summary.deviation, digits),
+        pages.mean_and_deviation(summary.mean, summary.deviation, digits),
         f"{min(scores):.{digits}f}",
         str(len(scores)),
         cell.selection,

@@ -8,14 +8,7 @@ import numpy as np
 from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 from manyhands.core.settings import generator, require, require_choice
-from manyhands.simulation.crowds import (
-    SimulatedCrowd,
-    check_items,
-    draw_labels,
-    draw_pairs,
-    gaussian_items,
-    label_table,
-)
+from manyhands.simulation import crowds
 from manyhands.simulation.settings import AT_LEAST_ONE, FINITE, SHARE, CrowdSizes
 
 PATTERNS = ("asymmetric", "symmetric")
@@ -67,7 +60,7 @@ class CommonNoiseSettings(CrowdSizes):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommonNoiseCrowd(SimulatedCrowd):
+class CommonNoiseCrowd(crowds.SimulatedCrowd):
     """A crowd with its shared and individual confusions, and omega and the source of each label."""
 
     common_kl: Floats
@@ -78,22 +71,26 @@ class CommonNoiseCrowd(SimulatedCrowd):
 
 def common_noise(settings: CommonNoiseSettings, items: Items | None = None) -> CommonNoiseCrowd:
     """Errors that all annotators share, and errors of each annotator."""
-    known = _gaussians(settings) if items is None else check_items(items, settings)
+    rng = generator(settings.seed, "centres")
+    centre_kd = rng.standard_normal((settings.n_classes, settings.n_features))
+    known = crowds.gaussian_items(
+        items, settings, settings.separation * centre_kd, 1.0, settings.n_test
+    )
     common_kl, individual_akl = _confusions(settings)
     n_items, n_annotators = len(known.truth), settings.n_annotators
-    item, annotator = draw_pairs(settings, n_items)
+    item, annotator = crowds.draw_pairs(settings, n_items)
     omega_n = _omega(settings, known.flat_features, item, annotator)
     common_n = generator(settings.seed, "sources").random(len(item)) < omega_n
     stacked_akl = np.concatenate([individual_akl, common_kl[None]])
     source_n = np.where(common_n, n_annotators, annotator)
     rng = generator(settings.seed, "labels")
-    label = draw_labels(stacked_akl, known.truth[item], source_n, rng)
+    label = crowds.draw_labels(stacked_akl, known.truth[item], source_n, rng)
     classes = np.arange(settings.n_classes)
     mean_ak = _mean_omega(omega_n, annotator, known.truth[item], settings)[:, :, None]
     common_a = np.bincount(annotator, common_n, minlength=n_annotators)
     n_labels_a = np.maximum(np.bincount(annotator, minlength=n_annotators), 1)
     return CommonNoiseCrowd(
-        label_table(item, annotator, label, n_items, n_annotators, classes),
+        crowds.label_table((item, annotator), label, n_items, n_annotators, classes),
         known.truth,
         mean_ak * common_kl + (1 - mean_ak) * individual_akl,
         np.full(n_annotators, "honest", dtype=object),
@@ -105,15 +102,6 @@ def common_noise(settings: CommonNoiseSettings, items: Items | None = None) -> C
         individual_akl=individual_akl,
         omega_n=omega_n,
         from_common_n=common_n,
-    )
-
-
-def _gaussians(settings: CommonNoiseSettings) -> Items:
-    rng = generator(settings.seed, "centres")
-    shape = (settings.n_classes, settings.n_features)
-    centre_kd = settings.separation * rng.standard_normal(shape)
-    return gaussian_items(
-        centre_kd, 1.0, n_items=settings.n_items, n_test=settings.n_test, seed=settings.seed
     )
 
 
@@ -169,13 +157,12 @@ def _mean_omega(
     omega_n: Floats, annotator: Codes, truth_n: AnyArray, settings: CommonNoiseSettings
 ) -> Floats:
     """Mean omega by annotator and class; `common_share` where an annotator has no such label."""
-    shape = (settings.n_annotators, settings.n_classes)
     cell_n = annotator.astype(np.int64) * settings.n_classes + truth_n
-    size = shape[0] * shape[1]
+    size = settings.n_annotators * settings.n_classes
     n_labels = np.bincount(cell_n, minlength=size)
     total = np.bincount(cell_n, omega_n, minlength=size)
     mean = np.where(n_labels > 0, total / np.maximum(n_labels, 1), settings.common_share)
-    return np.asarray(mean.reshape(shape))
+    return np.asarray(mean.reshape(settings.n_annotators, settings.n_classes))
 
 
 def partner_confusions(partner_ak: AnyArray, strength: float) -> Floats:

@@ -5,16 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from manyhands.annotations import Items
-from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
+from manyhands.core.arrays import Bools, Codes
 from manyhands.core.settings import generator, require
+from manyhands.simulation import crowds
 from manyhands.simulation.behaviours import honest
-from manyhands.simulation.crowds import (
-    SimulatedCrowd,
-    draw_items,
-    draw_labels,
-    draw_pairs,
-    label_table,
-)
 from manyhands.simulation.independent import accuracies
 from manyhands.simulation.settings import SHARE, CrowdSettings
 
@@ -46,7 +40,7 @@ class CopycatSettings(CrowdSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CopycatCrowd(SimulatedCrowd):
+class CopycatCrowd(crowds.SimulatedCrowd):
     """A crowd with the source that each annotator copies (-1: none) and the copied labels."""
 
     source_a: Codes
@@ -59,20 +53,25 @@ def copycats(settings: CopycatSettings, items: Items | None = None) -> CopycatCr
     The source has one label for each item, whether or not the table contains it: copycats of one
     source agree on every item whose label they copy.
     """
-    known = draw_items(items, settings)
+    known = crowds.draw_items(items, settings)
     n_items, n_annotators = len(known.truth), settings.n_annotators
     own_akl = honest(accuracies(settings), settings.n_classes)
     source_a = _sources(settings)
-    item, annotator = draw_pairs(settings, n_items)
+    item, annotator = crowds.draw_pairs(settings, n_items)
     copying = generator(settings.seed, "copying").random(len(item)) < settings.copying
     copied = copying & (source_a[annotator] >= 0)
     source_n = np.where(copied, source_a[annotator], annotator)
-    label = _draw_by_source(own_akl, known.truth, item, source_n, settings.seed)
+    # One draw per (item, source), whatever the number of copies.
+    pairs, pair_n = np.unique(item.astype(np.int64) * n_annotators + source_n, return_inverse=True)
+    truth_n, rng = known.truth[pairs // n_annotators], generator(settings.seed, "labels")
+    label = crowds.draw_labels(own_akl, truth_n, pairs % n_annotators, rng)[pair_n]
+    share = settings.copying
+    mixed_akl = (1 - share) * own_akl + share * own_akl[source_a]
     classes = np.arange(settings.n_classes)
     return CopycatCrowd(
-        label_table(item, annotator, label, n_items, n_annotators, classes),
+        crowds.label_table((item, annotator), label, n_items, n_annotators, classes),
         known.truth,
-        _expected_confusions(own_akl, source_a, settings.copying),
+        np.where((source_a >= 0)[:, None, None], mixed_akl, own_akl),
         np.where(source_a >= 0, "copycat", "honest").astype(object),
         known.features,
         known.test,
@@ -90,20 +89,3 @@ def _sources(settings: CopycatSettings) -> Codes:
     source_a = np.full(settings.n_annotators, -1, dtype=np.int32)
     source_a[: settings.n_copycats] = rng.choice(sources, size=settings.n_copycats)
     return source_a
-
-
-def _draw_by_source(
-    own_akl: Floats, truth: AnyArray, item: Codes, source_n: Codes, seed: int
-) -> Codes:
-    """One draw per (item, source), whatever the number of copies."""
-    n_annotators = len(own_akl)
-    pairs, pair_n = np.unique(item.astype(np.int64) * n_annotators + source_n, return_inverse=True)
-    pair_item, pair_source = pairs // n_annotators, pairs % n_annotators
-    return draw_labels(own_akl, truth[pair_item], pair_source, generator(seed, "labels"))[pair_n]
-
-
-def _expected_confusions(own_akl: Floats, source_a: Codes, copying: float) -> Floats:
-    confusion_akl = own_akl.copy()
-    copies = source_a >= 0
-    confusion_akl[copies] = (1 - copying) * own_akl[copies] + copying * own_akl[source_a[copies]]
-    return confusion_akl

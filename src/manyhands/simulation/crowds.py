@@ -7,7 +7,6 @@ import numpy as np
 
 from manyhands.annotations import Annotations, Items
 from manyhands.core.arrays import AnyArray, Codes, Floats
-from manyhands.core.errors import SettingError
 from manyhands.core.settings import generator, require
 from manyhands.simulation.settings import CrowdSizes
 
@@ -39,7 +38,7 @@ class SimulatedCrowd:
 
 
 def draw_labels(
-    confusion_akl: Floats, truth_n: Codes, annotator_n: Codes, rng: np.random.Generator
+    confusion_akl: Floats, truth_n: AnyArray, annotator_n: AnyArray, rng: np.random.Generator
 ) -> Codes:
     """One label per annotation, drawn from its annotator's confusion row of the true class."""
     cumulative_akl = np.cumsum(confusion_akl, axis=2)
@@ -58,10 +57,8 @@ def assign(
     ([0, 0, 0, 1, 1, 1], 3)
     """
     require(labels_per_item >= 1, "labels_per_item", ">= 1", labels_per_item)
-    if labels_per_item > n_annotators:
-        raise SettingError(
-            f"labels_per_item must be at most n_annotators ({n_annotators}); got {labels_per_item}"
-        )
+    rule = f"at most n_annotators ({n_annotators})"
+    require(labels_per_item <= n_annotators, "labels_per_item", rule, labels_per_item)
     chosen = rng.integers(0, n_annotators, size=(n_items, labels_per_item))
     while True:
         ordered = np.sort(chosen, axis=1)
@@ -139,28 +136,18 @@ def simulate_crowd(
     )
     label = draw_labels(confusion_akl, truth[item], annotator, generator(seed, "labels"))
     names = np.arange(n_classes) if classes is None else classes
-    annotations = label_table(item, annotator, names[label], len(truth), n_annotators, names)
+    annotations = label_table((item, annotator), names[label], len(truth), n_annotators, names)
     if behaviour is None:
         behaviour = np.full(n_annotators, "honest", dtype=object)
     return SimulatedCrowd(annotations, names[truth], confusion_akl, behaviour)
 
 
 def label_table(
-    item: Codes,
-    annotator: Codes,
-    label: AnyArray,
-    n_items: int,
-    n_annotators: int,
-    classes: AnyArray,
+    pairs: tuple[Codes, Codes], label: AnyArray, n_items: int, n_annotators: int, classes: AnyArray
 ) -> Annotations:
     """Annotations with all items, annotators and classes, also those without labels."""
     return Annotations.from_arrays(
-        item,
-        annotator,
-        label,
-        items=range(n_items),
-        annotators=range(n_annotators),
-        classes=classes,
+        *pairs, label, items=range(n_items), annotators=range(n_annotators), classes=classes
     )
 
 
@@ -181,18 +168,17 @@ def check_items(items: Items, settings: CrowdSizes) -> Items:
 
 
 def gaussian_items(
-    centre_kd: Floats, spread: float, *, n_items: int, n_test: int, seed: int
+    items: Items | None, settings: CrowdSizes, centre_kd: Floats, spread: float, n_test: int
 ) -> Items:
-    """Items that are normal around the centres of their classes; classes are equally frequent.
+    """The given items; without them, items that are normal around the centres of their classes.
 
-    >>> items = gaussian_items(np.eye(2), 0.0, n_items=4, n_test=2, seed=0)
-    >>> sorted(items.features.tolist()), len(items.test.truth)
-    ([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]], 2)
+    The classes are equally frequent.
     """
-    rng = generator(seed, "items")
-    n_classes, n_features = centre_kd.shape
-    n_all = n_items + n_test
-    truth = rng.permutation(n_all) % n_classes
-    features = centre_kd[truth] + spread * rng.standard_normal((n_all, n_features))
+    if items is not None:
+        return check_items(items, settings)
+    rng = generator(settings.seed, "items")
+    n_items, n_all = settings.n_items, settings.n_items + n_test
+    truth = rng.permutation(n_all) % settings.n_classes
+    features = centre_kd[truth] + spread * rng.standard_normal((n_all, centre_kd.shape[1]))
     test = Items(truth[n_items:], features[n_items:]) if n_test else None
     return Items(truth[:n_items], features[:n_items], test)

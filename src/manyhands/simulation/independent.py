@@ -7,38 +7,32 @@ import numpy as np
 from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.settings import generator, require
-from manyhands.simulation.behaviours import (
-    adversaries,
-    confused,
-    constant_spammers,
-    honest,
-    random_spammers,
-)
+from manyhands.simulation import behaviours
 from manyhands.simulation.crowds import SimulatedCrowd, draw_items, simulate_crowd
 from manyhands.simulation.settings import SHARES, CrowdSettings, CrowdSizes
 
 
 def symmetric(settings: CrowdSettings, items: Items | None = None) -> SimulatedCrowd:
     """Honest annotators of different accuracy; all wrong labels are equally probable."""
-    return _crowd(settings, items, honest(accuracies(settings), settings.n_classes))
+    return _crowd(settings, items, behaviours.honest(accuracies(settings), settings.n_classes))
 
 
 def confusions(settings: CrowdSettings, items: Items | None = None) -> SimulatedCrowd:
     """Honest annotators whose wrong labels have probabilities of their own."""
     rng = generator(settings.seed, "mistakes")
-    confusion_akl = confused(accuracies(settings), settings.n_classes, 0.3, rng)
+    confusion_akl = behaviours.confused(accuracies(settings), settings.n_classes, 0.3, rng)
     return _crowd(settings, items, confusion_akl)
 
 
 def spammers(settings: CrowdSettings, items: Items | None = None) -> SimulatedCrowd:
     """A share of spammers: half give random labels, half always the same label."""
-    confusion_akl = honest(accuracies(settings), settings.n_classes)
+    confusion_akl = behaviours.honest(accuracies(settings), settings.n_classes)
     behaviour = np.full(settings.n_annotators, "honest", dtype=object)
     n_bad = round(settings.share * settings.n_annotators)
     random, constant = slice(0, n_bad // 2), slice(n_bad // 2, n_bad)
-    confusion_akl[random] = random_spammers(n_bad // 2, settings.n_classes)
+    confusion_akl[random] = behaviours.random_spammers(n_bad // 2, settings.n_classes)
     class_a = np.arange(n_bad - n_bad // 2) % settings.n_classes
-    confusion_akl[constant] = constant_spammers(class_a, settings.n_classes)
+    confusion_akl[constant] = behaviours.constant_spammers(class_a, settings.n_classes)
     behaviour[random], behaviour[constant] = "random", "constant"
     return _crowd(settings, items, confusion_akl, behaviour)
 
@@ -46,10 +40,10 @@ def spammers(settings: CrowdSettings, items: Items | None = None) -> SimulatedCr
 def adversarial(settings: CrowdSettings, items: Items | None = None) -> SimulatedCrowd:
     """A share of adversaries, who know the class and give another label."""
     accuracy_a = accuracies(settings)
-    confusion_akl = honest(accuracy_a, settings.n_classes)
+    confusion_akl = behaviours.honest(accuracy_a, settings.n_classes)
     behaviour = np.full(settings.n_annotators, "honest", dtype=object)
     bad = slice(0, round(settings.share * settings.n_annotators))
-    confusion_akl[bad] = adversaries(accuracy_a[bad], settings.n_classes)
+    confusion_akl[bad] = behaviours.adversaries(accuracy_a[bad], settings.n_classes)
     behaviour[bad] = "adversary"
     return _crowd(settings, items, confusion_akl, behaviour)
 

@@ -7,16 +7,7 @@ import numpy as np
 from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray, Codes, Floats
 from manyhands.core.settings import Rule, generator, require, require_choice
-from manyhands.simulation.crowds import (
-    SimulatedCrowd,
-    assign,
-    assign_varied,
-    check_items,
-    draw_labels,
-    draw_pairs,
-    gaussian_items,
-    label_table,
-)
+from manyhands.simulation import crowds
 from manyhands.simulation.settings import AT_LEAST_ONE, FINITE, SHARES, CrowdSizes
 
 LABELS_FROM = ("confusion", "network")
@@ -89,7 +80,7 @@ class PerturbedImageSettings(PerturbedNetworkSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupedCrowd(SimulatedCrowd):
+class GroupedCrowd(crowds.SimulatedCrowd):
     """A crowd with the group of each annotator and the confusion of each group."""
 
     group_a: Codes
@@ -100,7 +91,8 @@ def perturbed_networks(
     settings: PerturbedNetworkSettings, items: Items | None = None
 ) -> GroupedCrowd:
     """Groups of annotators of different ability: networks with different levels of noise."""
-    known = _gaussians(settings) if items is None else check_items(items, settings)
+    centre_kd = centres(settings.n_classes, settings.distance)
+    known = crowds.gaussian_items(items, settings, centre_kd, settings.spread, settings.n_test)
     features = _standardised(known.flat_features)
     n_items, n_annotators, n_classes = len(features), settings.n_annotators, settings.n_classes
     network = train_network(features, known.truth, n_classes, settings.n_hidden, settings.seed)
@@ -108,17 +100,17 @@ def perturbed_networks(
     shares = np.asarray(settings.shares) / np.sum(settings.shares)
     group_a = rng.choice(len(shares), size=n_annotators, p=shares).astype(np.int32)
     group_mkl = _group_confusions(settings, network, features, known.truth)
-    assign_items = assign_varied if settings.labels_vary else assign
-    item, annotator = draw_pairs(settings, n_items, assign_items)
+    assign_items = crowds.assign_varied if settings.labels_vary else crowds.assign
+    item, annotator = crowds.draw_pairs(settings, n_items, assign_items)
     if settings.labels_from == "confusion":
         confusion_akl = group_mkl[group_a]
         rng = generator(settings.seed, "labels")
-        label = draw_labels(confusion_akl, known.truth[item], annotator, rng)
+        label = crowds.draw_labels(confusion_akl, known.truth[item], annotator, rng)
     else:
         pairs = item, annotator, np.asarray(settings.noises)[group_a]
         label, confusion_akl = _copies(settings, network, features, known.truth, *pairs)
     return GroupedCrowd(
-        label_table(item, annotator, label, n_items, n_annotators, np.arange(n_classes)),
+        crowds.label_table((item, annotator), label, n_items, n_annotators, np.arange(n_classes)),
         known.truth,
         confusion_akl,
         np.asarray(settings.groups, dtype=object)[group_a],
@@ -203,16 +195,6 @@ def _group_confusions(
     return np.stack(chosen)
 
 
-def _gaussians(settings: PerturbedNetworkSettings) -> Items:
-    return gaussian_items(
-        centres(settings.n_classes, settings.distance),
-        settings.spread,
-        n_items=settings.n_items,
-        n_test=settings.n_test,
-        seed=settings.seed,
-    )
-
-
 def _standardised(features: AnyArray) -> AnyArray:
     deviation = features.std(axis=0)
     standard = np.subtract(features, features.mean(axis=0))
@@ -265,14 +247,19 @@ def train_network(
         rng.standard_normal((n_hidden, n_classes)) / np.sqrt(n_hidden),
         np.zeros(n_classes),
     ]
-    adam = _Adam(weights)
+    means, squares = ([np.zeros_like(each) for each in weights] for _ in range(2))
     size = max(64, n_rows // STEPS_PER_EPOCH)
     order, start = rng.permutation(n_rows), 0
-    for _ in range(N_STEPS):
+    for step in range(1, N_STEPS + 1):
         if start >= n_rows:
             order, start = rng.permutation(n_rows), 0
         batch = order[start : start + size]
-        adam.step(_gradients(weights, features[batch], truth[batch]))
+        gradients = _gradients(weights, features[batch], truth[batch])
+        rate = LEARNING_RATE * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
+        for weight, mean, square, slope in zip(weights, means, squares, gradients, strict=True):
+            mean[:] += 0.1 * (slope - mean)
+            square[:] += 0.001 * (slope**2 - square)
+            weight[:] -= rate * mean / (np.sqrt(square) + 1e-8)
         start += size
     return SmallNetwork(*weights)
 
@@ -288,20 +275,3 @@ def _gradients(weights: list[Floats], features: AnyArray, truth: AnyArray) -> li
     error /= len(truth)
     back = (error @ out_hk.T) * (hidden > 0)
     return [features.T @ back, back.sum(axis=0), hidden.T @ error, error.sum(axis=0)]
-
-
-class _Adam:
-    """The Adam optimiser; it updates the weights in place."""
-
-    def __init__(self, weights: list[Floats]) -> None:
-        self.weights = weights
-        self.moments = [(np.zeros_like(each), np.zeros_like(each)) for each in weights]
-        self.n_steps = 0
-
-    def step(self, gradients: list[Floats]) -> None:
-        self.n_steps += 1
-        rate = LEARNING_RATE * np.sqrt(1 - 0.999**self.n_steps) / (1 - 0.9**self.n_steps)
-        for weight, moments, gradient in zip(self.weights, self.moments, gradients, strict=True):
-            moments[0][:] += 0.1 * (gradient - moments[0])
-            moments[1][:] += 0.001 * (gradient**2 - moments[1])
-            weight[:] -= rate * moments[0] / (np.sqrt(moments[1]) + 1e-8)

@@ -7,17 +7,11 @@ from typing import Any, Generic, TypeVar
 from manyhands.annotations import Items
 from manyhands.core.errors import SettingError, UnknownNameError
 from manyhands.core.settings import Registry, nearest_names
+from manyhands.simulation import independent
 from manyhands.simulation.common_noise import CommonNoiseSettings, common_noise
 from manyhands.simulation.copycats import CopycatSettings, copycats
 from manyhands.simulation.crowds import SimulatedCrowd
-from manyhands.simulation.independent import (
-    SensitivitySettings,
-    adversarial,
-    confusions,
-    sensitivities,
-    spammers,
-    symmetric,
-)
+from manyhands.simulation.independent import SensitivitySettings
 from manyhands.simulation.perturbed_networks import (
     PerturbedImageSettings,
     PerturbedNetworkSettings,
@@ -69,12 +63,12 @@ class Scenario(Generic[S]):
 SCENARIOS: Registry[Scenario[Any]] = Registry(
     "scenario",
     {
-        "symmetric": Scenario(CrowdSettings, symmetric),
-        "confusions": Scenario(CrowdSettings, confusions),
-        "spammers": Scenario(CrowdSettings, spammers),
-        "adversaries": Scenario(CrowdSettings, adversarial),
+        "symmetric": Scenario(CrowdSettings, independent.symmetric),
+        "confusions": Scenario(CrowdSettings, independent.confusions),
+        "spammers": Scenario(CrowdSettings, independent.spammers),
+        "adversaries": Scenario(CrowdSettings, independent.adversarial),
         "copycats": Scenario(CopycatSettings, copycats),
-        "sensitivities": Scenario(SensitivitySettings, sensitivities),
+        "sensitivities": Scenario(SensitivitySettings, independent.sensitivities),
         "common-noise": Scenario(CommonNoiseSettings, common_noise),
         "perturbed-networks": Scenario(PerturbedNetworkSettings, perturbed_networks),
         "perturbed-networks-images": Scenario(PerturbedImageSettings, perturbed_networks),

@@ -1,7 +1,7 @@
 """True confusions of a crowd beside those that methods learnt, above all CoNAL and crowd layers."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,22 +10,12 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Codes, Floats
 from manyhands.estimators import CrowdClassifier
 from manyhands.evaluation import accuracy_score, js_divergence, normalize_counts
+from manyhands.experiments import drawing
 from manyhands.experiments.data import ExperimentData
-from manyhands.experiments.drawing import (
-    ConfusionGrid,
-    class_names,
-    colour_bar,
-    correlation_of,
-    heat_map,
-    new_figure,
-)
 from manyhands.experiments.figure import Content, Settings
 from manyhands.experiments.measures import true_counts
 from manyhands.experiments.runs import fit_method
 from manyhands.noise import CoNAL, CrowdLayer
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CROWD_LAYER = "crowd-layer-mw"
 # Initialised as published, all matrices at the identity; epochs and rates are this library's.
@@ -86,14 +76,9 @@ def titles_of(content: Content, learnt_akl: Any = None) -> list[str]:
     if learnt_akl is None:
         return titles
     return [
-        f"{title}, {correlation_of(true_kl, learnt_kl)}"
+        f"{title}, {drawing.correlation_of(true_kl, learnt_kl)}"
         for title, true_kl, learnt_kl in zip(titles, content["true"], learnt_akl, strict=True)
     ]
-
-
-def difference_of(content: Content, method: str) -> float:
-    """The mean absolute difference between learnt and true confusions."""
-    return float(np.abs(np.subtract(content["learnt"][method], content["true"])).mean())
 
 
 def conal_of(model: CrowdClassifier) -> CoNAL:
@@ -133,11 +118,13 @@ def collect_true_and_learnt(data: ExperimentData, seed: int, settings: Settings)
     }
 
 
-def draw_true_and_learnt(title: str, contents: Mapping[str, Content], inches: float) -> "Figure":
+def draw_true_and_learnt(
+    title: str, contents: Mapping[str, Content], inches: float
+) -> drawing.Figure:
     """A block of pairs per panel: true above, learnt below; panels side by side in twos."""
     n_rows = -(-len(contents) // 2)
     n_columns = min(len(contents), 2)
-    figure = new_figure(inches * n_columns, 0.6 * inches * n_rows + 0.5, title)
+    figure = drawing.new_figure(inches * n_columns, 0.6 * inches * n_rows + 0.5, title)
     blocks = figure.subfigures(n_rows, n_columns, squeeze=False).flat
     for block, (key, content) in zip(blocks, contents.items(), strict=False):
         n_shown = len(content["true"]) - 1
@@ -147,7 +134,7 @@ def draw_true_and_learnt(title: str, contents: Mapping[str, Content], inches: fl
             for name, far in zip(matrices, content["divergence"], strict=True)
         ]
         rows = {kind: content[kind] for kind in ("true", "learnt")}
-        ConfusionGrid(rows, columns, content["classes"]).draw(block)
+        drawing.ConfusionGrid(rows, columns, content["classes"]).draw(block)
         block.suptitle(
             f"{key}\ntest accuracy {100 * content['accuracy']:.1f} %, "
             f"mean JS of everybody's own confusions {content['own_divergence']:.3f}",
@@ -173,12 +160,12 @@ def collect_learnt(data: ExperimentData, seed: int, settings: Settings) -> Conte
     }
 
 
-def draw_learnt(title: str, contents: Mapping[str, Content]) -> "Figure":
+def draw_learnt(title: str, contents: Mapping[str, Content]) -> drawing.Figure:
     """Six matrices: the common one first."""
     ((key, content),) = contents.items()
-    figure = new_figure(9.6, 7.0, title)
+    figure = drawing.new_figure(9.6, 7.0, title)
     grid = figure.subplots(2, 3)
-    names = class_names(key, content["classes"])
+    names = drawing.class_names(key, content["classes"])
     titles = [f"common to all\nlargest: {_largest(content['common'], names)}"]
     titles += [
         f"annotator {rank} ({n_labels} labels, accuracy {share:.3f})\n"
@@ -189,7 +176,7 @@ def draw_learnt(title: str, contents: Mapping[str, Content]) -> "Figure":
     ]
     matrices = [content["common"], *content["own"]]
     for axes, matrix_kl, words in zip(grid.flat, matrices, titles, strict=False):
-        image = heat_map(axes, matrix_kl, names=names, highest=1.0)
+        image = drawing.heat_map(axes, matrix_kl, names=names, highest=1.0)
         axes.set_title(words, fontsize=8)
         axes.label_outer(remove_inner_ticks=True)
     for axes in grid[:, 0]:
@@ -198,7 +185,7 @@ def draw_learnt(title: str, contents: Mapping[str, Content]) -> "Figure":
         axes.set_xlabel("label said", fontsize=9)
     for axes in list(grid.flat)[len(matrices) :]:
         axes.set_axis_off()
-    colour_bar(figure, image, grid)
+    drawing.colour_bar(figure, image, grid)
     return figure
 
 

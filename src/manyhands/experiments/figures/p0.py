@@ -1,36 +1,18 @@
 """Figures of Rodrigues and Pereira 2018 (crowd layer)."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from manyhands.estimators import CrowdRegressor
+from manyhands.experiments import drawing
 from manyhands.experiments.data import ExperimentData, ScenarioSource
-from manyhands.experiments.drawing import (
-    BLUE,
-    ORANGE,
-    SOFT,
-    ConfusionGrid,
-    class_names,
-    matplotlib_module,
-    new_figure,
-    scatter_with_line,
-    tidy,
-)
 from manyhands.experiments.figure import Content, FigureExperiment, Panel, Settings, corpus_panels
-from manyhands.experiments.figures.confusions import (
-    CROWD_LAYER,
-    collect_confusions,
-    titles_of,
-    weights_of,
-)
+from manyhands.experiments.figures import confusions
+from manyhands.experiments.figures.confusions import CROWD_LAYER
 from manyhands.experiments.measures import biases_of_annotators
 from manyhands.experiments.published import published_figures
 from manyhands.experiments.runs import AS_PUBLISHED, fit_method, word_vectors
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _MARKERS = "os^Dv"
 # As in the public code: 30 epochs, batches of 16, the last epoch.
@@ -38,7 +20,6 @@ _CATS_DOGS = {
     **AS_PUBLISHED,
     "training": {**AS_PUBLISHED["training"], "epochs": 30, "batch_size": 16},
 }
-_FIGURE_3 = {"annotators": 6, "methods": {CROWD_LAYER: AS_PUBLISHED}}
 _AS_TABLE_2 = {"validation_fraction": 0.15, "patience": 20, "refit": True}
 _TITLES = {
     "cifar10-cats-dogs": "cats and dogs of CIFAR-10, in place of Dogs vs. Cats",
@@ -50,7 +31,7 @@ def collect_figure_2(data: ExperimentData, seed: int, settings: Settings) -> Con
     """The accuracy of each annotator on each class, and the diagonals of the learnt W_a."""
     model = fit_method(data.trial, CROWD_LAYER, seed, settings)
     right_ak = data.crowd.confusion.diagonal(axis1=1, axis2=2)
-    weight_ak = weights_of(model.noise_).diagonal(axis1=1, axis2=2)
+    weight_ak = confusions.weights_of(model.noise_).diagonal(axis1=1, axis2=2)
     return {
         "annotators": data.trial.annotations.annotators.astype(str),
         "sensitivity": {"true": right_ak[:, 1], "learnt": weight_ak[:, 1]},
@@ -58,21 +39,24 @@ def collect_figure_2(data: ExperimentData, seed: int, settings: Settings) -> Con
     }
 
 
-def draw_figure_2(contents: Mapping[str, Content]) -> "Figure":
+def draw_figure_2(contents: Mapping[str, Content]) -> drawing.Figure:
     """Two scatters for each panel: sensitivities and specificities."""
-    figure = new_figure(8.6, 3.8 * len(contents) + 0.4, published_figures()["p0/figure-2"].title)
+    figure = drawing.new_figure(
+        8.6, 3.8 * len(contents) + 0.4, published_figures()["p0/figure-2"].title
+    )
     grid = figure.subplots(len(contents), 2, squeeze=False, sharex=True, sharey="row")
-    classes = {"sensitivity": ("dog", 1, BLUE), "specificity": ("cat", 0, ORANGE)}
+    classes = {"sensitivity": ("dog", 1, drawing.BLUE), "specificity": ("cat", 0, drawing.ORANGE)}
     for axes_c, (key, content) in zip(grid, contents.items(), strict=True):
         for axes, (rate, (name, code, colour)) in zip(axes_c, classes.items(), strict=True):
-            pair = content[rate]
-            scatter_with_line(axes, pair["true"], pair["learnt"], colour=colour, markers=_MARKERS)
-            tidy(axes, across=f"true {rate}: P(says {name} | {name})",
-                 up=f"learnt weight W[{code}, {code}]", title=_TITLES.get(key, key))  # fmt: skip
+            true, learnt = content[rate]["true"], content[rate]["learnt"]
+            drawing.scatter_with_line(axes, true, learnt, colour=colour, markers=_MARKERS)
+            across = f"true {rate}: P(says {name} | {name})"
+            up, title = f"learnt weight W[{code}, {code}]", _TITLES.get(key, key)
+            drawing.tidy(axes, across=across, up=up, title=title)
     annotators = next(iter(contents.values()))["annotators"]
-    line = matplotlib_module("matplotlib.lines").Line2D
+    line = drawing.matplotlib_module("matplotlib.lines").Line2D
     marks = [
-        line([], [], color=SOFT, linestyle="", marker=_MARKERS[index % len(_MARKERS)])
+        line([], [], color=drawing.SOFT, linestyle="", marker=_MARKERS[index % len(_MARKERS)])
         for index in range(len(annotators))
     ]
     figure.legend(marks, [f"annotator {name}" for name in annotators], loc="outside lower center",
@@ -80,14 +64,14 @@ def draw_figure_2(contents: Mapping[str, Content]) -> "Figure":
     return figure
 
 
-def draw_figure_3(contents: Mapping[str, Content]) -> "Figure":
+def draw_figure_3(contents: Mapping[str, Content]) -> drawing.Figure:
     """True confusions above, the learnt weights of the same annotators below."""
     ((key, content),) = contents.items()
     weights = content["weights"][CROWD_LAYER]
-    grid = ConfusionGrid(
+    grid = drawing.ConfusionGrid(
         {"true confusion": content["true"], "learnt weights": weights},
-        titles_of(content, weights),
-        class_names(key, content["classes"]),
+        confusions.titles_of(content, weights),
+        drawing.class_names(key, content["classes"]),
         relative=["learnt weights"],
     )
     title = published_figures()["p0/figure-3"].title
@@ -106,40 +90,28 @@ def collect_figure_4(data: ExperimentData, seed: int, settings: Settings) -> Con
     return {"true": true_a[known], "learnt": learnt_a[known]}
 
 
-def draw_figure_4(contents: Mapping[str, Content]) -> "Figure":
+def draw_figure_4(contents: Mapping[str, Content]) -> drawing.Figure:
     """Learnt biases against true ones, one point per annotator."""
     (content,) = contents.values()
-    figure = new_figure(5.4, 4.6, published_figures()["p0/figure-4"].title)
+    figure = drawing.new_figure(5.4, 4.6, published_figures()["p0/figure-4"].title)
     axes = figure.subplots()
-    scatter_with_line(axes, content["true"], content["learnt"])
-    tidy(axes, across="true bias: mean of label minus truth", up="learnt bias b",
-         title=f"{len(content['true'])} annotators")  # fmt: skip
+    drawing.scatter_with_line(axes, content["true"], content["learnt"])
+    drawing.tidy(axes, across="true bias: mean of label minus truth", up="learnt bias b",
+                 title=f"{len(content['true'])} annotators")  # fmt: skip
     return figure
 
 
+_FIGURE_2 = tuple(
+    Panel(items, ScenarioSource("sensitivities", items=items), _CATS_DOGS, slow=is_large)
+    for items, is_large in zip(_TITLES, (False, True), strict=True)
+)
+_FIGURE_3 = corpus_panels(
+    "labelme", settings={"annotators": 6, "methods": {CROWD_LAYER: AS_PUBLISHED}}
+)
+_FIGURE_4 = corpus_panels("moviereviews", settings=_AS_TABLE_2)
+
 P0_FIGURES = (
-    FigureExperiment(
-        "p0/figure-2",
-        tuple(
-            Panel(items, ScenarioSource("sensitivities", items=items), _CATS_DOGS, slow=is_large)
-            for items, is_large in zip(_TITLES, (False, True), strict=True)
-        ),
-        collect_figure_2,
-        draw_figure_2,
-        seconds=120.0,
-    ),
-    FigureExperiment(
-        "p0/figure-3",
-        corpus_panels("labelme", settings=_FIGURE_3),
-        collect_confusions,
-        draw_figure_3,
-        seconds=5.0,
-    ),
-    FigureExperiment(
-        "p0/figure-4",
-        corpus_panels("moviereviews", settings=_AS_TABLE_2),
-        collect_figure_4,
-        draw_figure_4,
-        seconds=60.0,
-    ),
+    FigureExperiment("p0/figure-2", _FIGURE_2, collect_figure_2, draw_figure_2),
+    FigureExperiment("p0/figure-3", _FIGURE_3, confusions.collect_confusions, draw_figure_3),
+    FigureExperiment("p0/figure-4", _FIGURE_4, collect_figure_4, draw_figure_4),
 )

@@ -1,20 +1,16 @@
 """Figures of the softmax-CrowdLayer with sharpness-aware minimisation (LeWiDi)."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 
 from manyhands.core.arrays import Floats
+from manyhands.experiments import drawing
 from manyhands.experiments.data import ExperimentData
-from manyhands.experiments.drawing import BLUE, class_names, matplotlib_module, new_figure, tidy
 from manyhands.experiments.figure import Content, FigureExperiment, Settings, corpus_panels
 from manyhands.experiments.published import published_figures
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _POINTS = 201  # of a density
 _NARROWEST = 0.01  # width of a kernel, if all values are equal
@@ -71,33 +67,35 @@ def share_density(values: Floats, places: Floats) -> Floats:
     )
 
 
-def draw_figure_2(contents: Mapping[str, Content]) -> "Figure":
+def draw_figure_2(contents: Mapping[str, Content]) -> drawing.Figure:
     """A column for each corpus: the number of labels above, the shares of the classes below."""
     heading = f"{published_figures()['p2/figure-2'].title} (kernel densities over annotators)"
-    figure = new_figure(4.6 * len(contents) + 0.4, 7.4, heading)
+    figure = drawing.new_figure(4.6 * len(contents) + 0.4, 7.4, heading)
     grid = figure.subplots(2, len(contents), squeeze=False)
     for (above, below), (key, content) in zip(grid.T, contents.items(), strict=True):
         labels = 10.0 ** np.array(content["log_labels"])
-        above.fill_between(labels, content["labels_density"], color=BLUE, alpha=0.3, linewidth=0)
-        above.plot(labels, content["labels_density"], color=BLUE)
+        above.fill_between(
+            labels, content["labels_density"], color=drawing.BLUE, alpha=0.3, linewidth=0
+        )
+        above.plot(labels, content["labels_density"], color=drawing.BLUE)
         _plain_log_scale(above)
         above.set_ylim(bottom=0)
         above.set_xlim(*_visible(labels, content["labels_density"]))
-        tidy(above, across="labels that an annotator gave (log scale)",
-             up="annotators, density per decade",
-             title=f"{key}: {content['n_annotators']} annotators")  # fmt: skip
+        drawing.tidy(above, across="labels that an annotator gave (log scale)",
+                     up="annotators, density per decade",
+                     title=f"{key}: {content['n_annotators']} annotators")  # fmt: skip
         for name, density, colour in _coloured(key, content):
             below.plot(content["shares"], density, label=name, color=colour, linewidth=1.2)
         below.set_ylim(bottom=0)
         below.set_xlim(0.0, _visible(content["shares"], content["share_density"])[1])
         below.legend(fontsize=7, frameon=False, title="class", title_fontsize=8)
-        tidy(below, across="share of an annotator's labels that are of the class",
-             up="annotators, density")  # fmt: skip
+        drawing.tidy(below, across="share of an annotator's labels that are of the class",
+                     up="annotators, density")  # fmt: skip
     return figure
 
 
-def _plain_log_scale(axes: "Axes") -> None:
-    ticker = matplotlib_module("matplotlib.ticker")
+def _plain_log_scale(axes: drawing.Axes) -> None:
+    ticker = drawing.matplotlib_module("matplotlib.ticker")
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
@@ -112,14 +110,14 @@ def _visible(places: Any, densities: Any) -> tuple[float, float]:
 
 
 def _coloured(key: str, content: Content) -> list[tuple[str, list[float], Any]]:
-    names = class_names(key, content["classes"])
-    palette = matplotlib_module("matplotlib").colormaps["tab10" if len(names) <= 10 else "tab20"]
+    names = drawing.class_names(key, content["classes"])
+    palette = drawing.matplotlib_module("matplotlib").colormaps[
+        "tab10" if len(names) <= 10 else "tab20"
+    ]
     colours = palette(range(len(names)))
     return list(zip(names, content["share_density"], colours, strict=True))
 
 
 P2_FIGURES = (
-    FigureExperiment(
-        "p2/figure-2", corpus_panels(*_CORPORA), collect_figure_2, draw_figure_2, seconds=2.0
-    ),
+    FigureExperiment("p2/figure-2", corpus_panels(*_CORPORA), collect_figure_2, draw_figure_2),
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,45 +14,24 @@ from manyhands.datasets.cifar10 import CLASSES
 from manyhands.engine.batches import CrowdData
 from manyhands.estimators import CrowdClassifier
 from manyhands.evaluation import normalize_counts
+from manyhands.experiments import drawing
 from manyhands.experiments.data import ExperimentData, ScenarioSource
-from manyhands.experiments.drawing import (
-    BLUE,
-    INK,
-    ORANGE,
-    class_names,
-    heat_map,
-    label,
-    matplotlib_module,
-    new_figure,
-)
 from manyhands.experiments.figure import Content, FigureExperiment, Panel, Settings, corpus_panels
-from manyhands.experiments.figures.confusions import (
-    CONAL_FROM_IDENTITY,
-    collect_learnt,
-    collect_true_and_learnt,
-    conal_of,
-    draw_learnt,
-    draw_true_and_learnt,
-)
+from manyhands.experiments.figures import confusions
+from manyhands.experiments.figures.confusions import CONAL_FROM_IDENTITY
 from manyhands.experiments.figures.p3_theorem_1 import collect_bound, draw_bound
 from manyhands.experiments.measures import true_counts
 from manyhands.experiments.published import published_figures
 from manyhands.experiments.runs import fit_method
 from manyhands.selection import Trial
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _PATTERNS = ("asymmetric", "symmetric")
 # The paper sets the strength of own mistakes to 0.7, but calls these annotators "of high quality".
 # Both readings are shown: a probability of 0.7 to be wrong, and of 0.7 to be right.
 _OWN_MISTAKES = (0.3, 0.7)
 _COMMON = {"common_strength": 0.7, "common_share": 0.5}
-# The paper names bird and airplane; it does not name the other pairs of similar classes.
-_CIFAR10_PAIRS = {0: 2, 1: 9, 3: 5, 4: 7, 6: 8}
-_BACK = {second: first for first, second in _CIFAR10_PAIRS.items()}
-_PARTNERS = tuple(({**_CIFAR10_PAIRS, **_BACK})[code] for code in range(10))
+# The similar class of each class of CIFAR-10. The paper names bird and airplane, not the others.
+_PARTNERS = (2, 9, 0, 5, 7, 3, 8, 4, 6, 1)
 _NO_MISTAKE = "#dddddd"
 _ITEMS_AT_ONCE = 4096
 
@@ -69,41 +48,37 @@ def collect_shared_mistakes(data: ExperimentData, seed: int, settings: Settings)
     }
 
 
-def draw_shared_mistakes(contents: Mapping[str, Content]) -> "Figure":
+def draw_shared_mistakes(contents: Mapping[str, Content]) -> drawing.Figure:
     """A matrix per corpus; the mistakes named in the paper are framed."""
     width = 0.6 + 5.0 * len(contents)
-    figure = new_figure(width, 5.6, "Percentage of annotators who made each mistake at least once")
+    figure = drawing.new_figure(
+        width, 5.6, "Percentage of annotators who made each mistake at least once"
+    )
     grid = figure.subplots(1, len(contents), squeeze=False)[0]
     for axes, (key, content) in zip(grid, contents.items(), strict=True):
         percent_kl = np.asarray(content["percent"], dtype=np.float64)
-        names = class_names(key, content["classes"])
-        heat_map(axes, percent_kl, names=names, highest=70.0)
+        names = drawing.class_names(key, content["classes"])
+        drawing.heat_map(axes, percent_kl, names=names, highest=70.0, numbers=".0f", dark=40 / 70)
         axes.set_facecolor(_NO_MISTAKE)
-        _write_percentages(axes, percent_kl)
         notes = _frame_named(axes, percent_kl, list(names), key)
         title = "\n".join([f"{key}, {content['n_annotators']} annotators", *notes])
-        label(axes, across="label said", up="true class", title=title)
+        drawing.label(axes, across="label said", up="true class", title=title)
     return figure
 
 
-def _write_percentages(axes: "Axes", percent_kl: Floats) -> None:
-    for row, column in np.argwhere(np.isfinite(percent_kl)).tolist():
-        share = percent_kl[row, column]
-        axes.text(column, row, f"{share:.0f}", ha="center", va="center", fontsize=7,
-                  color="white" if share > 40 else INK)  # fmt: skip
-
-
-def _frame_named(axes: "Axes", percent_kl: Floats, classes: list[str], key: str) -> list[str]:
+def _frame_named(axes: drawing.Axes, percent_kl: Floats, classes: list[str], key: str) -> list[str]:
     """Frame the mistakes named in the paper; one line of text for each."""
     lines = []
-    rectangle = matplotlib_module("matplotlib.patches").Rectangle
+    rectangle = drawing.matplotlib_module("matplotlib.patches").Rectangle
     for mistake, published in published_figures()["p3/figure-1"].numbers.get(key, {}).items():
         pair = mistake.split(" -> ")
         if not set(pair) <= set(classes):
             continue
         row, column = (classes.index(name) for name in pair)
         axes.add_patch(
-            rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=ORANGE, linewidth=2)
+            rectangle(
+                (column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=drawing.ORANGE, linewidth=2
+            )
         )
         lines.append(f"{pair[0]} as {pair[1]}: {percent_kl[row, column]:.1f} %, "
                      f"published {published:.1f} %")  # fmt: skip
@@ -132,7 +107,7 @@ def collect_omega_ranks(data: ExperimentData, seed: int, settings: Settings) -> 
 
 def mean_omega(trial: Trial, model: CrowdClassifier) -> Floats:
     """The mean omega of each item over its annotators; 0 for an item without labels."""
-    ann, noise = trial.annotations, conal_of(model)
+    ann, noise = trial.annotations, confusions.conal_of(model)
     scaled = model.encoder_.transform(trial.features)
     crowd = CrowdData(scaled, ann, noise.common.device)
     total_i = np.zeros(len(ann))
@@ -145,10 +120,10 @@ def mean_omega(trial: Trial, model: CrowdClassifier) -> Floats:
     return np.asarray(total_i / np.maximum(ann.labels_per_item, 1))
 
 
-def draw_omega_ranks(contents: Mapping[str, Content]) -> "Figure":
+def draw_omega_ranks(contents: Mapping[str, Content]) -> drawing.Figure:
     """Bars by class, ordered by the entropy of the labels of the class."""
     width = 1.0 + 5.2 * len(contents)
-    figure = new_figure(width, 4.6, "True classes of the items by their mean omega")
+    figure = drawing.new_figure(width, 4.6, "True classes of the items by their mean omega")
     grid = figure.subplots(1, len(contents), squeeze=False)[0]
     for axes, (key, content) in zip(grid, contents.items(), strict=True):
         high_k, low_k, entropy_k = (
@@ -157,20 +132,20 @@ def draw_omega_ranks(contents: Mapping[str, Content]) -> "Figure":
         order = np.argsort(entropy_k, kind="stable")
         place = np.arange(len(order))
         high, low = content["omega"]
-        axes.bar(place - 0.2, high_k[order], 0.4, color=BLUE,
+        axes.bar(place - 0.2, high_k[order], 0.4, color=drawing.BLUE,
                  label=f"highest half of items, mean omega {high:.3f}")  # fmt: skip
-        axes.bar(place + 0.2, low_k[order], 0.4, color=ORANGE,
+        axes.bar(place + 0.2, low_k[order], 0.4, color=drawing.ORANGE,
                  label=f"lowest half of items, mean omega {low:.3f}")  # fmt: skip
-        names = class_names(key, content["classes"])
+        names = drawing.class_names(key, content["classes"])
         ticks = [f"{names[k]}  {entropy_k[k]:.3f}" for k in order]
         axes.set_xticks(place, ticks, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
         axes.set_ylim(0, 1.3 * max(high_k.max(), low_k.max()))
         axes.legend(fontsize=8, frameon=False, loc="upper left")
         axes.spines[["top", "right"]].set_visible(False)
-        label(axes, across="class and entropy of its labels in nats, lowest first",
-              up="share of the half",
-              title=f"{key}: rank correlation of entropy with highest minus lowest "
-                    f"{_correlation(entropy_k, high_k - low_k):+.2f}")  # fmt: skip
+        drawing.label(axes, across="class and entropy of its labels in nats, lowest first",
+                      up="share of the half",
+                      title=f"{key}: rank correlation of entropy with highest minus lowest "
+                            f"{_correlation(entropy_k, high_k - low_k):+.2f}")  # fmt: skip
     return figure
 
 
@@ -209,43 +184,23 @@ _BOUND = Panel(
     },
 )
 
-P3_FIGURES: tuple[FigureExperiment, ...] = (
+_MISTAKES = corpus_panels(*_CORPORA)
+_IMAGES = _simulated("cifar10", {"n_classes": 10}, _CIFAR10_TRAINING)
+_GAUSSIANS = _simulated(None, {}, {"batch_size": 256})
+_LABELME, _MUSIC = corpus_panels(*_CORPORA, settings={"run": CONAL_FROM_IDENTITY})
+_draw_images = partial(confusions.draw_true_and_learnt, "CoNAL on images of CIFAR-10", inches=9.0)
+_draw_gaussians = partial(confusions.draw_true_and_learnt, "CoNAL on six Gaussians", inches=7.0)
+_draw_labelme = partial(confusions.draw_learnt, "Confusions that CoNAL learns on LabelMe")
+_draw_music = partial(confusions.draw_learnt, "Confusions that CoNAL learns on music genres")
+
+P3_FIGURES = (
+    FigureExperiment("p3/figure-1", _MISTAKES, collect_shared_mistakes, draw_shared_mistakes),
+    FigureExperiment("p3/figure-5", _IMAGES, confusions.collect_true_and_learnt, _draw_images),
     FigureExperiment(
-        "p3/figure-1", corpus_panels(*_CORPORA), collect_shared_mistakes, draw_shared_mistakes
+        "p3/figure-7", _GAUSSIANS, confusions.collect_true_and_learnt, _draw_gaussians
     ),
-    FigureExperiment(
-        "p3/figure-5",
-        _simulated("cifar10", {"n_classes": 10}, _CIFAR10_TRAINING),
-        collect_true_and_learnt,
-        partial(draw_true_and_learnt, "CoNAL on images of CIFAR-10", inches=9.0),
-        seconds=300.0,
-    ),
-    FigureExperiment(
-        "p3/figure-7",
-        _simulated(None, {}, {"batch_size": 256}),
-        collect_true_and_learnt,
-        partial(draw_true_and_learnt, "CoNAL on six Gaussians", inches=7.0),
-        seconds=40.0,
-    ),
-    *(
-        FigureExperiment(
-            name,
-            corpus_panels(corpus, settings={"run": CONAL_FROM_IDENTITY}),
-            collect_learnt,
-            partial(draw_learnt, f"Confusions that CoNAL learns on {words}"),
-            seconds=seconds,
-        )
-        for name, corpus, words, seconds in (
-            ("p3/figure-8", "labelme", "LabelMe", 5.0),
-            ("p3/figure-9", "music", "music genres", 8.0),
-        )
-    ),
-    FigureExperiment(
-        "p3/figure-10",
-        corpus_panels(*_CORPORA, settings={"run": CONAL_FROM_IDENTITY}),
-        collect_omega_ranks,
-        draw_omega_ranks,
-        seconds=8.0,
-    ),
-    FigureExperiment("p3/theorem-1", (_BOUND,), collect_bound, draw_bound, seconds=2.0),
+    FigureExperiment("p3/figure-8", (_LABELME,), confusions.collect_learnt, _draw_labelme),
+    FigureExperiment("p3/figure-9", (_MUSIC,), confusions.collect_learnt, _draw_music),
+    FigureExperiment("p3/figure-10", (_LABELME, _MUSIC), collect_omega_ranks, draw_omega_ranks),
+    FigureExperiment("p3/theorem-1", (_BOUND,), collect_bound, draw_bound),
 )

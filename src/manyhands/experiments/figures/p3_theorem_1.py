@@ -5,23 +5,19 @@ The figure shows the bound beside the error of the best possible estimate.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import entr, rel_entr
 
 from manyhands.core.arrays import AnyArray, Codes, Floats
 from manyhands.core.settings import generator, require
+from manyhands.experiments import drawing
 from manyhands.experiments.data import ExperimentData
-from manyhands.experiments.drawing import BLUE, GREEN, INK, ORANGE, RED, SOFT, label, new_figure
 from manyhands.experiments.figure import Content, Settings
 from manyhands.simulation.common_noise import CommonNoiseCrowd
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-_SHADES = (BLUE, GREEN, ORANGE, RED)
+_SHADES = (drawing.BLUE, drawing.GREEN, drawing.ORANGE, drawing.RED)
 _TOLERANCE = 1e-6  # of the sum of a distribution
 
 
@@ -189,10 +185,12 @@ def softened(crowd: CommonNoiseCrowd, random: float, seed: int) -> tuple[CommonN
     return noise, label_n
 
 
-def draw_bound(contents: Mapping[str, Content]) -> "Figure":
+def draw_bound(contents: Mapping[str, Content]) -> drawing.Figure:
     """Against the share of random labels, and against the number of items."""
     (content,) = contents.values()
-    figure = new_figure(10.6, 4.4, "Theorem 1: no guess at the truth can have a smaller error")
+    figure = drawing.new_figure(
+        10.6, 4.4, "Theorem 1: no guess at the truth can have a smaller error"
+    )
     left, right = figure.subplots(1, 2)
     _draw_by_share(left, content)
     _draw_by_items(right, content)
@@ -202,12 +200,12 @@ def draw_bound(contents: Mapping[str, Content]) -> "Figure":
     return figure
 
 
-def _draw_by_share(axes: "Axes", content: Content) -> None:
+def _draw_by_share(axes: drawing.Axes, content: Content) -> None:
     share = content["random"]
     bound = np.asarray(content["theorem"])
-    axes.plot(share, content["error"], "o-", color=INK, markersize=3,
+    axes.plot(share, content["error"], "o-", color=drawing.INK, markersize=3,
               label=f"error of the best guess, {content['n_items']} items")  # fmt: skip
-    axes.plot(share, _above_zero(content["item_by_item"]), "--", color=SOFT,
+    axes.plot(share, _above_zero(content["item_by_item"]), "--", color=drawing.SOFT,
               label="the same proof item by item, any number of items")  # fmt: skip
     shown = [n for n in (1, 10, 100) if n in content["items"]]
     for n_items, shade in zip(shown, _SHADES, strict=False):
@@ -217,24 +215,25 @@ def _draw_by_share(axes: "Axes", content: Content) -> None:
     axes.set_ylim(0, 1.3)
     axes.set_yticks(np.arange(0, 1.1, 0.2))
     axes.legend(fontsize=7.5, frameon=False, loc="upper left")
-    label(axes, across="share of labels drawn at random", up="share of items with a wrong class",
-          title="where a line is missing its bound is below 0")  # fmt: skip
+    drawing.label(axes, across="share of labels drawn at random",
+                  up="share of items with a wrong class",
+                  title="where a line is missing its bound is below 0")  # fmt: skip
 
 
-def _draw_by_items(axes: "Axes", content: Content) -> None:
+def _draw_by_items(axes: drawing.Axes, content: Content) -> None:
     picked = _spaced(content["random"], len(_SHADES))
     for place, shade in zip(picked, _SHADES, strict=False):
         share = content["random"][place]
         axes.plot(content["items"], _above_zero(content["theorem"][place]), "o-", color=shade,
                   markersize=3, label=f"theorem 1, {100 * share:.0f} % at random")  # fmt: skip
         axes.axhline(content["error"][place], color=shade, linestyle=":")
-    axes.plot([], [], ":", color=INK, label="error of the best guess")
+    axes.plot([], [], ":", color=drawing.INK, label="error of the best guess")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylim(1e-5, 2)
     axes.legend(fontsize=7.5, frameon=False, loc="lower left")
     title = "the bound falls as 1/N, the error does not"
-    label(axes, across="number of items N", up="", title=title)
+    drawing.label(axes, across="number of items N", up="", title=title)
 
 
 def _above_zero(bound: Any) -> Floats:

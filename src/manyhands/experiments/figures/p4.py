@@ -1,29 +1,20 @@
 """Figures of Mena and Nanculef 2019 (Crowd Mixture Model)."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.evaluation import js_divergence, normalize_counts
+from manyhands.experiments import drawing
 from manyhands.experiments.data import ExperimentData, ScenarioSource
-from manyhands.experiments.drawing import (
-    ConfusionGrid,
-    class_names,
-    colour_bar,
-    heat_map,
-    new_figure,
-)
 from manyhands.experiments.figure import Content, FigureExperiment, Panel, Settings, corpus_panels
 from manyhands.experiments.figures.confusions import CROWD_LAYER
 from manyhands.experiments.figures.p4_costs import DENSE, collect_cost, draw_cost
 from manyhands.experiments.measures import groups_of, true_counts
 from manyhands.experiments.published import published_figures
 from manyhands.experiments.runs import fit_method
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MIXTURE = "mixture"
 _LEAST = 20  # labels of an annotator who is shown
@@ -48,17 +39,17 @@ def collect_groups(data: ExperimentData, seed: int, settings: Settings) -> Conte
     }
 
 
-def draw_groups(contents: Mapping[str, Content]) -> "Figure":
+def draw_groups(contents: Mapping[str, Content]) -> drawing.Figure:
     """A matrix per group; the published numbers are below ours."""
     ((key, content),) = contents.items()
     n_groups = len(content["confusion"])
     title = f"Groups of annotations on {key}, found by {content['method']}"
-    figure = new_figure(3.2 * n_groups + 1.4, 4.8, title)
+    figure = drawing.new_figure(3.2 * n_groups + 1.4, 4.8, title)
     grid = figure.subplots(1, n_groups, squeeze=False)[0]
     published = published_figures()["p4/figure-1"].numbers
-    names = class_names(key, content["classes"])
+    names = drawing.class_names(key, content["classes"])
     for rank, axes in enumerate(grid):
-        image = heat_map(axes, content["confusion"][rank], names=names, highest=1.0)
+        image = drawing.heat_map(axes, content["confusion"][rank], names=names, highest=1.0)
         lines = [f"group {rank + 1}", f"here: {_in_words(content, rank)}"]
         if rank < len(published["prevalence"]):
             lines.append(f"published: {_in_words(published, rank)}")
@@ -66,7 +57,7 @@ def draw_groups(contents: Mapping[str, Content]) -> "Figure":
         axes.set_xlabel("label said", fontsize=9)
         axes.label_outer(remove_inner_ticks=True)
     grid[0].set_ylabel("true class", fontsize=9)
-    colour_bar(figure, image, grid)
+    drawing.colour_bar(figure, image, grid)
     return figure
 
 
@@ -125,7 +116,7 @@ def extremes(far_a: Floats, among: AnyArray) -> AnyArray:
     return np.concatenate([order[:few], order[len(order) - few :]])
 
 
-def draw_examples(contents: Mapping[str, Content]) -> "Figure":
+def draw_examples(contents: Mapping[str, Content]) -> drawing.Figure:
     """Pairs of matrices: true above, estimated below."""
     ((key, content),) = contents.items()
     n_shown = len(content["annotators"])
@@ -142,7 +133,8 @@ def draw_examples(contents: Mapping[str, Content]) -> "Figure":
         f"{content['n_enough']} annotators with {content['least']} labels or more"
     )
     rows = {kind: np.asarray(content[kind], dtype=np.float64) for kind in ("true", "estimated")}
-    figure = ConfusionGrid(rows, columns, class_names(key, content["classes"])).figure(title)
+    names = drawing.class_names(key, content["classes"])
+    figure = drawing.ConfusionGrid(rows, columns, names).figure(title)
     for axes in figure.axes[: 2 * len(columns)]:
         axes.set_facecolor(_NEVER_LABELLED)
     return figure
@@ -164,20 +156,11 @@ _COSTS = tuple(
     for n_annotators in _CROWDS
 )
 
-P4_FIGURES: tuple[FigureExperiment, ...] = (
-    FigureExperiment(
-        "p4/figure-1",
-        corpus_panels("labelme", settings={"method": MIXTURE}),
-        collect_groups,
-        draw_groups,
-        seconds=6.0,
-    ),
-    FigureExperiment(
-        "p4/figure-2",
-        corpus_panels("labelme", settings={"method": MIXTURE, "least": _LEAST}),
-        collect_examples,
-        draw_examples,
-        seconds=6.0,
-    ),
-    FigureExperiment("p4/figure-3", _COSTS, collect_cost, draw_cost, seconds=30.0),
+_FIGURE_1 = corpus_panels("labelme", settings={"method": MIXTURE})
+_FIGURE_2 = corpus_panels("labelme", settings={"method": MIXTURE, "least": _LEAST})
+
+P4_FIGURES = (
+    FigureExperiment("p4/figure-1", _FIGURE_1, collect_groups, draw_groups),
+    FigureExperiment("p4/figure-2", _FIGURE_2, collect_examples, draw_examples),
+    FigureExperiment("p4/figure-3", _COSTS, collect_cost, draw_cost),
 )

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,20 +20,19 @@ from torch.nn import functional
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.settings import seed_for
+from manyhands.experiments import drawing
 from manyhands.experiments.data import ExperimentData
-from manyhands.experiments.drawing import BLUE, GREEN, ORANGE, RED, new_figure, tidy
 from manyhands.experiments.figure import Content, Settings
 from manyhands.experiments.runs import fit_method, peak_mib
 from manyhands.networks import MLP
 from manyhands.selection import Trial
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 DENSE = "dense crowd layer"
 MISSING = -1
-_SHADES = {DENSE: ORANGE, "crowd-layer-mw": BLUE, "mixture-e2e": GREEN, "mixture": GREEN, "em": RED}
+_SHADES = {
+    DENSE: drawing.ORANGE, "crowd-layer-mw": drawing.BLUE, "mixture-e2e": drawing.GREEN,
+    "mixture": drawing.GREEN, "em": drawing.RED,
+}  # fmt: skip
 _NAMES = {
     DENSE: "crowd layer, dense as in public codes",
     "crowd-layer-mw": "crowd layer, sparse as here",
@@ -82,13 +81,9 @@ def cost_of(
 def _part(trial: Trial, n_items: int) -> Trial:
     """The first items and their annotators only."""
     ann = trial.annotations[:n_items]
-    few = Annotations.from_arrays(
-        ann.items[ann.item],
-        ann.annotators[ann.annotator],
-        ann.classes[ann.label],
-        items=ann.items,
-        classes=ann.classes,
-    )
+    item, annotator = ann.items[ann.item], ann.annotators[ann.annotator]
+    label = ann.classes[ann.label]
+    few = Annotations.from_arrays(item, annotator, label, items=ann.items, classes=ann.classes)
     return Trial(trial.features[:n_items], few)
 
 
@@ -142,11 +137,11 @@ def train_dense(
     return layer
 
 
-def draw_cost(contents: Mapping[str, Content]) -> "Figure":
+def draw_cost(contents: Mapping[str, Content]) -> drawing.Figure:
     """A line per design: seconds left, memory right."""
     points = sorted(contents.values(), key=lambda content: content["n_annotators"])
     first = points[0]
-    figure = new_figure(9.6, 4.2, "Cost of training against the size of the crowd")
+    figure = drawing.new_figure(9.6, 4.2, "Cost of training against the size of the crowd")
     left, right = figure.subplots(1, 2)
     _draw_lines(left, points, "seconds", "processor seconds per epoch")
     _draw_lines(right, points, "mib", "MiB that training adds to the peak")
@@ -157,7 +152,7 @@ def draw_cost(contents: Mapping[str, Content]) -> "Figure":
     return figure
 
 
-def _draw_lines(axes: "Axes", points: list[Content], cost: str, label: str) -> None:
+def _draw_lines(axes: drawing.Axes, points: list[Content], cost: str, label: str) -> None:
     crowd = [point["n_annotators"] for point in points]
     for design in sorted(points[0][cost], key=lambda design: design != DENSE):
         axes.plot(crowd, [point[cost].get(design) for point in points], "o-", markersize=4,
@@ -165,4 +160,4 @@ def _draw_lines(axes: "Axes", points: list[Content], cost: str, label: str) -> N
     axes.set_xscale("log")
     axes.set_ylim(bottom=0)
     axes.grid(color="#e6e6e6", linewidth=0.6)
-    tidy(axes, across="annotators T", up=label)
+    drawing.tidy(axes, across="annotators T", up=label)
