@@ -17,22 +17,10 @@ from manyhands.aggregation.regression import summarise
 from manyhands.aggregation.sums import annotator_sums, item_sums
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
+from manyhands.methods.topics.regression_kernels import LabelMeans, Prediction
 
 _MIN_VARIANCE = 1e-3  # of an average annotator's noise
 _CG_STEPS = 50
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Mean and variance of a number for every document."""
-
-    mean_d: Floats
-    variance_d: Floats
-
-    @classmethod
-    def zeros(cls, n_documents: int) -> "Prediction":
-        """Mean and variance 0."""
-        return cls(np.zeros(n_documents), np.zeros(n_documents))
 
 
 @dataclass(frozen=True)
@@ -71,7 +59,7 @@ class RegressionAnnotators:
         log_a = log_a - self.bias_strength / w * own.bias_a**2
         return 0.5 * float(log_a.sum() + NETWORK_STRENGTH * (np.log(rho) - rho * NETWORK_SHARE * w))
 
-    def label_means(self, parameters: NetworkedParameters) -> tuple[Floats, Floats]:
+    def label_means(self, parameters: NetworkedParameters) -> LabelMeans:
         """m_d and tau_d in log p(labels of d | f) = constant - tau_d/2 (m_d - f)^2.
 
         ::
@@ -84,7 +72,7 @@ class RegressionAnnotators:
         precision_d = item_sums(ann, precision_n)
         total_d = item_sums(ann, precision_n * (ann.label - own.bias_a[ann.annotator]))
         mean_d = total_d / np.where(precision_d > 0, precision_d, 1.0)
-        return mean_d, rho * precision_d / (rho + precision_d)
+        return LabelMeans(mean_d, rho * precision_d / (rho + precision_d))
 
     def bound(self, prediction: Prediction, parameters: NetworkedParameters) -> float:
         """E log p(labels | f) = log p(labels | E f) - sum_d tau_d/2 Var f_d."""
