@@ -71,7 +71,12 @@ def test_the_objective_matches_its_definition(crowd):
     fit = fit_personal(
         crowd.x, ann, prior_precision=2.0, intercept_prior_precision=0.5, l2=3.0, intercept_l2=0.1
     )
-    log_class_aik = np.stack([fit.personal(a).log_class(crowd.x) for a in range(8)])
+    log_class_aik = np.stack(
+        [
+            LinearWeights(*each).log_class(crowd.x)
+            for each in zip(fit.coefficient_ajk, fit.intercept_ak, strict=True)
+        ]
+    )
     expected = log_class_aik[ann.annotator, ann.item, ann.label].sum()
     expected -= 1.0 * np.square(fit.coefficient_ajk - fit.weights.coefficient_jk).sum()
     expected -= 0.25 * np.square(fit.intercept_ak - fit.weights.intercept_k).sum()

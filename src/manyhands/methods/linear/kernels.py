@@ -5,7 +5,6 @@ import numpy as np
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.kernels import kernel
 
-TINY = 1e-300  # keeps logarithms finite
 _ROWS = 64  # labels of an annotator that are multiplied at once
 
 
@@ -24,48 +23,6 @@ def log_softmax(score_ik: Floats) -> Floats:
         for k in range(len(row)):
             row[k] -= shift
     return score_ik
-
-
-@kernel
-def residuals(target_ik: Floats, log_class_ik: Floats) -> Floats:
-    """t_ik - t_i f_ik, the gradient of sum_k t_ik log f_ik by the logits."""
-    residual_ik = np.empty(target_ik.shape)
-    for i in range(target_ik.shape[0]):
-        total = 0.0
-        for k in range(target_ik.shape[1]):
-            total += target_ik[i, k]
-        for k in range(target_ik.shape[1]):
-            residual_ik[i, k] = target_ik[i, k] - total * np.exp(log_class_ik[i, k])
-    return residual_ik
-
-
-@kernel
-def expect_attention(
-    first: int,
-    last: int,
-    offsets: Offsets,
-    annotator: Codes,
-    label: Codes,
-    log_class: Floats,
-    attentive: Floats,
-    attention: Floats,
-    target: Floats,
-) -> float:
-    """E-step of MA-LR for items `first` up to `last`; returns their log-likelihood.
-
-    Fills `attention` with z_n and adds z_n to `target[i, y_n]`.
-    """
-    n_classes = log_class.shape[1]
-    total = 0.0
-    for i in range(first, last):
-        for n in range(offsets[i], offsets[i + 1]):
-            share = attentive[annotator[n]]
-            attended = share * np.exp(log_class[i, label[n]])
-            either = max(attended + (1.0 - share) / n_classes, TINY)
-            attention[n] = attended / either
-            target[i, label[n]] += attention[n]
-            total += np.log(either)
-    return total
 
 
 @kernel

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from manyhands.aggregation.em import EMRun, run_em
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
-from manyhands.methods.linear.kernels import log_softmax, residuals
+from manyhands.methods.linear.kernels import log_softmax
 from manyhands.methods.linear.weights import Contrasts, LinearWeights, with_ones
 
 A = TypeVar("A")
@@ -72,7 +72,8 @@ class SoftmaxRegression:
 
     def gradient(self, point: Point, target_ik: Floats) -> Floats:
         """The gradient of the objective with respect to the contrasts, shape (j, c)."""
-        residual_ik = residuals(target_ik, point.log_class_ik)
+        total_i1 = target_ik.sum(axis=1, keepdims=True)
+        residual_ik = target_ik - total_i1 * np.exp(point.log_class_ik)
         gradient_jc = self._design_ij.T @ (residual_ik @ self._contrasts.basis_kc)
         return np.asarray(gradient_jc - self._ridge_j[:, None] * point.contrast_jc)
 

@@ -36,10 +36,6 @@ class PersonalFit(LinearFit):
     coefficient_ajk: Floats
     intercept_ak: Floats
 
-    def personal(self, annotator: int) -> LinearWeights:
-        """The classifier of one annotator, by code."""
-        return LinearWeights(self.coefficient_ajk[annotator], self.intercept_ak[annotator])
-
 
 def fit_personal(
     features: Any,
