@@ -114,12 +114,14 @@ def test_one_class_leaves_nothing_to_learn():
 def test_the_kernel_map_is_exact_if_all_items_are_landmarks(crowd):
     mapped = fit_kernel_map(crowd.x)
     near = rbf_kernel(crowd.x.astype(float), gamma=mapped.gamma)
-    np.testing.assert_allclose(mapped(crowd.x) @ mapped(crowd.x).T, near, atol=1e-6)
+    np.testing.assert_allclose(
+        mapped.transform(crowd.x) @ mapped.transform(crowd.x).T, near, atol=1e-6
+    )
     assert np.median(near[np.triu_indices(120, 1)]) == pytest.approx(np.exp(-0.5), rel=1e-3)
     again = fit_kernel_map(crowd.x, n_landmarks=20, seed=1)
-    assert again(crowd.x).shape == (120, 20)
+    assert again.transform(crowd.x).shape == (120, 20)
     np.testing.assert_array_equal(
-        again(crowd.x), fit_kernel_map(crowd.x, n_landmarks=20, seed=1)(crowd.x)
+        again.transform(crowd.x), fit_kernel_map(crowd.x, n_landmarks=20, seed=1).transform(crowd.x)
     )
 
 
@@ -131,8 +133,8 @@ def test_a_kernel_map_separates_what_no_line_separates():
     label = np.where(rng.random(900) < 0.8, truth[item], 1 - truth[item])
     ann = Annotations.from_arrays(item, annotator, label)
     mapped = fit_kernel_map(x)
-    fit = fit_personal(mapped(x), ann)
-    assert (fit.weights.log_class(mapped(x)).argmax(axis=1) == truth).mean() > 0.9
+    fit = fit_personal(mapped.transform(x), ann)
+    assert (fit.weights.log_class(mapped.transform(x)).argmax(axis=1) == truth).mean() > 0.9
 
 
 def test_invalid_settings_raise(crowd):
