@@ -20,8 +20,6 @@ from manyhands.methods.topics.kernels import (
     Topics,
     Words,
     expect_log,
-    score_topics,
-    softmax,
     sum_of_changes,
     update_gamma,
     update_unlabelled,
@@ -106,7 +104,7 @@ def _update_document(
         _log_products(words, eta, factor, share)
         normalise_scores(share, -1)
         for j in range(len(words.word)):
-            score_topics(log_topic, topics.log_word[words.word[j]], score)
+            np.add(log_topic, topics.log_word[words.word[j]], score)
             _update_word(words.counts[j], factor, score, share, words.phi[j], ratio)
         moved = update_gamma(words, topics.alpha)
         _update_class(words.gamma, topics.alpha, eta, log_said, posterior)
@@ -137,8 +135,8 @@ def _update_word(
         weight = share[k] / ratio[k]
         for t in range(n_topics):
             score[t] -= weight * factor[k, t]
+    normalise_scores(score, -1)
     fresh = score
-    softmax(score, fresh)
     rise = 0.0
     for k in range(n_classes):
         ratio[k] = _dot(fresh, factor[k]) / ratio[k]

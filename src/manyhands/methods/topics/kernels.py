@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from manyhands.aggregation.kernels.confusion_pass import normalise_scores
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.kernels import kernel
 
@@ -73,10 +74,7 @@ def digamma(x: float) -> float:
 @kernel
 def expect_log(belief: Floats, log_share: Floats) -> None:
     """Write E log p for p ~ Dirichlet(belief) into `log_share`."""
-    total = 0.0
-    for t in range(len(belief)):
-        total += belief[t]
-    shift = digamma(total)
+    shift = digamma(belief.sum())
     for t in range(len(belief)):
         log_share[t] = digamma(belief[t]) - shift
 
@@ -84,25 +82,10 @@ def expect_log(belief: Floats, log_share: Floats) -> None:
 @kernel
 def log_beta(belief: Floats) -> float:
     """The logarithm of B(b) = prod_j Gamma(b_j) / Gamma(sum_j b_j)."""
-    total = log_product = 0.0
-    for t in range(len(belief)):
-        total += belief[t]
-        log_product += math.lgamma(belief[t])
-    return float(log_product - math.lgamma(total))
-
-
-@kernel
-def softmax(score: Floats, share: Floats) -> None:
-    """Write the softmax of the scores into `share`, which may be the scores themselves."""
-    top = score[0]
-    for t in range(1, len(score)):
-        top = max(top, score[t])
-    total = 0.0
-    for t in range(len(score)):
-        share[t] = np.exp(score[t] - top)
-        total += share[t]
-    for t in range(len(score)):
-        share[t] /= total
+    log_product = 0.0
+    for each in belief:
+        log_product += math.lgamma(each)
+    return float(log_product - math.lgamma(belief.sum()))
 
 
 @kernel
@@ -126,21 +109,14 @@ def sum_of_changes(before: Floats, after: Floats) -> float:
 
 
 @kernel
-def score_topics(log_theta: Floats, log_word: Floats, score: Floats) -> None:
-    """Write the log of phi of a word without labels, up to a constant, into `score`."""
-    for t in range(len(score)):
-        score[t] = log_theta[t] + log_word[t]
-
-
-@kernel
 def update_unlabelled(words: Words, topics: Topics) -> None:
     """Coordinate ascent for one document: phi[j] ~ exp(E log theta + E log beta), then gamma."""
-    score, log_theta = np.empty(len(words.gamma)), np.empty(len(words.gamma))
+    log_theta = np.empty(len(words.gamma))
     for _ in range(topics.sweeps.max_sweeps):
         expect_log(words.gamma, log_theta)
         for j in range(len(words.word)):
-            score_topics(log_theta, topics.log_word[words.word[j]], score)
-            softmax(score, words.phi[j])
+            np.add(log_theta, topics.log_word[words.word[j]], words.phi[j])
+            normalise_scores(words.phi[j], -1)
         if update_gamma(words, topics.alpha) < topics.sweeps.tol:
             break
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from manyhands.aggregation.kernels.confusion_pass import normalise_scores
 from manyhands.core.arrays import Floats
 from manyhands.core.kernels import kernel
 from manyhands.methods.topics.kernels import (
@@ -22,8 +23,6 @@ from manyhands.methods.topics.kernels import (
     Topics,
     Words,
     expect_log,
-    score_topics,
-    softmax,
     sum_of_changes,
     update_gamma,
     update_unlabelled,
@@ -139,7 +138,7 @@ def _update_document(
         for j in range(len(word)):
             residual -= count[j] / size * _dot(phi[j], eta)
         for j in range(len(word)):
-            score_topics(log_theta, topics.log_word[word[j]], score)
+            np.add(log_theta, topics.log_word[word[j]], score)
             residual -= _update_word(count[j], size, residual, tau, eta, score, phi[j])
         if update_gamma(words, topics.alpha) < topics.sweeps.tol:
             break
@@ -164,8 +163,8 @@ def _update_word(
     before = _dot(phi, eta)
     for t in range(len(eta)):
         score[t] += tau / size * eta[t] * (residual + (before - 0.5 * eta[t]) / size)
+    normalise_scores(score, -1)
     fresh = score
-    softmax(score, fresh)
     change, moved = _dot(fresh, eta) - before, sum_of_changes(phi, fresh)
     linear, quadratic = moved * moved, 2.0 * (count - 1.0) * tau / (size * size) * change * change
     step = linear / quadratic if quadratic > linear else 1.0
