@@ -21,10 +21,10 @@ from manyhands.methods.linear.raykar import fit_raykar
 from manyhands.methods.topics.classification import (
     TopicModel,
     fit_topic_classifier,
-    predict_classes,
 )
 from manyhands.simulation import simulate_crowd
 from manyhands.simulation.behaviours import honest
+from methods.topics_cases import predict_classes
 
 EVERY = [name for name, method in METHODS.items() if isinstance(method, FullBatchMethod)]
 FULL_BATCH = [name for name in EVERY if "classification" in METHODS[name].tasks]

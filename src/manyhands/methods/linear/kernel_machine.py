@@ -17,7 +17,7 @@ from manyhands.methods.base import About, Method
 from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod
 from manyhands.methods.linear.method import labelled_items
 from manyhands.methods.linear.personal import fit_personal
-from manyhands.methods.linear.weights import LinearWeights, as_features
+from manyhands.methods.linear.weights import as_features
 from manyhands.networks.flat import flat
 from manyhands.networks.sizes import require_size
 
@@ -105,24 +105,20 @@ class KernelPersonal(FullBatchMethod):
         kernel_map = fit_kernel_map(features_ij, n_landmarks=self.n_landmarks, seed=seed)
         mapped_im = kernel_map.transform(features_ij)
         fit = fit_personal(mapped_im, labelled, max_iter=max_iter, **self.settings)
-        network = self._network(kernel_map, fit.weights)
-        return FullBatchFit(network, fit.confusion_akl, fit.objective)
-
-    def _network(self, kernel_map: Nystroem, weights: LinearWeights) -> nn.Module:
-        """The network with `n_landmarks` landmarks; those that are missing are 0 and unused."""
-        missing = ((0, self.n_landmarks - len(kernel_map.components_)), (0, 0))
+        missing = ((0, self.n_landmarks - len(kernel_map.components_)), (0, 0))  # 0 and unused
         landmark_mj = np.pad(kernel_map.components_, missing)
-        weight_mk = np.pad(kernel_map.normalization_.T @ weights.coefficient_jk, missing)
+        weight_mk = np.pad(kernel_map.normalization_.T @ fit.weights.coefficient_jk, missing)
         n_features, n_classes = landmark_mj.shape[1], weight_mk.shape[1]
-        return self.build_network(
+        network = self.build_network(
             {"n_features": n_features, "n_classes": n_classes, "n_landmarks": self.n_landmarks},
             {
                 "landmark": landmark_mj,
                 "gamma": kernel_map.gamma,
                 "linear.weight": weight_mk.T,
-                "linear.bias": weights.intercept_k,
+                "linear.bias": fit.weights.intercept_k,
             },
         )
+        return FullBatchFit(network, fit.confusion_akl, fit.objective)
 
 
 ROWS: dict[str, Method] = {

@@ -10,7 +10,7 @@ from scipy.linalg import helmert
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
-from manyhands.methods.linear.kernels import log_softmax
+from manyhands.core.kernels import kernel
 
 
 @dataclass(frozen=True)
@@ -93,3 +93,20 @@ def check_features(features: Any, annotations: Annotations) -> tuple[Floats, Ann
 def with_ones(features_ij: Floats) -> Floats:
     """The features with a last column of ones, for the intercept."""
     return np.hstack([features_ij, np.ones((len(features_ij), 1))])
+
+
+@kernel
+def log_softmax(score_ik: Floats) -> Floats:
+    """Turn scores into log-probabilities, in place."""
+    for i in range(score_ik.shape[0]):
+        row = score_ik[i]
+        top = row[0]
+        for k in range(1, len(row)):
+            top = max(top, row[k])
+        total = 0.0
+        for k in range(len(row)):
+            total += np.exp(row[k] - top)
+        shift = top + np.log(total)
+        for k in range(len(row)):
+            row[k] -= shift
+    return score_ik

@@ -16,7 +16,7 @@ from manyhands.core.arrays import Bools, Floats
 from manyhands.core.kernels import run_blocks
 from manyhands.core.settings import require
 from manyhands.methods.base import About, Method
-from manyhands.methods.linear.kernels import log_softmax
+from manyhands.methods.linear.weights import log_softmax
 from manyhands.methods.topics.base import TopicMethod, TopicNetwork
 from manyhands.methods.topics.classification_kernels import (
     Classes,
@@ -30,7 +30,6 @@ from manyhands.methods.topics.variational import (
     TopicFit,
     VariationalEM,
     expected_log,
-    infer_topics,
     negative_kl,
     require_positive,
 )
@@ -148,7 +147,8 @@ class TopicClassifier(TopicNetwork):
 
     def predict(self, mean_topic_bt: Floats, eta: Floats) -> Tensor:
         """Log-probabilities of the classes, shape (b, k)."""
-        return torch.from_numpy(class_probabilities(mean_topic_bt, eta)).log()
+        class_bk = np.exp(log_softmax(mean_topic_bt @ eta))
+        return torch.from_numpy(class_bk).log()
 
 
 @dataclass(frozen=True)
@@ -225,16 +225,6 @@ def fit_topic_classifier(
         confusion_akl=response.confusion_akl(),
         posterior_dk=response.posterior_dk,
     )
-
-
-def predict_classes(fit: TopicClassifierFit, counts: Any) -> Floats:
-    """Class probabilities of new documents by their words, softmax(eta . E zbar), shape (d, k)."""
-    return class_probabilities(infer_topics(fit.zeta_tw, fit.alpha, counts), fit.eta_tk)
-
-
-def class_probabilities(mean_topic_dt: Floats, eta_tk: Floats) -> Floats:
-    """softmax(eta . E zbar), shape (d, k)."""
-    return np.exp(log_softmax(mean_topic_dt @ eta_tk))
 
 
 @dataclass(frozen=True)

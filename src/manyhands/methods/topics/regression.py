@@ -88,10 +88,6 @@ class RegressionResponse:
         penalty = 0.5 * self.l2 * float(np.square(self.eta_t).sum())
         return self.annotators.log_prior(self.parameters) - penalty
 
-    def values(self) -> Prediction:
-        """Mean and variance of every document's value, by words and labels."""
-        return self.annotators.values(self.prediction, self.parameters)
-
     def best_eta(self, corpus: Corpus, posterior: DocumentPosterior) -> Floats:
         """The best eta for this posterior and these annotators."""
         labels, cells = self.annotators.label_means(self.parameters), posterior.cells(corpus)
@@ -203,7 +199,8 @@ def fit_topic_regressor(
     annotators = RegressionAnnotators(ann, bias_strength, prior_strength)
     first = RegressionResponse.initial(annotators, n_topics, l2=l2)
     topics, response = em.run(corpus, first, _level_counts(ann, n_topics), ann.n_annotations)
-    values, own = response.values(), response.parameters.annotators
+    values = annotators.values(response.prediction, response.parameters)
+    own = response.parameters.annotators
     return TopicRegressorFit(
         **vars(topics),
         eta_t=centre + scale * response.eta_t,
