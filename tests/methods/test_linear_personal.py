@@ -7,9 +7,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from featured_crowds import featured
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
+from manyhands.methods.linear.base import LinearWeights
 from manyhands.methods.linear.kernel_machine import fit_kernel_map
 from manyhands.methods.linear.personal import PersonalLoss, fit_personal
-from manyhands.methods.linear.weights import LinearWeights
 from methods.logistic_cases import fit_logistic
 
 

@@ -15,9 +15,8 @@ from manyhands.core.settings import generator, require
 from manyhands.engine.inputs import Inputs
 from manyhands.methods.base import About, Method
 from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod
-from manyhands.methods.linear.method import labelled_items
+from manyhands.methods.linear.base import as_features, labelled_items
 from manyhands.methods.linear.personal import fit_personal
-from manyhands.methods.linear.weights import as_features
 from manyhands.networks.flat import flat
 from manyhands.networks.sizes import require_size
 

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from manyhands.aggregation.em import EMRun, run_em
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
-from manyhands.methods.linear.weights import Contrasts, LinearWeights, log_softmax, with_ones
+from manyhands.methods.linear.base import Contrasts, LinearWeights, log_softmax, with_ones
 
 A = TypeVar("A")
 _FIRST_STEPS, _STEPS = 10, 2  # in EM: from zero weights, and in every M-step

@@ -11,9 +11,8 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
 from manyhands.methods.base import About, Method
+from manyhands.methods.linear.base import LinearFit, LinearMethod, check_features, random_confusions
 from manyhands.methods.linear.logistic import SoftmaxRegression, run_regression_em
-from manyhands.methods.linear.method import LinearFit, LinearMethod, random_confusions
-from manyhands.methods.linear.weights import check_features
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,8 @@ def _expect(
     either_n = np.maximum(attended_n + (1.0 - attentive_n) / n_classes, TINY)
     attention_n = attended_n / either_n
     cell_n = ann.item.astype(np.int64) * n_classes + ann.label
-    target_ik = np.bincount(cell_n, attention_n, log_class_ik.size).reshape(log_class_ik.shape)
+    sums = np.bincount(cell_n, weights=attention_n, minlength=log_class_ik.size)
+    target_ik = sums.astype(np.float64, copy=False).reshape(log_class_ik.shape)
     return attention_n, target_ik, float(np.log(either_n).sum())
 
 

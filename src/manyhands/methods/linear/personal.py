@@ -18,8 +18,14 @@ from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
 from manyhands.core.settings import require
 from manyhands.methods.base import About, Method
-from manyhands.methods.linear.method import LinearFit, LinearMethod
-from manyhands.methods.linear.weights import Contrasts, LinearWeights, check_features, with_ones
+from manyhands.methods.linear.base import (
+    Contrasts,
+    LinearFit,
+    LinearMethod,
+    LinearWeights,
+    check_features,
+    with_ones,
+)
 
 _MAX_TRUST = 1000.0  # largest trust radius, relative to the first
 _MAX_BLOCKS = 16

@@ -16,7 +16,7 @@ from manyhands.core.arrays import Bools, Floats
 from manyhands.core.kernels import run_blocks
 from manyhands.core.settings import require
 from manyhands.methods.base import About, Method
-from manyhands.methods.linear.weights import log_softmax
+from manyhands.methods.linear.base import log_softmax
 from manyhands.methods.topics.base import TopicMethod, TopicNetwork
 from manyhands.methods.topics.classification_kernels import (
     Classes,

@@ -138,7 +138,7 @@ class VariationalEM:
             zeta_wt, response = state  # q(beta_t) = Dirichlet(zeta[:,t])
             bound = e_step(state, Sweeps(self.sweeps)) + response.prior_term()
             bound += negative_kl(zeta_wt, self.word_prior, axis=0)
-            zeta_wt = self.word_prior + corpus.count_wj @ posterior.phi_jt
+            zeta_wt = self.word_prior + np.asarray(corpus.count_wj @ posterior.phi_jt)
             return (zeta_wt, response.m_step(corpus, posterior)), bound
 
         min_gain = self.tol * (float(corpus.count.sum()) + n_labels)
