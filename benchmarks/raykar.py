@@ -25,8 +25,8 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import generator
 from manyhands.experiments import write_page
+from manyhands.methods.linear.base import LinearWeights
 from manyhands.methods.linear.raykar import fit_raykar
-from manyhands.methods.linear.weights import LinearWeights
 from manyhands.simulation import simulate_crowd
 
 PEER = "scikit-activeml"

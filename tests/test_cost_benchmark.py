@@ -12,8 +12,8 @@ from benchmarks.machine import machine_facts
 
 import manyhands as mh
 from manyhands.experiments.runs import classification_methods
+from manyhands.methods.linear.base import LinearWeights
 from manyhands.methods.linear.raykar import fit_raykar
-from manyhands.methods.linear.weights import LinearWeights
 
 HOME = Path(__file__).parent.parent
 PAGE = HOME / "docs/method-costs.md"

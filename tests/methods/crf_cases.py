@@ -7,8 +7,15 @@ import numpy as np
 
 from manyhands.annotations import Annotations
 from manyhands.methods.crf.crowd_sequences import Sequences, restrict_scores
-from manyhands.methods.crf.fitting import CrfObjective, as_token_features
+from manyhands.methods.crf.fitting import CrfObjective, CrfWeights, as_token_features
 from manyhands.methods.crf.inference import Transitions, as_offsets, expect, log_partition
+
+
+class Fitted(NamedTuple):
+    """The weights and their penalised log-likelihood."""
+
+    weights: CrfWeights
+    objective: float
 
 
 class Case(NamedTuple):
@@ -83,7 +90,10 @@ def fit_crf(features, offsets, tag_t, n_tags, *, weight_s=None, start=None, max_
     targets = tag_targets(
         tag_t, offsets, crf, np.ones(len(offsets) - 1) if weight_s is None else weight_s
     )
-    return crf.ascend(start or crf.zeros, targets, max_steps=max_iter, tol=tol)
+    weights = crf.ascend(start or crf.zeros, targets, max_steps=max_iter, tol=tol)
+    counts = crf.counts(targets.tag_tk, targets.pair_kk).flat()
+    objective, _ = crf.value_and_gradient(weights.flat(), counts, targets.weight_s)
+    return Fitted(weights, objective)
 
 
 class TaggedCrowd(NamedTuple):

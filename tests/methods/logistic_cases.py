@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from manyhands.methods.linear.base import LinearWeights, as_features
 from manyhands.methods.linear.logistic import SoftmaxRegression
-from manyhands.methods.linear.weights import LinearWeights, as_features
 
 
 class Fitted(NamedTuple):

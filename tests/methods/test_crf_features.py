@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from manyhands.core.errors import SettingError
-from manyhands.methods.crf.features import TokenFeatures
+from manyhands.methods.crf.network import TokenFeatures
 
 WORDS = ["Anna", "saw", "U.S.", "troops", "Yesterday", "co-op", "1996"]
 OFFSETS = [0, 4, 4, 6, 7]

@@ -21,10 +21,10 @@ from manyhands.methods.linear.raykar import fit_raykar
 from manyhands.methods.topics.classification import (
     TopicModel,
     fit_topic_classifier,
-    predict_classes,
 )
 from manyhands.simulation import simulate_crowd
 from manyhands.simulation.behaviours import honest
+from methods.topics_cases import predict_classes
 
 EVERY = [name for name, method in METHODS.items() if isinstance(method, FullBatchMethod)]
 FULL_BATCH = [name for name in EVERY if "classification" in METHODS[name].tasks]
@@ -137,8 +137,8 @@ def test_the_kernel_classifier_predicts_by_the_solution(n_landmarks):
     method = KernelPersonal(n_landmarks)
     model = CrowdClassifier(method=method, scale="none", seed=3, progress=False).fit(x, ann)
     mapped = fit_kernel_map(x, n_landmarks=n_landmarks, seed=3)
-    solution = fit_personal(mapped(x), ann)
-    expected = np.exp(solution.weights.log_class(mapped(x)))
+    solution = fit_personal(mapped.transform(x), ann)
+    expected = np.exp(solution.weights.log_class(mapped.transform(x)))
     np.testing.assert_allclose(model.predict_proba(x), expected, atol=2e-3)
 
 

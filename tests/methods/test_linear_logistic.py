@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from manyhands.core.errors import DataError, SettingError
 from manyhands.methods.linear import logistic
+from manyhands.methods.linear.base import LinearWeights
 from manyhands.methods.linear.logistic import SoftmaxRegression
-from manyhands.methods.linear.weights import LinearWeights
 from methods.logistic_cases import fit_logistic
 
 

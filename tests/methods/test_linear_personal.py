@@ -7,9 +7,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from featured_crowds import featured
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
+from manyhands.methods.linear.base import LinearWeights
 from manyhands.methods.linear.kernel_machine import fit_kernel_map
 from manyhands.methods.linear.personal import PersonalLoss, fit_personal
-from manyhands.methods.linear.weights import LinearWeights
 from methods.logistic_cases import fit_logistic
 
 
@@ -71,7 +71,12 @@ def test_the_objective_matches_its_definition(crowd):
     fit = fit_personal(
         crowd.x, ann, prior_precision=2.0, intercept_prior_precision=0.5, l2=3.0, intercept_l2=0.1
     )
-    log_class_aik = np.stack([fit.personal(a).log_class(crowd.x) for a in range(8)])
+    log_class_aik = np.stack(
+        [
+            LinearWeights(*each).log_class(crowd.x)
+            for each in zip(fit.coefficient_ajk, fit.intercept_ak, strict=True)
+        ]
+    )
     expected = log_class_aik[ann.annotator, ann.item, ann.label].sum()
     expected -= 1.0 * np.square(fit.coefficient_ajk - fit.weights.coefficient_jk).sum()
     expected -= 0.25 * np.square(fit.intercept_ak - fit.weights.intercept_k).sum()
@@ -109,12 +114,14 @@ def test_one_class_leaves_nothing_to_learn():
 def test_the_kernel_map_is_exact_if_all_items_are_landmarks(crowd):
     mapped = fit_kernel_map(crowd.x)
     near = rbf_kernel(crowd.x.astype(float), gamma=mapped.gamma)
-    np.testing.assert_allclose(mapped(crowd.x) @ mapped(crowd.x).T, near, atol=1e-6)
+    np.testing.assert_allclose(
+        mapped.transform(crowd.x) @ mapped.transform(crowd.x).T, near, atol=1e-6
+    )
     assert np.median(near[np.triu_indices(120, 1)]) == pytest.approx(np.exp(-0.5), rel=1e-3)
     again = fit_kernel_map(crowd.x, n_landmarks=20, seed=1)
-    assert again(crowd.x).shape == (120, 20)
+    assert again.transform(crowd.x).shape == (120, 20)
     np.testing.assert_array_equal(
-        again(crowd.x), fit_kernel_map(crowd.x, n_landmarks=20, seed=1)(crowd.x)
+        again.transform(crowd.x), fit_kernel_map(crowd.x, n_landmarks=20, seed=1).transform(crowd.x)
     )
 
 
@@ -126,8 +133,8 @@ def test_a_kernel_map_separates_what_no_line_separates():
     label = np.where(rng.random(900) < 0.8, truth[item], 1 - truth[item])
     ann = Annotations.from_arrays(item, annotator, label)
     mapped = fit_kernel_map(x)
-    fit = fit_personal(mapped(x), ann)
-    assert (fit.weights.log_class(mapped(x)).argmax(axis=1) == truth).mean() > 0.9
+    fit = fit_personal(mapped.transform(x), ann)
+    assert (fit.weights.log_class(mapped.transform(x)).argmax(axis=1) == truth).mean() > 0.9
 
 
 def test_invalid_settings_raise(crowd):

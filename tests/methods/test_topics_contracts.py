@@ -6,7 +6,8 @@ from scipy.sparse import csr_matrix
 
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
-from manyhands.methods.topics.classification import fit_topic_classifier, predict_classes
+from manyhands.methods.topics.classification import fit_topic_classifier
+from methods.topics_cases import predict_classes
 
 N_DOCUMENTS, N_WORDS, N_TOPICS, N_CLASSES = 30, 12, 3, 3
 

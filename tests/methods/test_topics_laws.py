@@ -12,13 +12,8 @@ from scipy.special import entr, gammaln, logsumexp, psi
 from manyhands.annotations import Annotations
 from manyhands.methods.topics.classification import ClassResponse, fit_topic_classifier, normalisers
 from manyhands.methods.topics.corpus import as_corpus
-from manyhands.methods.topics.kernels import digamma
-from manyhands.methods.topics.variational import (
-    DocumentPosterior,
-    Sweeps,
-    expected_log,
-    negative_kl,
-)
+from manyhands.methods.topics.kernels import Sweeps, Topics, digamma
+from manyhands.methods.topics.variational import DocumentPosterior, expected_log, negative_kl
 from random_tables import random_labels
 
 ALPHA, WORD_PRIOR, OMEGA = 0.3, 0.2, 0.7
@@ -77,8 +72,8 @@ class Tiny:
         self.bound = self.e_step(3)
 
     def e_step(self, sweeps):
-        log_word_wt = expected_log(self.zeta_wt, axis=0)
-        bound = self.response.e_step(self.corpus, self.posterior, log_word_wt, Sweeps(sweeps, 0.0))
+        topics = Topics(expected_log(self.zeta_wt, axis=0), ALPHA, Sweeps(sweeps, 0.0))
+        bound = self.response.e_step(self.corpus, self.posterior, topics)
         bound += negative_kl(self.zeta_wt, WORD_PRIOR, axis=0)
         return bound + self.response.prior_term()
 
@@ -165,7 +160,7 @@ def test_the_bound_is_below_the_evidence(seed):
     tiny = Tiny(counts, ann, 2, seed, eta_scale=2.0)
     evidence = exact_evidence(tiny)
     for _ in range(30):  # so that the bound is tight
-        tiny.zeta_wt = WORD_PRIOR + tiny.posterior.word_counts(tiny.corpus)
+        tiny.zeta_wt = WORD_PRIOR + tiny.corpus.count_wj @ tiny.posterior.phi_jt
         response = tiny.response.m_step(tiny.corpus, tiny.posterior)
         tiny.response = ClassResponse(
             ann, OMEGA, 0.0, tiny.response.eta_kt, response.xi_alk, response.posterior_dk

@@ -13,14 +13,10 @@ from scipy.stats import multivariate_normal
 from manyhands.aggregation.gaussian_steps import NetworkedParameters
 from manyhands.annotations import Annotations
 from manyhands.methods.topics.corpus import as_corpus
+from manyhands.methods.topics.kernels import Sweeps, Topics
 from manyhands.methods.topics.regression import RegressionResponse, fit_topic_regressor
 from manyhands.methods.topics.regression_annotators import RegressionAnnotators
-from manyhands.methods.topics.variational import (
-    DocumentPosterior,
-    Sweeps,
-    expected_log,
-    negative_kl,
-)
+from manyhands.methods.topics.variational import DocumentPosterior, expected_log, negative_kl
 
 ALPHA, WORD_PRIOR, L2 = 0.3, 0.2, 0.4
 STEP = 1e-4  # of finite differences
@@ -89,8 +85,8 @@ class Tiny:
         self.bound = self.e_step(sweeps)
 
     def e_step(self, sweeps):
-        log_word_wt = expected_log(self.zeta_wt, axis=0)
-        bound = self.response.e_step(self.corpus, self.posterior, log_word_wt, Sweeps(sweeps, 0.0))
+        topics = Topics(expected_log(self.zeta_wt, axis=0), ALPHA, Sweeps(sweeps, 0.0))
+        bound = self.response.e_step(self.corpus, self.posterior, topics)
         bound += negative_kl(self.zeta_wt, WORD_PRIOR, axis=0)
         return bound + self.response.prior_term()
 
@@ -192,7 +188,7 @@ def test_the_bound_is_below_the_evidence(tiny_labels, seed):
     counts = [[2, 1, 0], [0, 2, 1], [0, 0, 0], [1, 0, 1]]
     tiny = Tiny(counts, tiny_labels, 2, seed)
     for _ in range(30):  # so that the bound is tight
-        tiny.zeta_wt = WORD_PRIOR + tiny.posterior.word_counts(tiny.corpus)
+        tiny.zeta_wt = WORD_PRIOR + tiny.corpus.count_wj @ tiny.posterior.phi_jt
         bound = tiny.e_step(5)
     evidence = exact_evidence(tiny)
     assert evidence - 5.0 < bound < evidence

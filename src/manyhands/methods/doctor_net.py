@@ -121,8 +121,8 @@ def averaging_weights(
     where everybody labels everything.
     """
     network.eval()
-    labels_a = torch.from_numpy(crowd.annotations.labels_per_annotator.astype(np.float64))
-    labels_a = labels_a.to(crowd.device)
+    counts_a = crowd.annotations.labels_per_annotator
+    labels_a = torch.from_numpy(counts_a).to(crowd.device, torch.float64)
     log_start_a = (labels_a > 0).double().log()
     log_start_a -= log_start_a.logsumexp(dim=0)
 
@@ -149,10 +149,8 @@ def _taken(
     for batch in crowd.batches(crowd.labelled, at_once):
         given = batch.annotations
         features_bh = network.features(batch.inputs)
-        log_na = (
-            network.label_log_prob_by_head(features_bh, given.row, given.label)
-            + log_weight_a.float()
-        )
+        log_na = network.label_log_prob_by_head(features_bh, given.row, given.label)
+        log_na = log_na + log_weight_a.float()
         log_na.scatter_(1, given.annotator.unsqueeze(1), -torch.inf)
         log_n = log_na.logsumexp(dim=1)
         taken_a += (log_na - log_n.unsqueeze(1)).exp().sum(dim=0, dtype=torch.float64)

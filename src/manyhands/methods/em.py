@@ -27,6 +27,7 @@ from manyhands.methods.end_to_end import SEARCH
 from manyhands.noise import SpeeLFC
 
 SHARES = ("annotation", "annotator")
+ShareSteps = AnnotationShareSteps | AnnotatorShareSteps
 
 
 class AlternatingModule(ClassificationModule):
@@ -72,18 +73,12 @@ class EMModule(AlternatingModule):
 class CommonNoiseModule(AlternatingModule):
     """Labels come from a shared confusion or from own ones; the noise model is the mixture."""
 
-    steps: AnnotationShareSteps | AnnotatorShareSteps
+    steps: ShareSteps
     common: Tensor
     own: Tensor
     share: Tensor
 
-    def __init__(
-        self,
-        network: nn.Module,
-        problem: Problem,
-        steps: AnnotationShareSteps | AnnotatorShareSteps,
-        every: int,
-    ) -> None:
+    def __init__(self, network: nn.Module, problem: Problem, steps: ShareSteps, every: int) -> None:
         super().__init__(network, problem, steps, steps.profile(steps.first), every)
         for name, each in self._parts(steps.first).items():
             self.register_buffer(name, each, persistent=True)

@@ -27,6 +27,7 @@ NO_WARM_UP = {"epochs": 100, "validation_fraction": 0.15, "patience": 20, "refit
 SEARCH = {**NO_WARM_UP, "warm_up": 5}
 FAST = {**SEARCH, "noise_learning_rate": 1e-2}
 PRIOR = {"prior_precision": 1.0}
+_WITHOUT_PRIOR = ("speelfc-d", "mixture-e2e")  # they have no such setting
 _LARGE_TABLE = 300_000  # parameters of annotators from which a dense optimiser step is felt
 _LARGE_CROWD = 100_000  # annotators, for regression
 _COLLAPSED = 0.2  # share of items that a consensus may move to classes that were not said of them
@@ -142,189 +143,109 @@ def _collapsed(consensus: Consensus) -> bool:
     return bool(np.abs(found_k - said_k).sum() / 2 > _COLLAPSED)
 
 
+_ABOUT = {  # of noise models, by name
+    "crowd-layer-vw": About(
+        source="Rodrigues and Pereira 2018",
+        equation="P(y | a) = softmax(w_a * f)",
+        cost="a plain epoch + K per label",
+        when="few labels per annotator: K parameters each",
+    ),
+    "crowd-layer-vb": About(
+        source="Rodrigues and Pereira 2018",
+        equation="P(y | a) = softmax(f + b_a)",
+        cost="a plain epoch + K per label",
+        when="annotators who favour some labels; it cannot tell skill",
+    ),
+    "crowd-layer-vwb": About(
+        source="Rodrigues and Pereira 2018",
+        equation="P(y | a) = softmax(w_a * f + b_a)",
+        cost="a plain epoch + 2 K per label",
+        when="skill per class and favourite labels, 2 K parameters each",
+    ),
+    "crowd-layer-mw": About(
+        source="Rodrigues and Pereira 2018",
+        equation="P(y | a) = softmax(W_a f)",
+        cost="a plain epoch + K x K per label",
+        when="many labels per annotator, particular mistakes",
+    ),
+    "crowd-layer-over": About(
+        source="Chu, Ma and Wang 2021, appendix C",
+        equation="P(y | a) = softmax(W_a f) softmax(V_a)",
+        cost="a plain epoch + 2 K x K per label",
+        when="an ablation: as many matrices as CoNAL, none of them shared",
+    ),
+    "softmax-crowd-layer": About(
+        source="softmax-CrowdLayer with sharpness-aware minimisation, LeWiDi",
+        equation="P(y | a) = softmax(W_a f), cross-entropy over the labels there are",
+        cost="a plain epoch + K x K per label",
+        when="with sam_rho=0.05, as its authors train it",
+    ),
+    "speelfc": About(
+        source="Chen et al. 2020 (SpeeLFC)",
+        equation="P(y | a) = sum_k f_k C_a[k, y], C_a = row softmax",
+        cost="a plain epoch + K x K per label",
+        when="confusions that are probabilities by construction",
+    ),
+    "speelfc-d": About(
+        source="Chen et al. 2020 (SpeeLFC)",
+        equation="P(right) = sigmoid(alpha_a (l1 + l2 sigmoid(g(x)))), errors uniform",
+        cost="a plain epoch, twice (the difficulty network)",
+        when="difficulty shows in the features, and mistakes are of no particular kind",
+    ),
+    "trace-reg": About(
+        source="Tanno et al. 2019",
+        equation="SpeeLFC + strength x mean_a trace(C_a)",
+        cost="a plain epoch + K x K per label",
+        when="SpeeLFC that must not explain all noise by the network",
+    ),
+    "geocrowdnet": About(
+        source="Ibrahim, Nguyen and Fu 2023, GeoCrowdNet(F)",
+        equation="SpeeLFC - volume x log det(F'F / b), F the class probabilities",
+        cost="a plain epoch + K x K per label and item",
+        when="classes are about equally frequent and the network hides behind the noise",
+    ),
+    "conal": About(
+        source="Chu, Ma and Wang 2021 (CoNAL)",
+        equation="P(y | a, x) = omega softmax(W f) + (1 - omega) softmax(W_a f)",
+        cost="a plain epoch + K x K and an embedding per label",
+        when="annotators make the same mistakes: what is common is learnt once",
+    ),
+    "conal-groups": About(
+        source="named as future work by Chu, Ma and Wang 2021",
+        equation="CoNAL with W = sum_m s_am W_m, s_a a softmax",
+        cost="a plain epoch + (1 + M) K x K per label",
+        when="several kinds of annotators who share mistakes",
+    ),
+    "mixture-e2e": About(
+        source="likelihood of Mena and Nanculef (Crowd Mixture Model), eq. 4",
+        equation="P(y | x) = sum_m alpha_m sum_k f_k beta_m[k, y]",
+        cost="a plain epoch + M K x K per item",
+        when="huge crowds with a label or two each, or no names of annotators at all",
+    ),
+}
+_REGRESSION = {  # kind of layer: the mean label of a value z, and when to use it
+    "S": ("s_a z", "annotators who use more or less of the scale"),
+    "B": ("z + b_a", "annotators who rate high or low"),
+    "SB": ("s_a z + b_a", "many labels per annotator, scales of their own"),
+}
 ROWS: dict[str, Method] = {
-    "crowd-layer-vw": EndToEnd(
-        "crowd-layer-vw",
-        PRIOR,
-        "auto",
+    noise: (
+        EndToEnd(noise, init="auto", defaults=SEARCH, about=about)
+        if noise in _WITHOUT_PRIOR
+        else EndToEnd(noise, PRIOR, "auto", defaults=FAST, about=about)
+    )
+    for noise, about in _ABOUT.items()
+}
+ROWS |= {
+    f"crowd-layer-{kind.lower()}": RegressionEndToEnd(
+        kind,
         defaults=FAST,
         about=About(
             source="Rodrigues and Pereira 2018",
-            equation="P(y | a) = softmax(w_a * f)",
-            cost="a plain epoch + K per label",
-            when="few labels per annotator: K parameters each",
-        ),
-    ),
-    "crowd-layer-vb": EndToEnd(
-        "crowd-layer-vb",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Rodrigues and Pereira 2018",
-            equation="P(y | a) = softmax(f + b_a)",
-            cost="a plain epoch + K per label",
-            when="annotators who favour some labels; it cannot tell skill",
-        ),
-    ),
-    "crowd-layer-vwb": EndToEnd(
-        "crowd-layer-vwb",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Rodrigues and Pereira 2018",
-            equation="P(y | a) = softmax(w_a * f + b_a)",
-            cost="a plain epoch + 2 K per label",
-            when="skill per class and favourite labels, 2 K parameters each",
-        ),
-    ),
-    "crowd-layer-mw": EndToEnd(
-        "crowd-layer-mw",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Rodrigues and Pereira 2018",
-            equation="P(y | a) = softmax(W_a f)",
-            cost="a plain epoch + K x K per label",
-            when="many labels per annotator, particular mistakes",
-        ),
-    ),
-    "crowd-layer-over": EndToEnd(
-        "crowd-layer-over",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Chu, Ma and Wang 2021, appendix C",
-            equation="P(y | a) = softmax(W_a f) softmax(V_a)",
-            cost="a plain epoch + 2 K x K per label",
-            when="an ablation: as many matrices as CoNAL, none of them shared",
-        ),
-    ),
-    "softmax-crowd-layer": EndToEnd(
-        "softmax-crowd-layer",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="softmax-CrowdLayer with sharpness-aware minimisation, LeWiDi",
-            equation="P(y | a) = softmax(W_a f), cross-entropy over the labels there are",
-            cost="a plain epoch + K x K per label",
-            when="with sam_rho=0.05, as its authors train it",
-        ),
-    ),
-    "speelfc": EndToEnd(
-        "speelfc",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Chen et al. 2020 (SpeeLFC)",
-            equation="P(y | a) = sum_k f_k C_a[k, y], C_a = row softmax",
-            cost="a plain epoch + K x K per label",
-            when="confusions that are probabilities by construction",
-        ),
-    ),
-    "speelfc-d": EndToEnd(
-        "speelfc-d",
-        init="auto",
-        defaults=SEARCH,
-        about=About(
-            source="Chen et al. 2020 (SpeeLFC)",
-            equation="P(right) = sigmoid(alpha_a (l1 + l2 sigmoid(g(x)))), errors uniform",
-            cost="a plain epoch, twice (the difficulty network)",
-            when="difficulty shows in the features, and mistakes are of no particular kind",
-        ),
-    ),
-    "trace-reg": EndToEnd(
-        "trace-reg",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Tanno et al. 2019",
-            equation="SpeeLFC + strength x mean_a trace(C_a)",
-            cost="a plain epoch + K x K per label",
-            when="SpeeLFC that must not explain all noise by the network",
-        ),
-    ),
-    "geocrowdnet": EndToEnd(
-        "geocrowdnet",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Ibrahim, Nguyen and Fu 2023, GeoCrowdNet(F)",
-            equation="SpeeLFC - volume x log det(F'F / b), F the class probabilities",
-            cost="a plain epoch + K x K per label and item",
-            when="classes are about equally frequent and the network hides behind the noise",
-        ),
-    ),
-    "conal": EndToEnd(
-        "conal",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="Chu, Ma and Wang 2021 (CoNAL)",
-            equation="P(y | a, x) = omega softmax(W f) + (1 - omega) softmax(W_a f)",
-            cost="a plain epoch + K x K and an embedding per label",
-            when="annotators make the same mistakes: what is common is learnt once",
-        ),
-    ),
-    "conal-groups": EndToEnd(
-        "conal-groups",
-        PRIOR,
-        "auto",
-        defaults=FAST,
-        about=About(
-            source="named as future work by Chu, Ma and Wang 2021",
-            equation="CoNAL with W = sum_m s_am W_m, s_a a softmax",
-            cost="a plain epoch + (1 + M) K x K per label",
-            when="several kinds of annotators who share mistakes",
-        ),
-    ),
-    "mixture-e2e": EndToEnd(
-        "mixture-e2e",
-        init="auto",
-        defaults=SEARCH,
-        about=About(
-            source="likelihood of Mena and Nanculef (Crowd Mixture Model), eq. 4",
-            equation="P(y | x) = sum_m alpha_m sum_k f_k beta_m[k, y]",
-            cost="a plain epoch + M K x K per item",
-            when="huge crowds with a label or two each, or no names of annotators at all",
-        ),
-    ),
-    "crowd-layer-s": RegressionEndToEnd(
-        "S",
-        defaults=FAST,
-        about=About(
-            source="Rodrigues and Pereira 2018",
-            equation="y ~ N(s_a z, 1 / precision_a), z ~ N(f(x), v)",
+            equation=f"y ~ N({mean}, 1 / precision_a), z ~ N(f(x), v)",
             cost="a plain epoch + a few numbers per label",
-            when="numbers; annotators who use more or less of the scale",
+            when=f"numbers; {when}",
         ),
-    ),
-    "crowd-layer-b": RegressionEndToEnd(
-        "B",
-        defaults=FAST,
-        about=About(
-            source="Rodrigues and Pereira 2018",
-            equation="y ~ N(z + b_a, 1 / precision_a), z ~ N(f(x), v)",
-            cost="a plain epoch + a few numbers per label",
-            when="numbers; annotators who rate high or low",
-        ),
-    ),
-    "crowd-layer-sb": RegressionEndToEnd(
-        "SB",
-        defaults=FAST,
-        about=About(
-            source="Rodrigues and Pereira 2018",
-            equation="y ~ N(s_a z + b_a, 1 / precision_a), z ~ N(f(x), v)",
-            cost="a plain epoch + a few numbers per label",
-            when="numbers; many labels per annotator, scales of their own",
-        ),
-    ),
+    )
+    for kind, (mean, when) in _REGRESSION.items()
 }

@@ -146,11 +146,11 @@ def fit_crf_ma(
         posterior_p, log_likelihood, targets = _expect(crf, rows, weights, reliability_a)
         value = log_likelihood + log_reliability_prior(reliability_a, pseudo_sentences)
         value += crf.log_prior(weights)
-        fit = crf.ascend(weights, targets, max_steps=steps, tol=_STEP_TOL)
+        weights = crf.ascend(weights, targets, max_steps=steps, tol=_STEP_TOL)
         reliability_a = improve_reliability(
             rows, posterior_p, reliability_a, pseudo_sentences, steps=_RELIABILITY_STEPS
         )
-        return (fit.weights, reliability_a), value
+        return (weights, reliability_a), value
 
     even_a = np.full(ann.n_annotators, 1.0 / ann.n_annotators)
     start = _majority_weights(crf, ann), even_a
@@ -237,7 +237,7 @@ def _majority_weights(crf: CrfObjective, annotations: Annotations) -> CrfWeights
     sequences = Sequences.of(np.arange(n_sentences), pieces, crf.offsets)
     zero_tk = np.zeros((len(tag_t), annotations.n_classes))
     targets = sequences.targets(zero_tk, crf.offsets, crf.zeros.transitions, is_labelled_s)
-    return crf.ascend(crf.zeros, targets, max_steps=_FIRST_STEPS, tol=_STEP_TOL).weights
+    return crf.ascend(crf.zeros, targets, max_steps=_FIRST_STEPS, tol=_STEP_TOL)
 
 
 def majority_tags(annotations: Annotations) -> Codes:

@@ -67,15 +67,6 @@ def as_token_features(features: Any) -> "csr_matrix[np.float64]":
 
 
 @dataclass(frozen=True)
-class CrfFit:
-    """The weights, their penalised log-likelihood, and whether the maximum was reached."""
-
-    weights: CrfWeights
-    objective: float
-    converged: bool
-
-
-@dataclass(frozen=True)
 class CrfTargets:
     """Target tags of every token and target pairs of neighbours, times the sentence's weight.
 
@@ -132,7 +123,7 @@ class CrfObjective:
 
     def ascend(
         self, start: CrfWeights, targets: CrfTargets, *, max_steps: int, tol: float
-    ) -> CrfFit:
+    ) -> CrfWeights:
         """Maximise from `start` on by L-BFGS; the result is never worse than the start.
 
         It ends after `max_steps`, or when a step gains less than `tol`, relative to the objective.
@@ -152,6 +143,5 @@ class CrfObjective:
             method="L-BFGS-B",
             options={"maxiter": max_steps, "ftol": tol, "gtol": 1e-10},
         )
-        if result.fun > losses[0]:  # the line search failed
-            return CrfFit(start, -losses[0], False)
-        return CrfFit(self.zeros.like(result.x), -float(result.fun), bool(result.success))
+        is_worse = result.fun > losses[0]  # the line search failed
+        return start if is_worse else self.zeros.like(result.x)

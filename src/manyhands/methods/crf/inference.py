@@ -88,30 +88,29 @@ def log_partition(score_tk: Floats, offsets: Offsets, transitions: Transitions) 
     >>> log_partition(np.zeros((3, 2)), np.array([0, 1, 3]), Transitions.zeros(2)).round(4).tolist()
     [0.6931, 1.3863]
     """
-    chains = Chains(as_offsets(offsets, len(score_tk)), score_tk, transitions)
-    log_partition_s = np.empty(len(chains.offsets) - 1)
-    sum_block = scaled_partition_block if _is_narrow(transitions) else log_partition_block
-
-    def work(block: tuple[int, int]) -> None:
-        sum_block(*block, chains, log_partition_s)
-
-    run_blocks(work, even_blocks(chains.offsets, _MAX_BLOCKS))
-    return log_partition_s
+    return expect(score_tk, offsets, transitions, marginals=False).log_partition_s
 
 
 def expect(
-    score_tk: Floats, offsets: Offsets, transitions: Transitions, weight_s: Floats | None = None
+    score_tk: Floats,
+    offsets: Offsets,
+    transitions: Transitions,
+    weight_s: Floats | None = None,
+    *,
+    marginals: bool = True,
 ) -> CrfExpectation:
     """Expectations under the distribution of the tag sequences of every sentence.
 
     Sentence s counts `weight_s[s]` times in `pair_kk`, and once without weights. A sentence without
-    a possible sequence has a log-partition of minus infinity and marginals of 0.
+    a possible sequence has a log-partition of minus infinity and marginals of 0. The log-partitions
+    alone, with `marginals=False`, take less time.
     """
     chains = Chains(as_offsets(offsets, len(score_tk)), score_tk, transitions)
     n_sentences, pair_shape = len(chains.offsets) - 1, transitions.transition_kk.shape
     weights = np.ones(n_sentences) if weight_s is None else weight_s
-    log_partition_s, marginal_tk = np.empty(n_sentences), np.zeros(score_tk.shape)
-    expect_block = scaled_expect_block if _is_narrow(transitions) else log_expect_block
+    log_partition_s = np.empty(n_sentences)
+    marginal_tk = np.zeros(score_tk.shape if marginals else (0, transitions.n_tags))
+    expect_block = scaled_block if _is_narrow(transitions) else log_block
 
     def work(block: tuple[int, int]) -> Floats:
         expected = CrfExpectation(log_partition_s, marginal_tk, np.zeros(pair_shape))
@@ -145,23 +144,10 @@ def as_offsets(offsets: Any, n_tokens: int) -> Offsets:
 
 
 @kernel
-def scaled_partition_block(first: int, last: int, chains: Chains, log_z: Floats) -> None:
-    """The log-partitions, by scaled sums."""
-    offsets, score, links = chains
-    longest, factors = _longest(first, last, offsets), _factors(links)
-    alpha, emission = np.empty((longest, score.shape[1])), np.empty((longest, score.shape[1]))
-    scale = np.empty(longest)
-    for s in range(first, last):
-        rows = score[offsets[s] : offsets[s + 1]]
-        log_z[s] = _scaled_forward(rows, factors, alpha, emission, scale)
-        log_z[s] += _log_scale(len(rows), links)
-
-
-@kernel
-def scaled_expect_block(
+def scaled_block(
     first: int, last: int, chains: Chains, weight: Floats, expected: CrfExpectation
 ) -> None:
-    """Log-partitions and marginals, by scaled sums; weighted pairs are added to those there."""
+    """By scaled sums; weighted pairs are added to those there."""
     offsets, score, links = chains
     log_z, marginal, pair = expected
     n_tags, longest, factors = score.shape[1], _longest(first, last, offsets), _factors(links)
@@ -174,7 +160,7 @@ def scaled_expect_block(
         rows, share = score[offsets[s] : offsets[s + 1]], marginal[offsets[s] : offsets[s + 1]]
         log_sum = _scaled_forward(rows, factors, alpha, emission, scale)
         log_z[s] = log_sum + _log_scale(len(rows), links)
-        if len(rows) == 0 or log_sum == -np.inf:
+        if len(share) == 0 or log_sum == -np.inf:
             continue
         total = 0.0
         for k in range(n_tags):
@@ -201,10 +187,12 @@ def _longest(first: int, last: int, offsets: Offsets) -> int:
 
 
 @kernel
-def _factors(links: Transitions) -> tuple[Floats, Floats, Floats]:
+def _factors(links: Transitions) -> Transitions:
     """The exponentials of the links, divided by the greatest of their kind."""
     link, start, end = links
-    return np.exp(link - link.max()), np.exp(start - start.max()), np.exp(end - end.max())
+    return Transitions(
+        np.exp(link - link.max()), np.exp(start - start.max()), np.exp(end - end.max())
+    )
 
 
 @kernel
@@ -218,11 +206,7 @@ def _log_scale(n_tokens: int, links: Transitions) -> float:
 
 @kernel
 def _scaled_forward(
-    score: Floats,
-    factors: tuple[Floats, Floats, Floats],
-    alpha: Floats,
-    emission: Floats,
-    scale: Floats,
+    score: Floats, factors: Transitions, alpha: Floats, emission: Floats, scale: Floats
 ) -> float:
     """Fill alpha, emission and scale of one sentence; returns its log-partition by factors."""
     factor, first_factor, last_factor = factors
@@ -279,19 +263,10 @@ def _step_back(
 
 
 @kernel
-def log_partition_block(first: int, last: int, chains: Chains, log_z: Floats) -> None:
-    """The log-partitions, by sums in logarithms."""
-    offsets, score, links = chains
-    for s in range(first, last):
-        rows = score[offsets[s] : offsets[s + 1]]
-        log_z[s] = _log_forward(rows, links, np.empty(rows.shape))
-
-
-@kernel
-def log_expect_block(
+def log_block(
     first: int, last: int, chains: Chains, weight: Floats, expected: CrfExpectation
 ) -> None:
-    """Log-partitions and marginals, by sums in logarithms; weighted pairs are added as above."""
+    """By sums in logarithms; weighted pairs are added to those there."""
     offsets, score, links = chains
     log_z, marginal, pair = expected
     link, _, end = links
@@ -301,7 +276,7 @@ def log_expect_block(
         rows, share = score[offsets[s] : offsets[s + 1]], marginal[offsets[s] : offsets[s + 1]]
         log_alpha = np.empty(rows.shape)
         log_z[s] = _log_forward(rows, links, log_alpha)
-        if len(rows) == 0 or log_z[s] == -np.inf:
+        if len(share) == 0 or log_z[s] == -np.inf:
             continue
         log_beta[:] = end
         for t in range(len(rows) - 1, -1, -1):

@@ -8,18 +8,15 @@ import numpy as np
 import torch
 from scipy.spatial.distance import pdist
 from sklearn.kernel_approximation import Nystroem
-from sklearn.metrics.pairwise import rbf_kernel
 from torch import Tensor, nn
 
 from manyhands.annotations import Annotations
-from manyhands.core.arrays import Floats
 from manyhands.core.settings import generator, require
 from manyhands.engine.inputs import Inputs
 from manyhands.methods.base import About, Method
 from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod
-from manyhands.methods.linear.method import labelled_items
+from manyhands.methods.linear.base import as_features, labelled_items
 from manyhands.methods.linear.personal import fit_personal
-from manyhands.methods.linear.weights import LinearWeights, as_features
 from manyhands.networks.mlp import flat, require_size
 
 _MAX_MEASURED = 1000  # items whose distances are measured
@@ -60,30 +57,12 @@ class KernelClassifier(nn.Module):
         return logits_bk
 
 
-@dataclass(frozen=True)
-class KernelMap:
-    """Features whose dot products are exp(-gamma |x - x'|^2), exactly so for the landmarks.
-
-    ::
-
-        phi(x) = M k(x),    k_m(x) = exp(-gamma |x - landmark_m|^2),    M = (k(landmarks))^-1/2
-    """
-
-    landmark_mj: Floats
-    mixing_mm: Floats
-    gamma: float
-
-    def __call__(self, features: Any) -> Floats:
-        """The mapped features, shape (i, m)."""
-        near_im = rbf_kernel(as_features(features), self.landmark_mj, gamma=self.gamma)
-        return np.asarray(near_im @ self.mixing_mm.T)
-
-
-def fit_kernel_map(features: Any, *, n_landmarks: int = 300, seed: int = 0) -> KernelMap:
+def fit_kernel_map(features: Any, *, n_landmarks: int = 300, seed: int = 0) -> Nystroem:
     """Fit the Nystroem map of a radial kernel as wide as the median distance between items.
 
-    ::
+    Dot products of its features phi are exp(-gamma |x - x'|^2), exactly so for the landmarks::
 
+        phi(x) = M k(x),    k_m(x) = exp(-gamma |x - landmark_m|^2),    M = (k(landmarks))^-1/2
         gamma = 1 / (2 width^2),    width = median |x_i - x_i'|
 
     The landmarks are items drawn at random, or all items if there are at most `n_landmarks`.
@@ -95,12 +74,11 @@ def fit_kernel_map(features: Any, *, n_landmarks: int = 300, seed: int = 0) -> K
     distances = pdist(features_ij[some])
     width = float(np.median(distances)) if len(distances) else 0.0
     gamma = 1.0 / (2.0 * width**2) if width > 0 else 1.0
-    nystroem = Nystroem(
+    return Nystroem(
         gamma=gamma,
         n_components=min(n_landmarks, len(features_ij)),
         random_state=int(rng.integers(_MAX_SEED)),
     ).fit(features_ij)
-    return KernelMap(nystroem.components_, nystroem.normalization_, gamma)
 
 
 @dataclass(frozen=True)
@@ -123,26 +101,22 @@ class KernelPersonal(FullBatchMethod):
         """See `FullBatchMethod.fit`."""
         features_ij, labelled = labelled_items(inputs, annotations)
         kernel_map = fit_kernel_map(features_ij, n_landmarks=self.n_landmarks, seed=seed)
-        mapped_im = kernel_map(features_ij)
+        mapped_im = kernel_map.transform(features_ij)
         fit = fit_personal(mapped_im, labelled, max_iter=max_iter, **self.settings)
-        network = self._network(kernel_map, fit.weights)
-        return FullBatchFit(network, fit.confusion_akl, fit.objective)
-
-    def _network(self, kernel_map: KernelMap, weights: LinearWeights) -> nn.Module:
-        """The network with `n_landmarks` landmarks; those that are missing are 0 and unused."""
-        missing = ((0, self.n_landmarks - len(kernel_map.landmark_mj)), (0, 0))
-        landmark_mj = np.pad(kernel_map.landmark_mj, missing)
-        weight_mk = np.pad(kernel_map.mixing_mm.T @ weights.coefficient_jk, missing)
+        missing = ((0, self.n_landmarks - len(kernel_map.components_)), (0, 0))  # 0 and unused
+        landmark_mj = np.pad(kernel_map.components_, missing)
+        weight_mk = np.pad(kernel_map.normalization_.T @ fit.weights.coefficient_jk, missing)
         n_features, n_classes = landmark_mj.shape[1], weight_mk.shape[1]
-        return self.build_network(
+        network = self.build_network(
             {"n_features": n_features, "n_classes": n_classes, "n_landmarks": self.n_landmarks},
             {
                 "landmark": landmark_mj,
                 "gamma": kernel_map.gamma,
                 "linear.weight": weight_mk.T,
-                "linear.bias": weights.intercept_k,
+                "linear.bias": fit.weights.intercept_k,
             },
         )
+        return FullBatchFit(network, fit.confusion_akl, fit.objective)
 
 
 ROWS: dict[str, Method] = {

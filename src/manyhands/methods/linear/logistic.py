@@ -11,8 +11,7 @@ from scipy.optimize import minimize
 from manyhands.aggregation.base import EMRun, run_em
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
-from manyhands.methods.linear.kernels import log_softmax, residuals
-from manyhands.methods.linear.weights import Contrasts, LinearWeights, with_ones
+from manyhands.methods.linear.base import Contrasts, LinearWeights, log_softmax, with_ones
 
 A = TypeVar("A")
 _FIRST_STEPS, _STEPS = 10, 2  # in EM: from zero weights, and in every M-step
@@ -72,7 +71,8 @@ class SoftmaxRegression:
 
     def gradient(self, point: Point, target_ik: Floats) -> Floats:
         """The gradient of the objective with respect to the contrasts, shape (j, c)."""
-        residual_ik = residuals(target_ik, point.log_class_ik)
+        total_i1 = target_ik.sum(axis=1, keepdims=True)
+        residual_ik = target_ik - total_i1 * np.exp(point.log_class_ik)
         gradient_jc = self._design_ij.T @ (residual_ik @ self._contrasts.basis_kc)
         return np.asarray(gradient_jc - self._ridge_j[:, None] * point.contrast_jc)
 

@@ -5,17 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from manyhands.aggregation.kernels.confusion_pass import TINY
+from manyhands.aggregation.sums import annotator_sums
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
-from manyhands.core.kernels import even_blocks, run_blocks
 from manyhands.core.settings import require
 from manyhands.methods.base import About, Method
-from manyhands.methods.linear.kernels import TINY, expect_attention
+from manyhands.methods.linear.base import LinearFit, LinearMethod, check_features, random_confusions
 from manyhands.methods.linear.logistic import SoftmaxRegression, run_regression_em
-from manyhands.methods.linear.method import LinearFit, LinearMethod, random_confusions
-from manyhands.methods.linear.weights import check_features
-
-_MAX_BLOCKS = 16
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ def fit_ma_lr(
     def expect(log_class_ik: Floats, attentive_a: Floats) -> tuple[Floats, Floats, float]:
         attention_n, target_ik, log_p = _expect(ann, log_class_ik, attentive_a)
         log_p += _log_beta_prior(attentive_a, pseudo_attentive, pseudo_random)
-        attended_a = np.bincount(ann.annotator, attention_n, minlength=ann.n_annotators)
+        attended_a = annotator_sums(ann, attention_n)
         half_a = np.full(ann.n_annotators, 0.5)  # where the whole is 0
         part_a = attended_a + pseudo_attentive
         return target_ik, np.divide(part_a, whole_a, out=half_a, where=whole_a > 0), log_p
@@ -99,15 +96,15 @@ def _expect(
     annotations: Annotations, log_class_ik: Floats, attentive_a: Floats
 ) -> tuple[Floats, Floats, float]:
     """E-step: z_n, the sums of z_n per item and class (i, k), and the log-likelihood."""
-    ann, offsets = annotations, annotations.item_offsets
-    attention_n, target_ik = np.empty(ann.n_annotations), np.zeros(log_class_ik.shape)
-    others = log_class_ik, attentive_a, attention_n, target_ik
-
-    def work(items: tuple[int, int]) -> float:
-        return expect_attention(*items, offsets, ann.annotator, ann.label, *others)
-
-    parts = run_blocks(work, even_blocks(offsets, _MAX_BLOCKS))
-    return attention_n, target_ik, sum(parts)
+    ann, n_classes = annotations, annotations.n_classes
+    attentive_n = attentive_a[ann.annotator]
+    attended_n = attentive_n * np.exp(log_class_ik[ann.item, ann.label])
+    either_n = np.maximum(attended_n + (1.0 - attentive_n) / n_classes, TINY)
+    attention_n = attended_n / either_n
+    cell_n = ann.item.astype(np.int64) * n_classes + ann.label
+    sums = np.bincount(cell_n, weights=attention_n, minlength=log_class_ik.size)
+    target_ik = sums.astype(np.float64, copy=False).reshape(log_class_ik.shape)
+    return attention_n, target_ik, float(np.log(either_n).sum())
 
 
 def _log_beta_prior(attentive_a: Floats, pseudo_attentive: float, pseudo_random: float) -> float:

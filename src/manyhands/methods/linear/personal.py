@@ -12,17 +12,24 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from manyhands.aggregation import estimate_confusions
+from manyhands.aggregation.kernels.confusion_pass import normalise_scores
 from manyhands.annotations import Annotations
-from manyhands.core.arrays import Floats
-from manyhands.core.kernels import even_blocks, run_blocks
+from manyhands.core.arrays import Codes, Floats, Offsets
+from manyhands.core.kernels import even_blocks, kernel, run_blocks
 from manyhands.core.settings import require
 from manyhands.methods.base import About, Method
-from manyhands.methods.linear.kernels import personal_pass
-from manyhands.methods.linear.method import LinearFit, LinearMethod
-from manyhands.methods.linear.weights import Contrasts, LinearWeights, check_features, with_ones
+from manyhands.methods.linear.base import (
+    Contrasts,
+    LinearFit,
+    LinearMethod,
+    LinearWeights,
+    check_features,
+    with_ones,
+)
 
 _MAX_TRUST = 1000.0  # largest trust radius, relative to the first
 _MAX_BLOCKS = 16
+_ROWS = 64  # labels of an annotator that are multiplied at once
 _LABEL_CURVATURE = 0.25  # of the log-loss of two equally probable classes
 
 
@@ -35,10 +42,6 @@ class PersonalFit(LinearFit):
 
     coefficient_ajk: Floats
     intercept_ak: Floats
-
-    def personal(self, annotator: int) -> LinearWeights:
-        """The classifier of one annotator, by code."""
-        return LinearWeights(self.coefficient_ajk[annotator], self.intercept_ak[annotator])
 
 
 def fit_personal(
@@ -212,6 +215,88 @@ class PersonalLoss:
         curvature_jj = _LABEL_CURVATURE * weighted_ij.T @ weighted_ij + np.diag(self._ridge_j)
         least = 1e-12 * max(float(np.trace(curvature_jj)), 1e-300)
         return np.asarray(np.linalg.cholesky(curvature_jj + least * np.eye(len(curvature_jj))))
+
+
+@kernel
+def personal_pass(
+    first: int,
+    last: int,
+    at_point: bool,
+    offsets: Offsets,
+    item: Codes,
+    label: Codes,
+    design: Floats,
+    basis: Floats,
+    common: Floats,
+    deviation: Floats,
+    scale: Floats,
+    classes: Floats,
+    gradient: Floats,
+) -> float:
+    """One pass over the labels of annotators `first` up to `last`; returns their loss.
+
+    With `at_point`, the weights are a point: `gradient` becomes the gradient of the loss there,
+    and `classes` the class probabilities. Without it, the weights are a direction: `gradient`
+    becomes the change of the gradient along it, at the point that `classes` belongs to.
+    """
+    n_contrasts, n_features = common.shape
+    own, rows = np.empty(common.shape), np.empty((_ROWS, n_features))
+    contrasts = np.empty((_ROWS, n_contrasts))
+    loss = 0.0
+    for a in range(first, last):
+        gradient[a] = 0.0
+        for c in range(n_contrasts):
+            for j in range(n_features):
+                own[c, j] = common[c, j] + deviation[a, c, j] * scale[j]
+        for begin in range(offsets[a], offsets[a + 1], _ROWS):
+            count = min(_ROWS, offsets[a + 1] - begin)
+            some, contrast = rows[:count], contrasts[:count]
+            for r in range(count):
+                some[r] = design[item[begin + r]]
+            np.dot(some, own.T, contrast)
+            for r in range(count):
+                n = begin + r
+                if at_point:
+                    loss += _label_loss(contrast[r], label[n], basis, classes[n])
+                else:
+                    _gradient_change(contrast[r], basis, classes[n])
+            gradient[a] += np.dot(contrast.T, some)
+    return loss
+
+
+@kernel
+def _label_loss(contrast: Floats, label: int, basis: Floats, classes: Floats) -> float:
+    """-log f_label; `contrast` becomes its gradient, `classes` becomes f."""
+    n_classes, n_contrasts = basis.shape
+    for k in range(n_classes):
+        classes[k] = 0.0
+        for c in range(n_contrasts):
+            classes[k] += basis[k, c] * contrast[c]
+    logit = classes[label]
+    log_total = normalise_scores(classes, -1)
+    contrast[:] = 0.0
+    for k in range(n_classes):
+        residual = classes[k] - (1.0 if k == label else 0.0)
+        for c in range(n_contrasts):
+            contrast[c] += basis[k, c] * residual
+    return float(log_total - logit)
+
+
+@kernel
+def _gradient_change(contrast: Floats, basis: Floats, classes: Floats) -> None:
+    """The contrasts of a direction become the change of the gradient along it."""
+    n_classes, n_contrasts = basis.shape
+    change = np.empty(n_classes)
+    mean = 0.0
+    for k in range(n_classes):
+        change[k] = 0.0
+        for c in range(n_contrasts):
+            change[k] += basis[k, c] * contrast[c]
+        mean += classes[k] * change[k]
+    contrast[:] = 0.0
+    for k in range(n_classes):
+        for c in range(n_contrasts):
+            contrast[c] += basis[k, c] * classes[k] * (change[k] - mean)
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,8 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
 from manyhands.methods.base import About, Method
+from manyhands.methods.linear.base import LinearFit, LinearMethod, check_features, random_confusions
 from manyhands.methods.linear.logistic import SoftmaxRegression, run_regression_em
-from manyhands.methods.linear.method import LinearFit, LinearMethod, random_confusions
-from manyhands.methods.linear.weights import check_features
 
 
 @dataclass(frozen=True)

@@ -6,35 +6,34 @@ from typing import Any
 import numpy as np
 import torch
 from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from manyhands.aggregation.evidence import gather_evidence, majority_posterior
 from manyhands.aggregation.kernels.confusion_pass import ConfusionPass
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Bools, Floats
-from manyhands.core.kernels import even_blocks, run_blocks
+from manyhands.core.kernels import run_blocks
 from manyhands.core.settings import require
 from manyhands.methods.base import About, Method
-from manyhands.methods.linear.kernels import log_softmax
+from manyhands.methods.linear.base import log_softmax
 from manyhands.methods.topics.base import TopicMethod, TopicNetwork
 from manyhands.methods.topics.classification_kernels import (
-    add_label_scores,
+    Classes,
     normaliser_block,
     update_classes_block,
 )
 from manyhands.methods.topics.corpus import Corpus, check_documents
-from manyhands.methods.topics.kernels import Sweeps, Topics
+from manyhands.methods.topics.kernels import Topics
 from manyhands.methods.topics.variational import (
     DocumentPosterior,
     TopicFit,
     VariationalEM,
     expected_log,
-    infer_topics,
     negative_kl,
     require_positive,
 )
 
-_MAX_BLOCKS = 16
 _STEPS = 5  # of L-BFGS for eta, in every M-step
 
 
@@ -69,21 +68,12 @@ class ClassResponse:
         xi_alk = omega + _label_counts(annotations, posterior_dk)
         return cls(annotations, omega, l2, eta_kt, xi_alk, posterior_dk)
 
-    def e_step(
-        self, corpus: Corpus, posterior: DocumentPosterior, log_word_wt: Floats, sweeps: Sweeps
-    ) -> float:
+    def e_step(self, corpus: Corpus, posterior: DocumentPosterior, topics: Topics) -> float:
         """See `Response.e_step`."""
-        label_score_dk = _label_scores(self.annotations, expected_log(self.xi_alk, axis=1))
-        cells, topics = posterior.cells(corpus), Topics(log_word_wt, posterior.alpha)
-        labels = label_score_dk, self._is_labelled_d()
-        updated = posterior.gamma_dt, self.posterior_dk
-
-        def work(documents: tuple[int, int]) -> float:
-            return update_classes_block(
-                *documents, cells, topics, sweeps, self.eta_kt, *labels, *updated
-            )
-
-        return sum(run_blocks(work, corpus.document_blocks))
+        log_said_dk = _log_said(self.annotations, expected_log(self.xi_alk, axis=1))
+        classes = Classes(log_said_dk, self._is_labelled_d(), self.posterior_dk)
+        cells = posterior.cells(corpus)
+        return sum(corpus.run(update_classes_block, cells, topics, self.eta_kt, classes))
 
     def m_step(self, corpus: Corpus, posterior: DocumentPosterior) -> "ClassResponse":
         """The response with better eta and the best posterior of the confusions."""
@@ -141,16 +131,11 @@ def _label_counts(annotations: Annotations, posterior_dk: Floats) -> Floats:
     return ConfusionPass(gather_evidence(annotations)).count(posterior_dk).counts_alk
 
 
-def _label_scores(annotations: Annotations, log_confusion_alk: Floats) -> Floats:
+def _log_said(annotations: Annotations, log_confusion_alk: Floats) -> Floats:
     """sum_n E log pi[a_n,k,y_n] of every document, shape (d, k)."""
-    ann, offsets = annotations, annotations.item_offsets
-    score_dk = np.zeros((ann.n_items, ann.n_classes))
-
-    def work(items: tuple[int, int]) -> None:
-        add_label_scores(*items, offsets, ann.annotator, ann.label, log_confusion_alk, score_dk)
-
-    run_blocks(work, even_blocks(offsets, _MAX_BLOCKS))
-    return score_dk
+    n = annotations.n_annotations
+    rows_dn = csr_matrix((np.ones(n), np.arange(n), annotations.item_offsets))
+    return np.asarray(rows_dn @ log_confusion_alk[annotations.annotator, annotations.label])
 
 
 class TopicClassifier(TopicNetwork):
@@ -162,7 +147,8 @@ class TopicClassifier(TopicNetwork):
 
     def predict(self, mean_topic_bt: Floats, eta: Floats) -> Tensor:
         """Log-probabilities of the classes, shape (b, k)."""
-        return torch.from_numpy(class_probabilities(mean_topic_bt, eta)).log()
+        class_bk = np.exp(log_softmax(mean_topic_bt @ eta))
+        return torch.from_numpy(class_bk).log()
 
 
 @dataclass(frozen=True)
@@ -239,16 +225,6 @@ def fit_topic_classifier(
         confusion_akl=response.confusion_akl(),
         posterior_dk=response.posterior_dk,
     )
-
-
-def predict_classes(fit: TopicClassifierFit, counts: Any) -> Floats:
-    """Class probabilities of new documents by their words, softmax(eta . E zbar), shape (d, k)."""
-    return class_probabilities(infer_topics(fit.zeta_tw, fit.alpha, counts), fit.eta_tk)
-
-
-def class_probabilities(mean_topic_dt: Floats, eta_tk: Floats) -> Floats:
-    """softmax(eta . E zbar), shape (d, k)."""
-    return np.exp(log_softmax(mean_topic_dt @ eta_tk))
 
 
 @dataclass(frozen=True)

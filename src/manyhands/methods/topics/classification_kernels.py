@@ -8,19 +8,18 @@ normaliser of the softmax::
 (Wang, Blei and Fei-Fei 2009). Without words zbar is the mean of the prior, and L is exact.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from manyhands.aggregation.kernels.confusion_pass import normalise_scores
-from manyhands.core.arrays import Bools, Codes, Floats, Offsets
+from manyhands.core.arrays import Bools, Floats
 from manyhands.core.kernels import kernel
 from manyhands.methods.topics.kernels import (
     Cells,
-    Sweeps,
     Topics,
     Words,
     expect_log,
-    score_topics,
-    softmax,
     sum_of_changes,
     update_gamma,
     update_unlabelled,
@@ -32,50 +31,48 @@ _MAX_HALVINGS = 30
 _ROUNDING = 1e-14  # error of a logarithm near 0
 
 
+class Classes(NamedTuple):
+    """Of every document: sum_n E log pi[a_n,k,y_n], whether it has labels, and the posterior."""
+
+    log_said: Floats
+    is_labelled: Bools
+    posterior: Floats
+
+
 @kernel
 def update_classes_block(
-    first: int,
-    last: int,
-    cells: Cells,
-    topics: Topics,
-    sweeps: Sweeps,
-    eta: Floats,
-    label_score: Floats,
-    labelled: Bools,
-    gamma: Floats,
-    posterior: Floats,
+    first: int, last: int, cells: Cells, topics: Topics, eta: Floats, classes: Classes
 ) -> float:
     """Update the posterior of documents `first` up to `last`, in place; returns their bound.
 
-    `label_score` holds sum_n E log pi[a_n,k,y_n]. Without labels the topics depend on the words
-    alone, the class depends on the topics alone, and the response adds nothing to the bound.
+    Without labels the topics depend on the words alone, the class depends on the topics alone, and
+    the response adds nothing to the bound.
     """
     total = 0.0
     log_norm = np.empty(eta.shape[0])
     for d in range(first, last):
         words = words_of(d, cells)
-        if not labelled[d]:
-            update_unlabelled(words, topics, sweeps, gamma[d])
-            _update_class(gamma[d], topics.alpha, eta, label_score[d], posterior[d])
+        log_said, posterior = classes.log_said[d], classes.posterior[d]
+        if not classes.is_labelled[d]:
+            update_unlabelled(words, topics)
+            _update_class(words.gamma, topics.alpha, eta, log_said, posterior)
         else:
             factor = _factors(words.counts, eta)
-            _update_document(
-                words, topics, sweeps, eta, factor, label_score[d], gamma[d], posterior[d]
-            )
-            total += _update_class(gamma[d], topics.alpha, eta, label_score[d], posterior[d])
+            _update_document(words, topics, eta, factor, log_said, posterior)
+            total += _update_class(words.gamma, topics.alpha, eta, log_said, posterior)
             _log_products(words, eta, factor, log_norm)
             total -= normalise_scores(log_norm, -1)
-        total += word_bound(words, topics, gamma[d])
+        total += word_bound(words, topics)
     return total
 
 
 @kernel
 def _update_class(
-    gamma: Floats, alpha: float, eta: Floats, label_score: Floats, posterior: Floats
+    gamma: Floats, alpha: float, eta: Floats, log_said: Floats, posterior: Floats
 ) -> float:
-    """Set the posterior to q_k ~ exp(eta_k . E zbar + label_score_k); returns the log of its norm.
+    """Set the posterior to q_k ~ exp(eta_k . E zbar + log_said_k); returns the log of its norm.
 
-    That is its contribution to the bound: sum_k q_k (eta_k . E zbar + label_score_k - log q_k).
+    That is its contribution to the bound: sum_k q_k (eta_k . E zbar + log_said_k - log q_k).
     """
     n_classes, n_topics = eta.shape
     size = 0.0
@@ -85,28 +82,21 @@ def _update_class(
         score = 0.0
         for t in range(n_topics):
             score += eta[k, t] * ((gamma[t] - alpha) / size if size > 0.5 else 1.0 / n_topics)
-        posterior[k] = score + label_score[k]
+        posterior[k] = score + log_said[k]
     return normalise_scores(posterior, -1)
 
 
 @kernel
 def _update_document(
-    words: Words,
-    topics: Topics,
-    sweeps: Sweeps,
-    eta: Floats,
-    factor: Floats,
-    label_score: Floats,
-    gamma: Floats,
-    posterior: Floats,
+    words: Words, topics: Topics, eta: Floats, factor: Floats, log_said: Floats, posterior: Floats
 ) -> None:
     """Coordinate ascent for one labelled document: phi word by word, gamma, posterior."""
     n_classes, n_topics = eta.shape
     log_topic, share, before = np.empty(n_topics), np.empty(n_classes), np.empty(n_classes)
-    score, fresh, ratio = np.empty(n_topics), np.empty(n_topics), np.empty(n_classes)
-    size = words.counts.sum()
+    score, ratio = np.empty(n_topics), np.empty(n_classes)
+    size, sweeps = words.counts.sum(), topics.sweeps
     for _ in range(sweeps.max_sweeps):
-        expect_log(gamma, log_topic)
+        expect_log(words.gamma, log_topic)
         for k in range(n_classes):
             before[k] = posterior[k]
             for t in range(n_topics):
@@ -114,23 +104,17 @@ def _update_document(
         _log_products(words, eta, factor, share)
         normalise_scores(share, -1)
         for j in range(len(words.word)):
-            score_topics(log_topic, topics.log_word[words.word[j]], score)
-            _update_word(words.counts[j], factor, score, share, words.phi[j], fresh, ratio)
-        moved = update_gamma(words, topics.alpha, gamma)
-        _update_class(gamma, topics.alpha, eta, label_score, posterior)
+            np.add(log_topic, topics.log_word[words.word[j]], score)
+            _update_word(words.counts[j], factor, score, share, words.phi[j], ratio)
+        moved = update_gamma(words, topics.alpha)
+        _update_class(words.gamma, topics.alpha, eta, log_said, posterior)
         if moved < sweeps.tol and np.abs(posterior - before).max() < sweeps.tol:
             break
 
 
 @kernel
 def _update_word(
-    count: float,
-    factor: Floats,
-    score: Floats,
-    share: Floats,
-    phi: Floats,
-    fresh: Floats,
-    ratio: Floats,
+    count: float, factor: Floats, score: Floats, share: Floats, phi: Floats, ratio: Floats
 ) -> None:
     """Improve phi of one cell, and update the share of each class in L, both in place.
 
@@ -151,7 +135,8 @@ def _update_word(
         weight = share[k] / ratio[k]
         for t in range(n_topics):
             score[t] -= weight * factor[k, t]
-    softmax(score, fresh)
+    normalise_scores(score, -1)
+    fresh = score
     rise = 0.0
     for k in range(n_classes):
         ratio[k] = _dot(fresh, factor[k]) / ratio[k]
@@ -259,20 +244,3 @@ def _log_product_slopes(words: Words, eta: Floats, log_norm: Floats, slope: Floa
     for k in range(n_classes):
         for t in range(n_topics):
             slope[k, t] *= factor[k, t]
-
-
-@kernel
-def add_label_scores(
-    first: int,
-    last: int,
-    offsets: Offsets,
-    annotator: Codes,
-    label: Codes,
-    log_confusion: Floats,
-    score: Floats,
-) -> None:
-    """Add sum_n E log pi[a_n,k,y_n] of documents `first` up to `last` to `score`."""
-    for d in range(first, last):
-        for n in range(offsets[d], offsets[d + 1]):
-            for k in range(score.shape[1]):
-                score[d, k] += log_confusion[annotator[n], label[n], k]

@@ -1,8 +1,9 @@
 """Documents as sparse counts of words, by document and by word, and their first topics."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
@@ -10,9 +11,10 @@ from scipy.sparse import csr_matrix, issparse
 from manyhands.annotations import Annotations, Kind
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.errors import DataError
-from manyhands.core.kernels import even_blocks
+from manyhands.core.kernels import even_blocks, run_blocks
 from manyhands.core.settings import generator
 
+R = TypeVar("R")
 _MAX_BLOCKS = 16
 _SHAPE = 100.0  # of a gamma distribution with mean 1
 
@@ -43,25 +45,23 @@ class Corpus:
         return np.asarray(np.diff(sums[self.offsets]))
 
     @cached_property
-    def word_order(self) -> Offsets:
-        """The cells in the order of words, and of documents within a word."""
-        return np.argsort(self.word, kind="stable")
-
-    @cached_property
-    def word_offsets(self) -> Offsets:
-        """Where the cells of every word begin in `word_order`."""
-        per_word = np.bincount(self.word, minlength=self.n_words)
-        return np.concatenate(([0], np.cumsum(per_word))).astype(np.int64)
+    def count_wj(self) -> "csr_matrix[np.float64]":
+        """The counts in the rows of their words, one column per cell."""
+        cells = (self.count, (self.word, np.arange(self.n_cells)))
+        return csr_matrix(cells, shape=(self.n_words, self.n_cells))
 
     @cached_property
     def document_blocks(self) -> list[tuple[int, int]]:
         """Ranges of documents with about equally many cells."""
         return even_blocks(self.offsets, _MAX_BLOCKS)
 
-    @cached_property
-    def word_blocks(self) -> list[tuple[int, int]]:
-        """Ranges of words with about equally many cells."""
-        return even_blocks(self.word_offsets, _MAX_BLOCKS)
+    def run(self, block_kernel: Callable[..., R], *arguments: Any) -> list[R]:
+        """Run a compiled loop over ranges of documents; what it returns, in their order."""
+
+        def work(documents: tuple[int, int]) -> R:
+            return block_kernel(*documents, *arguments)
+
+        return run_blocks(work, self.document_blocks)
 
 
 def as_corpus(counts: Any) -> Corpus:

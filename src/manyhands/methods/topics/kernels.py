@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from manyhands.aggregation.kernels.confusion_pass import normalise_scores
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.kernels import kernel
 
@@ -12,27 +13,22 @@ _ASYMPTOTIC = 10.0  # from here on the series of the digamma function is exact t
 
 
 class Cells(NamedTuple):
-    """The words of all documents, their counts and topics; document d has offsets[d:d + 2]."""
+    """The words of all documents and their posterior; document d has offsets[d:d + 2]."""
 
     offsets: Offsets
     word: Codes
     counts: Floats
     phi: Floats
+    gamma: Floats
 
 
 class Words(NamedTuple):
-    """The cells of one document."""
+    """The cells of one document, and its gamma."""
 
     word: Codes
     counts: Floats
     phi: Floats
-
-
-class Topics(NamedTuple):
-    """E log beta of every word and topic (w, t), and the prior of a document's topics."""
-
-    log_word: Floats
-    alpha: float
+    gamma: Floats
 
 
 class Sweeps(NamedTuple):
@@ -46,11 +42,19 @@ class Sweeps(NamedTuple):
     tol: float = 1e-3
 
 
+class Topics(NamedTuple):
+    """E log beta of every word and topic (w, t), and the prior of a document's topics."""
+
+    log_word: Floats
+    alpha: float
+    sweeps: Sweeps
+
+
 @kernel
 def words_of(document: int, cells: Cells) -> Words:
     """The cells of one document."""
     here = slice(cells.offsets[document], cells.offsets[document + 1])
-    return Words(cells.word[here], cells.counts[here], cells.phi[here])
+    return Words(cells.word[here], cells.counts[here], cells.phi[here], cells.gamma[document])
 
 
 @kernel
@@ -70,10 +74,7 @@ def digamma(x: float) -> float:
 @kernel
 def expect_log(belief: Floats, log_share: Floats) -> None:
     """Write E log p for p ~ Dirichlet(belief) into `log_share`."""
-    total = 0.0
-    for t in range(len(belief)):
-        total += belief[t]
-    shift = digamma(total)
+    shift = digamma(belief.sum())
     for t in range(len(belief)):
         log_share[t] = digamma(belief[t]) - shift
 
@@ -81,31 +82,16 @@ def expect_log(belief: Floats, log_share: Floats) -> None:
 @kernel
 def log_beta(belief: Floats) -> float:
     """The logarithm of B(b) = prod_j Gamma(b_j) / Gamma(sum_j b_j)."""
-    total = log_product = 0.0
-    for t in range(len(belief)):
-        total += belief[t]
-        log_product += math.lgamma(belief[t])
-    return float(log_product - math.lgamma(total))
+    log_product = 0.0
+    for each in belief:
+        log_product += math.lgamma(each)
+    return float(log_product - math.lgamma(belief.sum()))
 
 
 @kernel
-def softmax(score: Floats, share: Floats) -> None:
-    """Write the softmax of the scores into `share`."""
-    top = score[0]
-    for t in range(1, len(score)):
-        top = max(top, score[t])
-    total = 0.0
-    for t in range(len(score)):
-        share[t] = np.exp(score[t] - top)
-        total += share[t]
-    for t in range(len(score)):
-        share[t] /= total
-
-
-@kernel
-def update_gamma(words: Words, alpha: float, gamma: Floats) -> float:
+def update_gamma(words: Words, alpha: float) -> float:
     """Set gamma of one document to alpha + sum_j c_j phi[j]; returns its mean absolute change."""
-    before = gamma.copy()
+    gamma, before = words.gamma, words.gamma.copy()
     gamma[:] = alpha
     for j in range(len(words.counts)):
         for t in range(len(gamma)):
@@ -123,34 +109,27 @@ def sum_of_changes(before: Floats, after: Floats) -> float:
 
 
 @kernel
-def score_topics(log_theta: Floats, log_word: Floats, score: Floats) -> None:
-    """Write the log of phi of a word without labels, up to a constant, into `score`."""
-    for t in range(len(score)):
-        score[t] = log_theta[t] + log_word[t]
-
-
-@kernel
-def update_unlabelled(words: Words, topics: Topics, sweeps: Sweeps, gamma: Floats) -> None:
+def update_unlabelled(words: Words, topics: Topics) -> None:
     """Coordinate ascent for one document: phi[j] ~ exp(E log theta + E log beta), then gamma."""
-    score, log_theta = np.empty(len(gamma)), np.empty(len(gamma))
-    for _ in range(sweeps.max_sweeps):
-        expect_log(gamma, log_theta)
+    log_theta = np.empty(len(words.gamma))
+    for _ in range(topics.sweeps.max_sweeps):
+        expect_log(words.gamma, log_theta)
         for j in range(len(words.word)):
-            score_topics(log_theta, topics.log_word[words.word[j]], score)
-            softmax(score, words.phi[j])
-        if update_gamma(words, topics.alpha, gamma) < sweeps.tol:
+            np.add(log_theta, topics.log_word[words.word[j]], words.phi[j])
+            normalise_scores(words.phi[j], -1)
+        if update_gamma(words, topics.alpha) < topics.sweeps.tol:
             break
 
 
 @kernel
-def word_bound(words: Words, topics: Topics, gamma: Floats) -> float:
+def word_bound(words: Words, topics: Topics) -> float:
     """The contribution of one document's words to the bound, at its best gamma.
 
     ::
 
         sum_j c_j sum_t phi[j,t] (E log beta[t,w] - log phi[j,t]) + log B(gamma) - log B(alpha)
     """
-    total = 0.0
+    gamma, total = words.gamma, 0.0
     for j in range(len(words.word)):
         part = 0.0
         for t in range(len(gamma)):
@@ -162,21 +141,7 @@ def word_bound(words: Words, topics: Topics, gamma: Floats) -> float:
 
 
 @kernel
-def update_unlabelled_block(
-    first: int, last: int, cells: Cells, topics: Topics, sweeps: Sweeps, gamma: Floats
-) -> None:
+def update_unlabelled_block(first: int, last: int, cells: Cells, topics: Topics) -> None:
     """Update documents `first` up to `last` by their words alone."""
     for d in range(first, last):
-        update_unlabelled(words_of(d, cells), topics, sweeps, gamma[d])
-
-
-@kernel
-def count_words(
-    first: int, last: int, offsets: Offsets, order: Offsets, cells: Cells, counts: Floats
-) -> None:
-    """Add how often words `first` up to `last` belong to every topic to `counts`."""
-    for w in range(first, last):
-        for n in range(offsets[w], offsets[w + 1]):
-            j = order[n]
-            for t in range(counts.shape[1]):
-                counts[w, t] += cells.counts[j] * cells.phi[j, t]
+        update_unlabelled(words_of(d, cells), topics)

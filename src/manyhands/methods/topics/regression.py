@@ -17,9 +17,10 @@ from manyhands.core.kernels import run_blocks
 from manyhands.methods.base import About, Method
 from manyhands.methods.topics.base import TopicMethod, TopicNetwork
 from manyhands.methods.topics.corpus import Corpus, check_documents
-from manyhands.methods.topics.kernels import Sweeps, Topics
-from manyhands.methods.topics.regression_annotators import Prediction, RegressionAnnotators
+from manyhands.methods.topics.kernels import Topics
+from manyhands.methods.topics.regression_annotators import RegressionAnnotators
 from manyhands.methods.topics.regression_kernels import (
+    Prediction,
     add_normal_equations,
     predict_block,
     update_values_block,
@@ -65,27 +66,18 @@ class RegressionResponse:
         prediction = Prediction.zeros(annotators.annotations.n_items)
         return cls(annotators, l2, np.zeros(n_topics), annotators.initial(), prediction)
 
-    def e_step(
-        self, corpus: Corpus, posterior: DocumentPosterior, log_word_wt: Floats, sweeps: Sweeps
-    ) -> float:
+    def e_step(self, corpus: Corpus, posterior: DocumentPosterior, topics: Topics) -> float:
         """See `Response.e_step`."""
-        labels, gamma_dt = self.annotators.label_means(self.parameters), posterior.gamma_dt
-        cells, topics = posterior.cells(corpus), Topics(log_word_wt, posterior.alpha)
-
-        def work(documents: tuple[int, int]) -> float:
-            return update_values_block(
-                *documents, cells, topics, sweeps, self.eta_t, *labels, gamma_dt
-            )
-
-        words = sum(run_blocks(work, corpus.document_blocks))
-        _predict(corpus, posterior, self.eta_t, self.prediction)
+        labels, cells = self.annotators.label_means(self.parameters), posterior.cells(corpus)
+        words = sum(corpus.run(update_values_block, cells, topics, self.eta_t, labels))
+        corpus.run(predict_block, cells, self.eta_t, self.prediction)
         return words + self.annotators.bound(self.prediction, self.parameters)
 
     def m_step(self, corpus: Corpus, posterior: DocumentPosterior) -> "RegressionResponse":
         """The response with the best eta, and better annotators and rho."""
         eta_t, parameters = self.best_eta(corpus, posterior), self.parameters
         prediction = Prediction.zeros(corpus.n_documents)
-        _predict(corpus, posterior, eta_t, prediction)
+        corpus.run(predict_block, posterior.cells(corpus), eta_t, prediction)
         for _ in range(_STEPS):
             parameters = self.annotators.improve(prediction, parameters)
         eta_t, parameters = self.annotators.shift_biases(eta_t, self.l2, parameters)
@@ -96,10 +88,6 @@ class RegressionResponse:
         penalty = 0.5 * self.l2 * float(np.square(self.eta_t).sum())
         return self.annotators.log_prior(self.parameters) - penalty
 
-    def values(self) -> Prediction:
-        """Mean and variance of every document's value, by words and labels."""
-        return self.annotators.values(self.prediction, self.parameters)
-
     def best_eta(self, corpus: Corpus, posterior: DocumentPosterior) -> Floats:
         """The best eta for this posterior and these annotators."""
         labels, cells = self.annotators.label_means(self.parameters), posterior.cells(corpus)
@@ -108,25 +96,12 @@ class RegressionResponse:
         target_bt = np.zeros((len(blocks), n_topics))
 
         def work(block: int) -> None:
-            add_normal_equations(
-                *blocks[block], cells, *labels, squares_btu[block], target_bt[block]
-            )
+            sums = squares_btu[block], target_bt[block]
+            add_normal_equations(*blocks[block], cells, labels, *sums)
 
         run_blocks(work, range(len(blocks)))
         upper_tu = squares_btu.sum(axis=0) + self.l2 * np.eye(n_topics)
         return np.asarray(solve(upper_tu, target_bt.sum(axis=0), lower=False, assume_a="pos"))
-
-
-def _predict(
-    corpus: Corpus, posterior: DocumentPosterior, eta_t: Floats, prediction: Prediction
-) -> None:
-    """Mean and variance of every document's f, in place."""
-    cells = posterior.cells(corpus)
-
-    def work(documents: tuple[int, int]) -> None:
-        predict_block(*documents, cells, eta_t, prediction.mean_d, prediction.variance_d)
-
-    run_blocks(work, corpus.document_blocks)
 
 
 class TopicRegressor(TopicNetwork):
@@ -224,7 +199,8 @@ def fit_topic_regressor(
     annotators = RegressionAnnotators(ann, bias_strength, prior_strength)
     first = RegressionResponse.initial(annotators, n_topics, l2=l2)
     topics, response = em.run(corpus, first, _level_counts(ann, n_topics), ann.n_annotations)
-    values, own = response.values(), response.parameters.annotators
+    values = annotators.values(response.prediction, response.parameters)
+    own = response.parameters.annotators
     return TopicRegressorFit(
         **vars(topics),
         eta_t=centre + scale * response.eta_t,

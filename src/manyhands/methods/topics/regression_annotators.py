@@ -1,13 +1,19 @@
 """Annotators of numeric labels, given predictions of the topics: priors and updates."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, cg
 
 from manyhands.aggregation import Gaussian
 from manyhands.aggregation.evidence import gather_evidence
-from manyhands.aggregation.gaussian import GaussianParameters, ValuePrior, Values, expect_values
+from manyhands.aggregation.gaussian import (
+    GaussianParameters,
+    ValuePrior,
+    Values,
+    best_biases,
+    expect_values,
+)
 from manyhands.aggregation.gaussian_steps import (
     NETWORK_SHARE,
     NETWORK_STRENGTH,
@@ -17,22 +23,9 @@ from manyhands.aggregation.regression import summarise
 from manyhands.aggregation.sums import annotator_sums, item_sums
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
+from manyhands.methods.topics.regression_kernels import LabelMeans, Prediction
 
 _MIN_VARIANCE = 1e-3  # of an average annotator's noise
-_CG_STEPS = 50
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Mean and variance of a number for every document."""
-
-    mean_d: Floats
-    variance_d: Floats
-
-    @classmethod
-    def zeros(cls, n_documents: int) -> "Prediction":
-        """Mean and variance 0."""
-        return cls(np.zeros(n_documents), np.zeros(n_documents))
 
 
 @dataclass(frozen=True)
@@ -71,7 +64,7 @@ class RegressionAnnotators:
         log_a = log_a - self.bias_strength / w * own.bias_a**2
         return 0.5 * float(log_a.sum() + NETWORK_STRENGTH * (np.log(rho) - rho * NETWORK_SHARE * w))
 
-    def label_means(self, parameters: NetworkedParameters) -> tuple[Floats, Floats]:
+    def label_means(self, parameters: NetworkedParameters) -> LabelMeans:
         """m_d and tau_d in log p(labels of d | f) = constant - tau_d/2 (m_d - f)^2.
 
         ::
@@ -84,7 +77,7 @@ class RegressionAnnotators:
         precision_d = item_sums(ann, precision_n)
         total_d = item_sums(ann, precision_n * (ann.label - own.bias_a[ann.annotator]))
         mean_d = total_d / np.where(precision_d > 0, precision_d, 1.0)
-        return mean_d, rho * precision_d / (rho + precision_d)
+        return LabelMeans(mean_d, rho * precision_d / (rho + precision_d))
 
     def bound(self, prediction: Prediction, parameters: NetworkedParameters) -> float:
         """E log p(labels | f) = log p(labels | E f) - sum_d tau_d/2 Var f_d."""
@@ -114,10 +107,11 @@ class RegressionAnnotators:
         square_a = annotator_sums(ann, residual_n**2 + value.variance_d[ann.item])
         s, w = self.prior_strength, _noise(parameters)
         own = replace(own, precision_a=(ann.labels_per_annotator + s) / (square_a + s * w))
-        improved = NetworkedParameters(own, self.improve_rho(prediction, parameters))
-        return replace(
-            improved, annotators=replace(own, bias_a=self._best_biases(prediction, improved))
-        )
+        rho = self.improve_rho(prediction, parameters)
+        evidence, prior = gather_evidence(ann), ValuePrior(prediction.mean_d, rho)
+        strength_a: Any = self.bias_strength / (w * own.precision_a)  # the prior is as wide for all
+        bias_a = best_biases(evidence, own, strength_a, prior)
+        return NetworkedParameters(replace(own, bias_a=bias_a), rho)
 
     def improve_rho(self, prediction: Prediction, parameters: NetworkedParameters) -> float:
         """The rho of `improve`, with E(x_d - f_d)^2 from the joint posterior of x_d and f_d."""
@@ -142,30 +136,6 @@ class RegressionAnnotators:
         shift /= precision * len(own.bias_a) + l2 * len(eta_t)
         shifted = replace(own, bias_a=own.bias_a - shift)
         return np.asarray(eta_t + shift), replace(parameters, annotators=shifted)
-
-    def _best_biases(self, prediction: Prediction, parameters: NetworkedParameters) -> Floats:
-        """All biases at once, by conjugate gradients: one at a time they would converge slowly.
-
-        (precision_a n_a + bias_strength / w) bias_a - precision_a sum_n v_d sum_n' precision bias
-        = precision_a sum_n (y_n - m_d), n over the labels of a, n' over those of d, and m_d, v_d
-        the mean and variance of x_d if all biases were 0.
-        """
-        ann, own = self.annotations, parameters.annotators
-        unbiased = replace(own, bias_a=np.zeros_like(own.bias_a))
-        values = self._values_at_mean(prediction, replace(parameters, annotators=unbiased))
-        right_a = own.precision_a * annotator_sums(ann, ann.label - values.mean_i[ann.item])
-        diagonal_a = own.precision_a * ann.labels_per_annotator
-        diagonal_a = diagonal_a + self.bias_strength / _noise(parameters)
-
-        def apply(bias_a: Floats) -> Floats:
-            weighted_n = (own.precision_a * bias_a)[ann.annotator]
-            shift_d = values.variance_i * item_sums(ann, weighted_n)
-            return diagonal_a * bias_a - own.precision_a * annotator_sums(ann, shift_d[ann.item])
-
-        n = ann.n_annotators
-        operator = LinearOperator((n, n), matvec=apply, dtype=np.float64)
-        bias_a, _ = cg(operator, right_a, x0=own.bias_a, rtol=1e-8, maxiter=_CG_STEPS)
-        return np.asarray(bias_a)
 
     def _values_at_mean(self, prediction: Prediction, parameters: NetworkedParameters) -> Values:
         """The posterior of every x_d by the labels, as if f were its mean."""

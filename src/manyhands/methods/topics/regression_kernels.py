@@ -11,18 +11,18 @@ exactly::
 Without words zbar is the mean of the prior, and Var f is 0. Without labels `tau` is 0.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
+from manyhands.aggregation.kernels.confusion_pass import normalise_scores
 from manyhands.core.arrays import Floats
 from manyhands.core.kernels import kernel
 from manyhands.methods.topics.kernels import (
     Cells,
-    Sweeps,
     Topics,
     Words,
     expect_log,
-    score_topics,
-    softmax,
     sum_of_changes,
     update_gamma,
     update_unlabelled,
@@ -31,17 +31,28 @@ from manyhands.methods.topics.kernels import (
 )
 
 
+class LabelMeans(NamedTuple):
+    """The mean label of every document, and its precision as a measurement of f."""
+
+    mean: Floats
+    tau: Floats
+
+
+class Prediction(NamedTuple):
+    """Mean and variance of a number for every document."""
+
+    mean_d: Floats
+    variance_d: Floats
+
+    @classmethod
+    def zeros(cls, n_documents: int) -> "Prediction":
+        """Mean and variance 0."""
+        return cls(np.zeros(n_documents), np.zeros(n_documents))
+
+
 @kernel
 def update_values_block(
-    first: int,
-    last: int,
-    cells: Cells,
-    topics: Topics,
-    sweeps: Sweeps,
-    eta: Floats,
-    label_mean: Floats,
-    tau: Floats,
-    gamma: Floats,
+    first: int, last: int, cells: Cells, topics: Topics, eta: Floats, labels: LabelMeans
 ) -> float:
     """Update the posterior of documents `first` up to `last`, in place.
 
@@ -51,21 +62,20 @@ def update_values_block(
     total = 0.0
     for d in range(first, last):
         words = words_of(d, cells)
-        if tau[d] > 0.0:
-            _update_document(words, topics, sweeps, eta, label_mean[d], tau[d], gamma[d])
+        if labels.tau[d] > 0.0:
+            _update_document(words, topics, eta, labels.mean[d], labels.tau[d])
         else:
-            update_unlabelled(words, topics, sweeps, gamma[d])
-        total += word_bound(words, topics, gamma[d])
+            update_unlabelled(words, topics)
+        total += word_bound(words, topics)
     return total
 
 
 @kernel
-def predict_block(
-    first: int, last: int, cells: Cells, eta: Floats, mean: Floats, variance: Floats
-) -> None:
-    """Write E f and Var f of documents `first` up to `last` into `mean` and `variance`."""
+def predict_block(first: int, last: int, cells: Cells, eta: Floats, prediction: Prediction) -> None:
+    """Write E f and Var f of documents `first` up to `last` into `prediction`."""
+    mean, variance = prediction
     for d in range(first, last):
-        _, counts, topics = words_of(d, cells)
+        _, counts, topics, _ = words_of(d, cells)
         size = counts.sum()
         mean[d] = eta.mean() if len(counts) == 0 else 0.0
         variance[d] = 0.0
@@ -79,13 +89,7 @@ def predict_block(
 
 @kernel
 def add_normal_equations(
-    first: int,
-    last: int,
-    cells: Cells,
-    label_mean: Floats,
-    tau: Floats,
-    squares: Floats,
-    target: Floats,
+    first: int, last: int, cells: Cells, labels: LabelMeans, squares: Floats, target: Floats
 ) -> None:
     """Add sum_d tau E[zbar zbar'] (its upper half) and sum_d tau label_mean E zbar of a block.
 
@@ -93,11 +97,11 @@ def add_normal_equations(
 
         E[zbar zbar'] = E zbar E zbar' + sum_j c_j (diag(phi[j]) - phi[j] phi[j]') / N^2
     """
-    n_topics = len(target)
+    n_topics, (label_mean, tau) = len(target), labels
     share = np.empty(n_topics)
     for d in range(first, last):
         if tau[d] > 0.0:
-            _, counts, topics = words_of(d, cells)
+            _, counts, topics, _ = words_of(d, cells)
             size = counts.sum()
             share[:] = 1.0 / n_topics if len(counts) == 0 else 0.0
             for j in range(len(counts)):
@@ -122,40 +126,27 @@ def _add_product(weight: float, vector: Floats, squares: Floats) -> None:
 
 @kernel
 def _update_document(
-    words: Words,
-    topics: Topics,
-    sweeps: Sweeps,
-    eta: Floats,
-    label_mean: float,
-    tau: float,
-    gamma: Floats,
+    words: Words, topics: Topics, eta: Floats, label_mean: float, tau: float
 ) -> None:
     """Coordinate ascent for one labelled document: phi word by word, then gamma."""
-    log_theta, score, fresh = np.empty(len(gamma)), np.empty(len(gamma)), np.empty(len(gamma))
-    word, count, phi = words
+    word, count, phi, gamma = words
+    log_theta, score = np.empty(len(gamma)), np.empty(len(gamma))
     size = count.sum()
-    for _ in range(sweeps.max_sweeps):
+    for _ in range(topics.sweeps.max_sweeps):
         expect_log(gamma, log_theta)
         residual = label_mean
         for j in range(len(word)):
             residual -= count[j] / size * _dot(phi[j], eta)
         for j in range(len(word)):
-            score_topics(log_theta, topics.log_word[word[j]], score)
-            residual -= _update_word(count[j], size, residual, tau, eta, score, phi[j], fresh)
-        if update_gamma(words, topics.alpha, gamma) < sweeps.tol:
+            np.add(log_theta, topics.log_word[word[j]], score)
+            residual -= _update_word(count[j], size, residual, tau, eta, score, phi[j])
+        if update_gamma(words, topics.alpha) < topics.sweeps.tol:
             break
 
 
 @kernel
 def _update_word(
-    count: float,
-    size: float,
-    residual: float,
-    tau: float,
-    eta: Floats,
-    score: Floats,
-    phi: Floats,
-    fresh: Floats,
+    count: float, size: float, residual: float, tau: float, eta: Floats, score: Floats, phi: Floats
 ) -> float:
     """Improve phi of one cell, in place; returns the change of E f.
 
@@ -172,7 +163,8 @@ def _update_word(
     before = _dot(phi, eta)
     for t in range(len(eta)):
         score[t] += tau / size * eta[t] * (residual + (before - 0.5 * eta[t]) / size)
-    softmax(score, fresh)
+    normalise_scores(score, -1)
+    fresh = score
     change, moved = _dot(fresh, eta) - before, sum_of_changes(phi, fresh)
     linear, quadratic = moved * moved, 2.0 * (count - 1.0) * tau / (size * size) * change * change
     step = linear / quadratic if quadratic > linear else 1.0

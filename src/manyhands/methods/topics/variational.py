@@ -10,16 +10,9 @@ from scipy.special import gammaln, psi
 from manyhands.aggregation.base import run_em
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
-from manyhands.core.kernels import run_blocks
 from manyhands.core.settings import require
 from manyhands.methods.topics.corpus import Corpus, as_corpus, check_topics, draw_topics
-from manyhands.methods.topics.kernels import (
-    Cells,
-    Sweeps,
-    Topics,
-    count_words,
-    update_unlabelled_block,
-)
+from manyhands.methods.topics.kernels import Cells, Sweeps, Topics, update_unlabelled_block
 
 UNTIL_CONVERGED = Sweeps(max_sweeps=100, tol=1e-4)
 
@@ -73,27 +66,14 @@ class DocumentPosterior:
         return np.asarray(np.divide(count_dt, size_d, out=even_dt, where=size_d > 0.5))
 
     def cells(self, corpus: Corpus) -> Cells:
-        """The words of the documents with their topics, for compiled loops."""
-        return Cells(corpus.offsets, corpus.word, corpus.count, self.phi_jt)
-
-    def word_counts(self, corpus: Corpus) -> Floats:
-        """How often every word belongs to every topic, sum_j c_j phi[j], shape (w, t)."""
-        counts_wt = np.zeros((corpus.n_words, self.phi_jt.shape[1]))
-        order, offsets, cells = corpus.word_order, corpus.word_offsets, self.cells(corpus)
-
-        def work(words: tuple[int, int]) -> None:
-            count_words(*words, offsets, order, cells, counts_wt)
-
-        run_blocks(work, corpus.word_blocks)
-        return counts_wt
+        """The words of the documents with their posterior, for compiled loops."""
+        return Cells(corpus.offsets, corpus.word, corpus.count, self.phi_jt, self.gamma_dt)
 
 
 class Response(Protocol):
     """The part of a topic model that relates the topics of a document to its labels."""
 
-    def e_step(
-        self, corpus: Corpus, posterior: DocumentPosterior, log_word_wt: Floats, sweeps: Sweeps
-    ) -> float:
+    def e_step(self, corpus: Corpus, posterior: DocumentPosterior, topics: Topics) -> float:
         """Update the posterior of every document, in place; return the sum of their bounds."""
 
     def m_step(self, corpus: Corpus, posterior: DocumentPosterior) -> Self:
@@ -151,13 +131,14 @@ class VariationalEM:
 
         def e_step(state: tuple[Floats, R], sweeps: Sweeps) -> float:
             zeta_wt, response = state
-            return response.e_step(corpus, posterior, expected_log(zeta_wt, axis=0), sweeps)
+            topics = Topics(expected_log(zeta_wt, axis=0), self.alpha, sweeps)
+            return response.e_step(corpus, posterior, topics)
 
         def step(state: tuple[Floats, R]) -> tuple[tuple[Floats, R], float]:
             zeta_wt, response = state  # q(beta_t) = Dirichlet(zeta[:,t])
             bound = e_step(state, Sweeps(self.sweeps)) + response.prior_term()
             bound += negative_kl(zeta_wt, self.word_prior, axis=0)
-            zeta_wt = self.word_prior + posterior.word_counts(corpus)
+            zeta_wt = self.word_prior + np.asarray(corpus.count_wj @ posterior.phi_jt)
             return (zeta_wt, response.m_step(corpus, posterior)), bound
 
         min_gain = self.tol * (float(corpus.count.sum()) + n_labels)
@@ -176,13 +157,9 @@ def infer_topics(zeta_tw: Floats, alpha: float, counts: Any) -> Floats:
     if corpus.n_words != n_words:
         raise DataError(f"{corpus.n_words} columns of counts where the topics are of {n_words}")
     posterior = DocumentPosterior.uniform(corpus, n_topics, alpha)
-    topics = Topics(np.ascontiguousarray(expected_log(zeta_tw, axis=1).T), alpha)
-    cells, gamma_dt = posterior.cells(corpus), posterior.gamma_dt
-
-    def work(documents: tuple[int, int]) -> None:
-        update_unlabelled_block(*documents, cells, topics, UNTIL_CONVERGED, gamma_dt)
-
-    run_blocks(work, corpus.document_blocks)
+    log_word_wt = np.ascontiguousarray(expected_log(zeta_tw, axis=1).T)
+    topics = Topics(log_word_wt, alpha, UNTIL_CONVERGED)
+    corpus.run(update_unlabelled_block, posterior.cells(corpus), topics)
     return posterior.mean_topic_dt()
 
 
