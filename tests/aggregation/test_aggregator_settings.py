@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 
 import manyhands as mh
-from manyhands.aggregation import (
-    AGGREGATORS,
-    DawidSkene,
-    default_settings,
-    make_aggregator,
-    parse_settings,
-)
+from manyhands.aggregation import AGGREGATORS, DawidSkene, make_aggregator, parse_settings
+from manyhands.aggregation.catalog import default_settings
 from manyhands.core.errors import SettingError, UnknownNameError
 
 NAMES = list(AGGREGATORS)

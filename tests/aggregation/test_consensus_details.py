@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from manyhands.aggregation import AGGREGATORS, DawidSkene, Glad, Majority, Mean, validation_score
+from manyhands.aggregation import (
+    AGGREGATORS,
+    DawidSkene,
+    Glad,
+    Majority,
+    Mean,
+    validation_score,
+)
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.simulation import SCENARIOS, CrowdSettings

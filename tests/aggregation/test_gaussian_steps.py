@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from manyhands.aggregation import Gaussian, GaussianSteps
+from manyhands.aggregation import Gaussian
+from manyhands.aggregation.gaussian_steps import GaussianSteps
 from manyhands.annotations import Annotations
 
 

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from constant_network import Constant, three_classes
-from manyhands.aggregation import AnnotationShareSteps, CommonNoise, Sources
+from manyhands.aggregation import CommonNoise
+from manyhands.aggregation.common_noise_steps import AnnotationShareSteps, Sources
 from manyhands.core.errors import SettingError
 from manyhands.estimators import CrowdClassifier
 from manyhands.methods import CommonNoiseEM

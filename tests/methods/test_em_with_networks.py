@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from constant_network import Constant, three_classes
-from manyhands.aggregation import ConfusionSteps, DawidSkene
+from manyhands.aggregation import DawidSkene
+from manyhands.aggregation.dawid_skene import ConfusionSteps
 from manyhands.estimators import CrowdClassifier
 from manyhands.methods import EM, METHODS
 

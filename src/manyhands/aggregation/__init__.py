@@ -7,16 +7,10 @@ from manyhands.aggregation.catalog import (
     AGGREGATORS,
     DEFAULTS,
     aggregate,
-    default_settings,
     make_aggregator,
     parse_settings,
 )
 from manyhands.aggregation.common_noise import CommonNoise
-from manyhands.aggregation.common_noise_steps import (
-    AnnotationShareSteps,
-    AnnotatorShareSteps,
-    Sources,
-)
 from manyhands.aggregation.compare import (
     Comparison,
     compare,
@@ -25,57 +19,47 @@ from manyhands.aggregation.compare import (
     validation_score,
 )
 from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.dawid_skene import ConfusionSteps, DawidSkene, estimate_confusions
+from manyhands.aggregation.dawid_skene import DawidSkene, estimate_confusions
 from manyhands.aggregation.evidence import Quality
 from manyhands.aggregation.files import load_consensus
 from manyhands.aggregation.gaussian import Gaussian
-from manyhands.aggregation.gaussian_steps import GaussianSteps, NetworkedParameters
 from manyhands.aggregation.glad import Glad
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.mixture import Mixture
 from manyhands.aggregation.one_coin import OneCoin
-from manyhands.aggregation.select import Choice, candidates, rank_by_predictions, select
-from manyhands.aggregation.tokens import TokenConsensus, aggregate_tokens, decode_tokens
+from manyhands.aggregation.select import Choice, candidates, select
+from manyhands.aggregation.tokens import TokenConsensus, aggregate_tokens
 from manyhands.aggregation.worker_clustering import WorkerClustering
 
 __all__ = [
     "AGGREGATORS",
     "DEFAULTS",
     "Aggregator",
-    "AnnotationShareSteps",
-    "AnnotatorShareSteps",
     "AnnotatorTypes",
     "Choice",
     "CommonNoise",
     "Comparison",
-    "ConfusionSteps",
     "Consensus",
     "DawidSkene",
     "Gaussian",
-    "GaussianSteps",
     "Glad",
     "Majority",
     "Mean",
     "Median",
     "Mixture",
-    "NetworkedParameters",
     "OneCoin",
     "Quality",
-    "Sources",
     "TokenConsensus",
     "WorkerClustering",
     "aggregate",
     "aggregate_tokens",
     "candidates",
     "compare",
-    "decode_tokens",
-    "default_settings",
     "estimate_confusions",
     "leave_one_label_out",
     "load_consensus",
     "make_aggregator",
     "parse_settings",
-    "rank_by_predictions",
     "require_comparable",
     "select",
     "validation_score",

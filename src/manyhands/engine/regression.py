@@ -9,13 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
-from manyhands.aggregation import (
-    Consensus,
-    Gaussian,
-    GaussianSteps,
-    NetworkedParameters,
-    aggregate,
-)
+from manyhands.aggregation import Consensus, Gaussian, aggregate
+from manyhands.aggregation.gaussian_steps import GaussianSteps, NetworkedParameters
 from manyhands.aggregation.regression import summarise
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats

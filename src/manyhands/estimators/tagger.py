@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.aggregation import TokenConsensus, aggregate_tokens, decode_tokens
+from manyhands.aggregation import TokenConsensus, aggregate_tokens
+from manyhands.aggregation.tokens import decode_tokens
 from manyhands.annotations import (
     Annotations,
     Sentences,

@@ -8,14 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from manyhands.aggregation import (
+from manyhands.aggregation import CommonNoise, DawidSkene
+from manyhands.aggregation.common_noise_steps import (
     AnnotationShareSteps,
     AnnotatorShareSteps,
-    CommonNoise,
-    ConfusionSteps,
-    DawidSkene,
     Sources,
 )
+from manyhands.aggregation.dawid_skene import ConfusionSteps
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require, require_choice
 from manyhands.engine.batches import CrowdData

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor, nn
 
-from manyhands.aggregation import Gaussian, GaussianSteps, NetworkedParameters
+from manyhands.aggregation import Gaussian
+from manyhands.aggregation.gaussian_steps import GaussianSteps, NetworkedParameters
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
 from manyhands.engine.batches import CrowdData

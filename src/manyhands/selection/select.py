@@ -10,7 +10,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from manyhands.aggregation import Choice, rank_by_predictions
+from manyhands.aggregation import Choice
+from manyhands.aggregation.select import rank_by_predictions
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import require
