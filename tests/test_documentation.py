@@ -253,3 +253,10 @@ def test_links_between_pages_hold():
 def test_pages_use_the_words_of_the_design(page):
     found = WORDS_OF_0_1.search((HOME / page).read_text())
     assert found is None, found
+
+
+def test_every_file_of_the_page_where_things_are_exists():
+    named = set(re.findall(r"`([a-z_]+/[\w./]*)`", (DOCS / "design" / "where.md").read_text()))
+    missing = [name for name in named if not (HOME / "src" / "manyhands" / name).exists()]
+    assert len(named) > 40
+    assert missing == []

@@ -62,7 +62,7 @@ class Request(options.OptionGroup):
 
 @options.takes_groups
 def aggregate(request: Request) -> None:
-    """Aggregate labels into a consensus.
+    """Combine labels into a consensus, and profile annotators.
 
     The result is the most probable label of every item with its confidence, and with
     --annotators the quality of every annotator.

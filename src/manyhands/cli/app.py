@@ -8,7 +8,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from manyhands import __version__
 from manyhands.cli import (
@@ -36,16 +36,6 @@ _NAMES_WRONG = {
 # Some versions of typer have a copy of click; this is the base of the errors of either.
 _UsageError: Any = typer.BadParameter.__base__
 
-app = typer.Typer(
-    name="manyhands",
-    invoke_without_command=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Learn from the labels of many imperfect annotators.\n\nmanyhands gives a consensus with "
-    "its confidence, a profile of every annotator, networks that are trained from disagreeing "
-    "labels, and a report of what is wrong with the data.\n\nExample: manyhands demo",
-)
-
 
 class Command(TyperCommand):
     """A command whose errors name options, not the settings of the library."""
@@ -59,8 +49,7 @@ class Command(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help, with the names of the registries that it refers to."""
-        parameters: Any = self.params
-        for each in parameters:
+        for each in _without_types_of_flags(self, ctx):
             each.help = with_names(each.help or "")
         super().format_help(ctx, formatter)
 
@@ -76,6 +65,24 @@ class Command(TyperCommand):
         return name if value is None or value is True else f"{name} {_value_text(value)}"
 
 
+class Group(TyperGroup):
+    """The program: its help lists the commands."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        _without_types_of_flags(self, ctx)
+        super().format_help(ctx, formatter)
+
+
+def _without_types_of_flags(command: Any, ctx: Any) -> list[Any]:
+    """The parameters of a command; an option without a value shows no type in the help."""
+    parameters: list[Any] = command.get_params(ctx)
+    for each in parameters:
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+    return parameters
+
+
 def _value_text(value: object) -> str:
     if value is ...:
         return "..."
@@ -84,6 +91,19 @@ def _value_text(value: object) -> str:
     text = str(value)
     return text if text == shlex.quote(text) else json.dumps(text, ensure_ascii=False)
 
+
+app = typer.Typer(
+    name="manyhands",
+    cls=Group,
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Learn from the labels of many imperfect annotators.\n\nmanyhands computes a consensus "
+    "with its confidence, profiles every annotator, trains networks from disagreeing labels, and "
+    "reports what is wrong with the data.\n\nExample: manyhands check labels.csv\n\n"
+    "Example: manyhands aggregate labels.csv --out consensus.csv --annotators annotators.csv\n\n"
+    "manyhands COMMAND --help explains a command and its options.",
+)
 
 for command in (
     demo.demo, check.check, aggregate.aggregate, train.train, predict.predict, compare.compare,
@@ -95,7 +115,7 @@ for command in (
 @app.callback()
 def _start(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     if version:
         say(f"manyhands {__version__}")

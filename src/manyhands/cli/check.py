@@ -22,7 +22,7 @@ def check(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Check what is wrong or risky in a file of labels.
+    """Report what is wrong or risky in a file of labels.
 
     Every finding has a severity, the rows or names it is about, and what to do.
 

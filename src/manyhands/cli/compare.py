@@ -85,7 +85,7 @@ class Request(options.OptionGroup):
 
 @options.takes_groups
 def compare(request: Request) -> None:
-    """Compare methods on the same labels in one ranked table.
+    """Rank methods on the same labels, with truth or without.
 
     Without features, aggregators are compared: with --truth by accuracy (classes) or mean
     absolute error (numbers), without it by the probability of labels that were held out.

@@ -24,7 +24,7 @@ def convert(
     ] = "long",
     json: options.Json = False,
 ) -> None:  # fmt: skip
-    """Convert labels to another format.
+    """Convert a file of labels to another format.
 
     From a long table to a long table all columns and rows are copied. Other conversions keep
     item, annotator and label, and a .txt or .npy matrix keeps the labels only.

@@ -21,7 +21,7 @@ def datasets(
     ] = None,
     json: Json = False,
 ) -> None:
-    """List the public corpora, or check which are there.
+    """List the public datasets, or check which are in a folder.
 
     Corpora are not part of the package: name the folder that has them. Item sets have a truth
     and no labels; simulated crowds label them.

@@ -53,7 +53,7 @@ def demo(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Run the main steps on embedded data.
+    """Show every step on data that comes with manyhands.
 
     The demo computes a consensus, the quality of every annotator, and a network trained from
     the labels of the crowd.

@@ -38,23 +38,27 @@ AnyLabelsFile = Annotated[
                         "column of tags per annotator (.conll .bio .txt), or a table of spans.")
 ]  # fmt: skip
 FeaturesFile = Annotated[
-    str, typer.Argument(metavar="FEATURES", help="Table with a column of items and numbers in all "
-                        "others (.csv .tsv .parquet .jsonl), or an array (.npy .npz); texts: one "
-                        "per line (.txt), or a table with a column text; tokens (.conll .bio).")
+    str, typer.Argument(metavar="FEATURES", help="Numbers: a table with one row per item, a column "
+                        "that names it and numbers in all others (.csv .tsv .parquet .jsonl), or "
+                        "an array with one row per item (.npy .npz). Texts: one per line (.txt), "
+                        "or a table with a column named text. Tokens (.conll .bio).")
 ]  # fmt: skip
 TextColumn = Annotated[str | None, in_labels("Column of texts.", metavar="NAME")]
 Truth = Annotated[
     str | None,
-    in_labels("Table with columns item, truth, for scores only. For tokens a file with lines of a "
+    in_labels("Table with columns item, truth, to score with. For tokens a file with lines of a "
               "token and its tag (.bio).", metavar="FILE"),
 ]  # fmt: skip
-Json = Annotated[bool, in_output("Print one JSON object, not text.", "--json")]
+Json = Annotated[bool, in_output("Print the result as one JSON object.", "--json")]
 OutFile = Annotated[
     str,
     in_output("Table to write (.csv .tsv .parquet .jsonl); - is standard output.", metavar="FILE"),
 ]
 AnnotatorsFile = Annotated[
-    str | None, in_output("Table of annotators to write, such as annotators.csv.", metavar="FILE")
+    str | None,
+    in_output(
+        "Write a table with the profile of every annotator, such as annotators.csv.", metavar="FILE"
+    ),
 ]
 Seed = Annotated[int, option("Seed of all random numbers.", min=0)]
 Jobs = Annotated[
@@ -117,13 +121,20 @@ class OptionGroup:
 class ReadingOptions(OptionGroup):
     """How to read a table or matrix of labels."""
 
-    item: Annotated[str | None, in_labels("Column of the items.", metavar="NAME")] = None
-    annotator: Annotated[str | None, in_labels("Column of the annotators.", metavar="NAME")] = None
-    label: Annotated[str | None, in_labels("Column of the labels.", metavar="NAME")] = None
+    item: Annotated[
+        str | None,
+        in_labels("Column of the items. By default it is found by its name.", metavar="NAME"),
+    ] = None
+    annotator: Annotated[
+        str | None, in_labels("Column of annotators; likewise.", metavar="NAME")
+    ] = None
+    label: Annotated[str | None, in_labels("Column of the labels; likewise.", metavar="NAME")] = (
+        None
+    )
     format: Annotated[
         str | None,
-        in_labels("File format if the suffix does not tell: csv, tsv, parquet, jsonl, txt, npy, "
-                  "json, conll or spans.", metavar="NAME"),
+        in_labels("Format of the labels if the suffix does not tell: csv, tsv, parquet, jsonl, "
+                  "txt, npy, json, conll or spans.", metavar="NAME"),
     ] = None  # fmt: skip
     layout: Annotated[
         Literal["long", "wide", "dense"] | None,
@@ -131,14 +142,19 @@ class ReadingOptions(OptionGroup):
                   "without a header (dense)."),
     ] = None  # fmt: skip
     kind: Annotated[
-        Literal["classes", "numbers"] | None, in_labels("Read labels as classes or as numbers.")
+        Literal["classes", "numbers"] | None,
+        in_labels("Read labels such as 1, 2, 3 as names of classes or as numbers."),
     ] = None
     classes: Annotated[
-        str | None, in_labels("All classes, such as cat,dog,bird.", metavar="NAME,NAME")
+        str | None,
+        in_labels(
+            "All classes in order, also those nobody used, such as cat,dog,bird.",
+            metavar="NAME,NAME",
+        ),
     ] = None
     missing: Annotated[
         list[str] | None,
-        in_labels('A label that means no label, such as NA, or "" for blank. Repeatable.',
+        in_labels('A label that means no label, such as NA, or "" for an empty cell. Repeatable.',
                   metavar="LABEL"),
     ] = None  # fmt: skip
     encoding: Annotated[str, in_labels("Text encoding, such as latin-1.", metavar="NAME")] = "utf-8"
@@ -163,21 +179,24 @@ class LabelOptions(ReadingOptions):
     ] = None  # fmt: skip
     bounds: Annotated[
         str | None,
-        in_labels("Numbers outside are an error, such as 1:5.", "--range", metavar="LOW:HIGH"),
+        in_labels("Range that numbers must lie in, such as 1:5.", "--range", metavar="LOW:HIGH"),
     ] = None
     duplicates: Annotated[
         Literal["keep", "first", "last", "refuse"],
-        in_labels("Which labels count if an annotator labelled an item several times."),
+        in_labels(
+            "An annotator labelled an item several times: count every label, the first, the "
+            "last, or refuse the file."
+        ),
     ] = "keep"
     orphan_tags: Annotated[
         Literal["repair", "refuse", "keep"] | None,
         in_labels("A tag I-X that follows no B-X or I-X: make it B-X, refuse the file, or keep it.",
-                  show_default="repair; convert: keep"),
+                  show_default="repair, but keep for convert"),
     ] = None  # fmt: skip
     alignment: Annotated[
         Literal["refuse", "widen"] | None,
-        in_labels("A span that cuts through a token: refuse the file, or widen it to whole tokens.",
-                  show_default="refuse"),
+        in_labels("A span that cuts through a token: refuse the file, or widen the span to whole "
+                  "tokens.", show_default="refuse"),
     ] = None  # fmt: skip
 
     def settings(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def predict(
     text: options.TextColumn = None,
     json: options.Json = False,
 ) -> None:  # fmt: skip
-    """Predict classes, numbers or tags with a trained model.
+    """Predict with a model that manyhands train wrote.
 
     The table has the predicted label of every item: a class with its probabilities, or a number
     with its spread, the standard deviation of the truth around it. With --labels the labels of

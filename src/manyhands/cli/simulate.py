@@ -36,7 +36,7 @@ def simulate(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Simulate a crowd and write its labels to a folder.
+    """Write the labels of a simulated crowd to a folder.
 
     The folder has labels.csv, truth.csv, annotators.csv and scenario.json, and features.csv and
     test items if the items have features. Settings that are left out are those of the scenario;

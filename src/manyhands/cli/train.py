@@ -25,8 +25,10 @@ class Request(options.OptionGroup):
     out: Annotated[str, in_output("Folder for the model and its checkpoints.", metavar="DIR")]
     labels: Annotated[
         str | None,
-        typer.Argument(metavar="LABELS", help="Labels of the items. Leave it out for tagged "
-                       "tokens: one file has the words and the tags."),
+        typer.Argument(metavar="LABELS", help="Table of labels: columns item, annotator, label "
+                       "(.csv .tsv .parquet .jsonl), a matrix (.txt .npy) or .json. Leave it out "
+                       "for tagging: FEATURES then holds the words and a column of tags per "
+                       "annotator."),
     ] = None  # fmt: skip
     method: Annotated[
         str | None,
@@ -56,11 +58,11 @@ class Request(options.OptionGroup):
 
 @options.takes_groups
 def train(request: Request) -> None:
-    """Train a network from the labels of many annotators.
+    """Train a network on features and crowd labels.
 
     No clean labels are needed. The labels are classes, numbers (--task regression) or tags of
-    tokens (--task tagging). FEATURES are numbers, or texts: one per line, or a table with a
-    column text. Items without labels are not used. The model is written to the folder --out;
+    tokens (--task tagging); without --task they decide. FEATURES are numbers or texts. Items of
+    FEATURES without labels are ignored. The model is written to the folder --out;
     manyhands predict reads it. If a run was stopped, --resume continues it, and the model is
     the same as without the stop. --truth is for scores only, except for the method "truth".
 

@@ -46,7 +46,7 @@ class TrainingOptions:
     )
     learning_rate: float = setting(
         1e-3,
-        "Learning rate of the network (AdamW; Adam without weight decay).",
+        "Learning rate of the network. The optimiser is AdamW, or Adam if weight_decay is 0.",
         rule=POSITIVE,
         by_method=True,
     )
@@ -55,7 +55,8 @@ class TrainingOptions:
     )
     noise_learning_rate: float | None = setting(
         None,
-        "Learning rate of the noise model. By default that of the network.",
+        "Learning rate of the noise model, which describes how each annotator errs. If the method "
+        "has none: that of the network.",
         rule=POSITIVE,
         by_method=True,
     )
@@ -68,8 +69,8 @@ class TrainingOptions:
     )
     warm_up: int = setting(
         0,
-        "Number of first epochs that train the network alone, on the label distribution of every "
-        "item.",
+        "Number of epochs at the start that train the network alone, on the share of labels that "
+        "each class has.",
         rule=_WARM_UP,
         by_method=True,
     )
@@ -89,8 +90,8 @@ class TrainingOptions:
     )
     validation_fraction: float = setting(
         0.0,
-        "Fraction of the labels held out for validation. The epoch with the best validation score "
-        "is kept. With 0 the last epoch is kept.",
+        "Fraction of the labels or items held out for validation. The epoch with the best "
+        "validation score is kept. With 0 the last epoch is kept.",
         rule=FRACTION,
         by_method=True,
     )
@@ -103,9 +104,10 @@ class TrainingOptions:
     monitor: Literal["likelihood", "majority", "confidence", "log-odds", "annotator", "ranks"] = (
         setting(
             "likelihood",
-            "Criterion that picks the best epoch on the validation labels: their likelihood, "
-            'another of `CRITERIA`, or "ranks", the average rank over all criteria, which needs '
-            "refit.",
+            "Criterion that picks the best epoch on the validation labels: their likelihood; the "
+            'share of items whose predicted class is their majority label ("majority", weighted '
+            'in "confidence" and "log-odds"); the share of labels predicted for their annotator '
+            '("annotator"); or the average rank over all ("ranks", which needs refit).',
             by_method=True,
         )
     )
@@ -122,9 +124,8 @@ class TrainingOptions:
     )
     sparse: bool | None = setting(
         None,
-        "Use sparse gradients and a sparse Adam for the parameters of annotators, so that a step "
-        "costs the same for any size of crowd. By default only for large crowds. The moments of an "
-        "annotator change only in steps in which the annotator occurs, unlike those of Adam.",
+        "Update only the annotators of each batch (sparse Adam), so that a step costs the same for "
+        "any number of annotators. By default only for large crowds. Results differ slightly.",
     )
     device: Literal["auto", "cpu", "cuda", "mps"] = setting("auto", "Device to train on.")
     devices: int = setting(1, "Number of devices, one process each.", rule=AT_LEAST_ONE)
@@ -133,7 +134,7 @@ class TrainingOptions:
     )
     threads: int | None = setting(
         None,
-        "Number of torch threads on the CPU. By default one for small networks.",
+        "Number of torch threads on the CPU. By default one for small networks, else all cores.",
         rule=AT_LEAST_ONE,
     )
     seed: int = setting(0, "Seed of all random numbers.")
@@ -153,12 +154,13 @@ class EstimatorOptions(TrainingOptions):
     method: Any = setting(None, "A name of `METHODS`, or a `Method` with settings of its own.")
     _: KW_ONLY
     noise: Mapping[str, Any] | None = setting(
-        None, 'Settings of the noise model, such as omega=0 for conal; in Python {"omega": 0.0}.'
+        None, 'A setting of the noise model, such as omega=0 for conal; in Python {"omega": 0.0}.'
     )
     init: Literal["auto", "own", "consensus"] | None = setting(
         None,
-        'How the noise model is initialised: "own" as its paper says, "consensus" from the '
-        'confusions of an aggregator, "auto" from the consensus unless it collapsed.',
+        'How the noise model is initialised: "own" as its paper says, "consensus" with the '
+        'confusion matrices of annotators against an aggregated consensus, "auto" with these '
+        "unless the consensus puts nearly all items in one class.",
         by_method=True,
     )
     word_vectors: Any = setting(
@@ -182,9 +184,9 @@ class FeatureOptions(EstimatorOptions):
 
     scale: Literal["auto", "rms", "standard", "none"] = setting(
         "auto",
-        'How features are scaled: "rms" divides all by their root mean square, "standard" '
-        'standardises each. "auto" chooses by the features, and does not scale them for a network '
-        "of your own.",
+        'How features are scaled: "rms" divides all by one root mean square, "standard" gives each '
+        'mean 0 and variance 1. "auto" chooses by the features, and does not scale them for a '
+        "network of your own.",
         group="Network",
     )
     max_tokens: int | None = setting(
@@ -200,7 +202,7 @@ class TaggingOptions(EstimatorOptions):
     """The settings of estimators whose items are the tokens of sentences."""
 
     valid_bio: bool = setting(
-        True, "Decode tags so that every I-X follows a B-X or an I-X.", group="Output"
+        True, "Predict only valid BIO tags: every I-X follows a B-X or an I-X.", group="Output"
     )
 
 
