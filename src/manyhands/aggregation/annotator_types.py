@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, log_softmax, psi
 
-from manyhands.aggregation.base import ClassAggregator, IterativeAggregator, Parameters
+from manyhands.aggregation.base import Parameters
 from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.dawid_skene import ConfusionAggregator, PassParameters
 from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, Expectation
 from manyhands.aggregation.kernels.type_pass import TypePass, TypePriors
@@ -27,7 +28,7 @@ _FLOOR = 1e-3  # of a learnt pseudo-count
 
 
 @dataclass(frozen=True)
-class TypeParameters(Parameters):
+class TypeParameters(PassParameters):
     """Soft counts of items and of annotators, and the learnt priors of types.
 
     Everything else follows from these: the counts determine the posterior of each annotator's
@@ -111,7 +112,7 @@ class TypeParameters(Parameters):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnnotatorTypes(IterativeAggregator[TypeParameters], ClassAggregator[TypeParameters]):
+class AnnotatorTypes(ConfusionAggregator[TypeParameters]):
     """Every annotator is of one type: skilled, with habits of their own, or a spammer.
 
     Truth z_i has the distribution pi. The type t_a has the distribution share, and decides how an
@@ -240,9 +241,6 @@ class AnnotatorTypes(IterativeAggregator[TypeParameters], ClassAggregator[TypePa
         if n_classes > 1:
             value += _WRONG / (n_classes - 1) * np.log(parameters.wrong_lk[off]).sum()
         return float(value)
-
-    def _estimate_items(self, evidence: Evidence, parameters: TypeParameters) -> dict[str, Any]:
-        return {"probabilities": parameters.expected(ConfusionPass(evidence)).posterior_ik}
 
 
 def _labels_said(evidence: Evidence) -> Floats:

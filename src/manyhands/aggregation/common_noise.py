@@ -3,19 +3,22 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from manyhands.aggregation.base import (
     CLASS_PSEUDO_COUNT,
     MAY_BE_INFINITE,
-    ClassAggregator,
-    IterativeAggregator,
     Parameters,
 )
 from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.dawid_skene import first_expectation, fit_class_prior
+from manyhands.aggregation.dawid_skene import (
+    ConfusionAggregator,
+    PassParameters,
+    first_expectation,
+    fit_class_prior,
+)
 from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.confusion_pass import (
     TINY,
@@ -29,7 +32,7 @@ from manyhands.core.settings import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, settin
 
 
 @dataclass(frozen=True)
-class CommonNoiseParameters(Parameters):
+class CommonNoiseParameters(PassParameters):
     """Class prior, shared confusion, own confusions, and shares of labels from the shared one.
 
     `log_even_lk` is the own confusion of an unseen annotator.
@@ -79,9 +82,7 @@ class CommonNoiseParameters(Parameters):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommonNoise(
-    IterativeAggregator[CommonNoiseParameters], ClassAggregator[CommonNoiseParameters]
-):
+class CommonNoise(ConfusionAggregator[CommonNoiseParameters]):
     """With probability w_a a label of annotator a comes from the shared confusion G, else from C_a.
 
     An annotator labels by P_a = w_a G + (1 - w_a) C_a. EM over truths and sources s_n::
@@ -205,8 +206,3 @@ class CommonNoise(
         log_p_share = pseudo * float((np.log(share_a) + np.log1p(-share_a)).sum())
         log_p_confusions = float((pseudo_lk * after.log_confusion_alk.sum(axis=0)).sum())
         return after, log_p_prior + own.log_prior + log_p_share + log_p_confusions
-
-    def _estimate_items(
-        self, evidence: Evidence, parameters: CommonNoiseParameters
-    ) -> dict[str, Any]:
-        return {"probabilities": parameters.expected(ConfusionPass(evidence)).posterior_ik}

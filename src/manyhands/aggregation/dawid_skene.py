@@ -1,8 +1,9 @@
 """Dawid-Skene: every annotator has their own confusion matrix."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -28,8 +29,26 @@ from manyhands.core.errors import SettingError
 from manyhands.core.settings import COUNT, NOT_NEGATIVE, require, setting
 
 
+class PassParameters(Parameters, ABC):
+    """Parameters whose E-step is a `ConfusionPass`."""
+
+    @abstractmethod
+    def expected(self, expect: ConfusionPass) -> Expectation:
+        """The E-step under these parameters."""
+
+
+Q = TypeVar("Q", bound=PassParameters)
+
+
+class ConfusionAggregator(IterativeAggregator[Q], ClassAggregator[Q]):
+    """An aggregator of classes whose E-step is a `ConfusionPass`."""
+
+    def _estimate_items(self, evidence: Evidence, parameters: Q) -> dict[str, Any]:
+        return {"probabilities": parameters.expected(ConfusionPass(evidence)).posterior_ik}
+
+
 @dataclass(frozen=True)
-class ConfusionParameters(Parameters):
+class ConfusionParameters(PassParameters):
     """Class prior and confusions in log space; `log_crowd_lk` is for unseen annotators."""
 
     log_prior_k: Floats
@@ -53,7 +72,7 @@ class ConfusionParameters(Parameters):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DawidSkene(IterativeAggregator[ConfusionParameters], ClassAggregator[ConfusionParameters]):
+class DawidSkene(ConfusionAggregator[ConfusionParameters]):
     """EM for class prior pi and confusions C, with Dirichlet pseudo-counts A (MAP).
 
     ::
@@ -143,11 +162,6 @@ class DawidSkene(IterativeAggregator[ConfusionParameters], ClassAggregator[Confu
             self.prior_strength,
             self.class_pseudo_count,
         )
-
-    def _estimate_items(
-        self, evidence: Evidence, parameters: ConfusionParameters
-    ) -> dict[str, Any]:
-        return {"probabilities": parameters.expected(ConfusionPass(evidence)).posterior_ik}
 
     def pseudo_counts(self, crowd_lk: Floats, annotations: Annotations) -> Floats:
         """Pseudo-counts (1, l, k), or (a, l, k) with `prior_confusions` of some annotators."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import log_softmax
@@ -10,12 +10,15 @@ from scipy.special import log_softmax
 from manyhands.aggregation.base import (
     CLASS_PSEUDO_COUNT,
     MAY_BE_INFINITE,
-    ClassAggregator,
-    IterativeAggregator,
     Parameters,
 )
 from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.dawid_skene import crowd_confusion, fit_class_prior
+from manyhands.aggregation.dawid_skene import (
+    ConfusionAggregator,
+    PassParameters,
+    crowd_confusion,
+    fit_class_prior,
+)
 from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.confusion_pass import (
     ConfusionPass,
@@ -50,7 +53,7 @@ class GroupParameters(Parameters):
         return {f"{noun}_{m + 1}": column for m, column in enumerate(self.member_am.T)}
 
 
-class ClusterParameters(GroupParameters):
+class ClusterParameters(GroupParameters, PassParameters):
     """Clusters of annotators: each annotator belongs to one, with some probability."""
 
     def annotator_traits(self) -> Mapping[str, AnyArray]:
@@ -64,7 +67,7 @@ class ClusterParameters(GroupParameters):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkerClustering(IterativeAggregator[ClusterParameters], ClassAggregator[ClusterParameters]):
+class WorkerClustering(ConfusionAggregator[ClusterParameters]):
     """Annotator a belongs to cluster m with probability r_am; a cluster shares one confusion C_m.
 
     Truth z_i has the distribution pi, cluster c_a the distribution share, and the label is drawn
@@ -125,9 +128,6 @@ class WorkerClustering(IterativeAggregator[ClusterParameters], ClassAggregator[C
         )
         log_p = log_p_prior + confusions.log_prior + float(np.log(share_m).sum())
         return parameters, log_p + _membership_bound(parameters)
-
-    def _estimate_items(self, evidence: Evidence, parameters: ClusterParameters) -> dict[str, Any]:
-        return {"probabilities": parameters.expected(ConfusionPass(evidence)).posterior_ik}
 
 
 def memberships(counts_alk: Floats, parameters: ClusterParameters) -> Floats:

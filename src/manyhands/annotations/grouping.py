@@ -5,6 +5,7 @@ of them count: all (`keep`, the default: no label is lost), the `first` or the `
 or none (`refuse`: an error names the first repeated pair).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -21,11 +22,11 @@ _BLOCKS = 16
 _SMALL = 32  # runs of at most this length are sorted by insertion
 
 
-class ItemArray:
+class ItemArray(ABC):
     """What scikit-learn needs of an array of items or sentences; a subclass has `__len__`."""
 
-    def __len__(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def __len__(self) -> int: ...
 
     @property
     def shape(self) -> tuple[int]:
