@@ -156,7 +156,8 @@ class ClassAggregator(Aggregator[P]):
     def _estimate_annotators(
         self, evidence: Evidence, parameters: P, estimates: Mapping[str, Any]
     ) -> tuple[Quality, Mapping[str, AnyArray]]:
-        quality = estimate_quality(evidence, estimates["probabilities"])
+        probabilities = estimates.get("raw_probabilities", estimates["probabilities"])
+        quality = estimate_quality(evidence, probabilities)
         return quality, parameters.annotator_traits()
 
 

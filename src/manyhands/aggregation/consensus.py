@@ -60,6 +60,7 @@ class Consensus:
     objective: tuple[float, ...] = ()
     converged: bool = True
     temperature: float = 1.0
+    raw_probabilities: Floats | None = None  # of the model itself, where `probabilities` are not
     codes: AnyArray | None = None  # labels that are not the most probable ones, such as valid tags
 
     @classmethod
@@ -157,11 +158,12 @@ class Consensus:
     def confidence(self) -> Floats:
         """How certain the model is of every label, between 0 and 1."""
         if self.probabilities is not None:
-            return np.asarray(
-                np.take_along_axis(self.probabilities, self._winners[0][:, None], 1)[:, 0]
-            )
+            return self._of_label(self.probabilities)
         assert self.signal_share is not None, "a consensus of numbers holds its signal share"
         return self.signal_share
+
+    def _of_label(self, probabilities_ik: Floats) -> Floats:
+        return np.asarray(np.take_along_axis(probabilities_ik, self._winners[0][:, None], 1)[:, 0])
 
     @cached_property
     def agreement(self) -> Floats:
@@ -203,7 +205,7 @@ class Consensus:
         return len(self.objective)
 
     def to_frame(self) -> Any:
-        """One row per item: label, confidence, agreement, n_annotations, p_<class>, tied."""
+        """One row per item: label, confidence, agreement, n_annotations, p_<class> and so on."""
         return make_frame(self.item_columns(), self.annotations.backend)
 
     def annotators_frame(self) -> Any:
@@ -224,6 +226,8 @@ class Consensus:
             for k, name in enumerate(ann.classes):
                 columns[f"p_{name}"] = self.probabilities[:, k]
             columns["tied"] = self.tied
+            if self.raw_probabilities is not None:
+                columns["raw_confidence"] = self._of_label(self.raw_probabilities)
         if self.spread is not None:
             columns["spread"] = self.spread
         return columns | dict(self.item_traits)

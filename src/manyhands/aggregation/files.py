@@ -21,7 +21,15 @@ from manyhands.core.settings import settings_of
 from manyhands.io.bundle import read_bundle, under, write_bundle
 
 NAME = "consensus"  # of the bundle
-OPTIONAL = ("probabilities", "values", "spread", "signal_share", "confusion", "codes")
+OPTIONAL = (
+    "probabilities",
+    "raw_probabilities",
+    "values",
+    "spread",
+    "signal_share",
+    "confusion",
+    "codes",
+)
 TRAITS = ("item_traits", "annotator_traits")
 Packed = tuple[dict[str, AnyArray], dict[str, Any]]
 

@@ -18,30 +18,50 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
 class TypePriors(NamedTuple):
-    """Priors of the types: levels of skill, own confusion, spammer; `share_t` in this order.
+    """Priors of the types: groups, own confusion, spammer; `share_t` in this order.
 
-    Skilled annotators of level j have a Beta prior with pseudo-labels `skill_jb` right and wrong;
-    `wrong_lk` is what they say of class k when they are wrong. The others have Dirichlet priors:
-    `own_lk` for every column of a confusion, `spam_l` for the labels of a spammer.
+    The annotators of group m share the confusion `shared_mlk[m]`. The others have Dirichlet
+    priors: `own_lk` for every column of a confusion, `spam_l` for the labels of a spammer.
     """
 
     share_t: Floats
-    skill_jb: Floats
-    wrong_lk: Floats
+    shared_mlk: Floats
     own_lk: Floats
     spam_l: Floats
+
+
+class TypeStatistics(NamedTuple):
+    """Sums over annotators, weighted by the probabilities of their types, to learn priors from."""
+
+    member_t: Floats
+    shared_mlk: Floats
+    own_lk: Floats
+    own_total_k: Floats
+    spam_l: Floats
+    spam_total: Floats
+
+
+class TypeExpectation(NamedTuple):
+    """What soft counts say about annotators under some priors.
+
+    `divergence` is that of the posterior of types and their parameters from the prior.
+    """
+
+    log_confusion_alk: Floats
+    member_at: Floats
+    divergence: float
+    statistics: TypeStatistics
 
 
 class _Constants(NamedTuple):
     """The priors, with the values of log gamma and its derivative that all annotators share."""
 
     log_share: Floats
-    skill: Floats
-    skill_gamma: Floats
-    log_wrong: Floats
+    log_shared: Floats
     own: Floats
     own_digamma: Floats
     own_gamma: Floats
+    own_total: Floats
     own_total_digamma: Floats
     own_total_gamma: Floats
     spam: Floats
@@ -53,80 +73,44 @@ class _Constants(NamedTuple):
 class _Annotator(NamedTuple):
     """Room for the values of one annotator."""
 
+    said: Floats
     evidence: Floats
-    member: Floats
     own_digamma: Floats
     own_total: Floats
     spam_digamma: Floats
-    skill_log: Floats  # (levels, 2): expected log-probability of a right and of a wrong label
     sums: Floats  # labels, digamma of the spammer's total
 
 
-class TypeStatistics(NamedTuple):
-    """Sums over annotators, weighted by the probabilities of their types, to learn priors from."""
+def expect_types(counts_alk: Floats, priors: TypePriors) -> TypeExpectation:
+    """The types of all annotators, and what better priors are learnt from."""
+    n, n_types = counts_alk.shape[1], len(priors.share_t)
+    blocks = even_blocks(np.arange(len(counts_alk) + 1), _MAX_BLOCKS)
+    log_confusion_alk = np.empty_like(counts_alk)
+    member_at = np.empty((len(counts_alk), n_types))
+    shapes = ((n_types,), (n_types - 2, n, n), (n, n), (n,), (n,), (1,))
+    totals = [TypeStatistics(*map(np.zeros, shapes)) for _ in blocks]
+    constants = _constants(priors)
 
-    member_t: Floats
-    wrong_lk: Floats
-    own_lk: Floats
-    own_total_k: Floats
-    spam_l: Floats
-    spam_total: Floats
+    def work(block: int) -> float:
+        return _expect_types(
+            *blocks[block], counts_alk, constants, member_at, log_confusion_alk, totals[block]
+        )
 
-
-class TypePass:
-    """Passes over the annotators of one set of annotations; `said_al` counts their labels."""
-
-    def __init__(self, said_al: Floats) -> None:
-        self._said_al = said_al
-        self._blocks = even_blocks(np.arange(len(said_al) + 1), _MAX_BLOCKS)
-
-    def statistics(self, counts_alk: Floats, priors: TypePriors) -> TypeStatistics:
-        """What the priors are learnt from."""
-        n, n_types, constants = self._said_al.shape[1], len(priors.share_t), _constants(priors)
-        shapes = ((n_types,), (n, n), (n, n), (n,), (n,), (1,))
-        parts = [TypeStatistics(*map(np.zeros, shapes)) for _ in self._blocks]
-
-        def work(block: int) -> None:
-            _add_statistics(
-                *self._blocks[block], self._said_al, counts_alk, constants, parts[block]
-            )
-
-        run_blocks(work, range(len(self._blocks)))
-        return TypeStatistics(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
-
-    def expect(self, counts_alk: Floats, priors: TypePriors) -> tuple[Floats, Floats, float]:
-        """Expected log-confusions (a, l, k), memberships (a, t), and their divergence.
-
-        That is the divergence of the posterior of types and their parameters from the prior.
-        """
-        log_confusion_alk = np.empty_like(counts_alk)
-        member_at = np.empty((len(counts_alk), len(priors.share_t)))
-        constants = _constants(priors)
-
-        def work(block: int) -> float:
-            return _expect_types(
-                *self._blocks[block],
-                self._said_al,
-                counts_alk,
-                constants,
-                member_at,
-                log_confusion_alk,
-            )
-
-        return log_confusion_alk, member_at, sum(run_blocks(work, range(len(self._blocks))))
+    divergence = sum(run_blocks(work, range(len(blocks))))
+    total = TypeStatistics(*(np.sum(each, axis=0) for each in zip(*totals, strict=True)))
+    return TypeExpectation(log_confusion_alk, member_at, divergence, total)
 
 
 def _constants(priors: TypePriors) -> _Constants:
-    own, spam, skill = priors.own_lk, priors.spam_l, priors.skill_jb
+    own, spam = priors.own_lk, priors.spam_l
     own_total, spam_total = own.sum(axis=0), spam.sum()
     return _Constants(
         np.log(priors.share_t),
-        skill,
-        gammaln(skill).sum(axis=1) - gammaln(skill.sum(axis=1)),
-        np.log(np.where(np.eye(len(own)) > 0, 1.0, priors.wrong_lk)),
+        np.log(priors.shared_mlk),
         own,
         psi(own),
         gammaln(own),
+        own_total,
         psi(own_total),
         gammaln(own_total),
         spam,
@@ -166,143 +150,130 @@ def digamma_and_log_gamma(x: float) -> tuple[float, float]:
 
 
 @kernel
-def _weigh_types(said: Floats, counts: Floats, prior: _Constants, into: _Annotator) -> None:
-    """The evidence and the probability of every type of one annotator."""
-    n_classes, n_levels = len(said), len(prior.skill)
-    n_labels = right = log_errors = own_evidence = spam_evidence = 0.0
-    into.own_total[:] = 0.0
+def _weigh_types(counts: Floats, prior: _Constants, into: _Annotator) -> None:
+    """The evidence of every type of one annotator.
+
+    Logarithms cost most: those of products are taken once, before a product leaves the range.
+    """
+    n_classes, n_groups = counts.shape[0], len(prior.log_shared)
+    n_labels = own_evidence = spam_evidence = 0.0
+    own_product = spam_product = 1.0
+    into.evidence[:] = 0.0
+    into.own_total[:] = prior.own_total
     for label in range(n_classes):
-        if said[label] == 0.0:
-            into.spam_digamma[label] = prior.spam_digamma[label]
-            for k in range(n_classes):
-                into.own_digamma[label, k] = prior.own_digamma[label, k]
-                into.own_total[k] += prior.own[label, k]
-            continue
-        n_labels += said[label]
-        right += counts[label, label]
-        digamma, log_gamma = digamma_and_log_gamma(prior.spam[label] + said[label])
-        into.spam_digamma[label] = digamma
-        spam_evidence += log_gamma - prior.spam_gamma[label]
-        product = 1.0
+        said = 0.0
         for k in range(n_classes):
-            cell = prior.own[label, k] + counts[label, k]
-            digamma, log_gamma, by = stirling(cell)
-            into.own_digamma[label, k] = digamma
-            into.own_total[k] += cell
+            said += counts[label, k]
+        into.said[label] = said
+        if said == 0.0:
+            continue
+        n_labels += said
+        into.spam_digamma[label], log_gamma, by = stirling(prior.spam[label] + said)
+        spam_evidence += log_gamma - prior.spam_gamma[label]
+        spam_product *= by
+        for k in range(n_classes):
+            n = counts[label, k]
+            into.own_digamma[label, k], log_gamma, by = stirling(prior.own[label, k] + n)
+            into.own_total[k] += n
             own_evidence += log_gamma - prior.own_gamma[label, k]
-            log_errors += counts[label, k] * prior.log_wrong[label, k]
-            product *= by
-            if not 1e-200 < product < 1e200:
-                own_evidence -= math.log(product)
-                product = 1.0
-        own_evidence -= math.log(product)
+            own_product *= by
+            if not 1e-200 < own_product < 1e200:
+                own_evidence -= math.log(own_product)
+                own_product = 1.0
+            for m in range(n_groups):
+                into.evidence[m] += n * prior.log_shared[m, label, k]
+        if not 1e-200 < spam_product < 1e200:
+            spam_evidence -= math.log(spam_product)
+            spam_product = 1.0
     for k in range(n_classes):
-        digamma, log_gamma = digamma_and_log_gamma(into.own_total[k])
-        into.own_total[k] = digamma
+        into.own_total[k], log_gamma, by = stirling(into.own_total[k])
         own_evidence -= log_gamma - prior.own_total_gamma[k]
-    digamma, log_gamma = digamma_and_log_gamma(prior.spam_total[0] + n_labels)
-    into.sums[0], into.sums[1] = n_labels, digamma
-    into.evidence[n_levels] = own_evidence
-    into.evidence[n_levels + 1] = spam_evidence - (log_gamma - prior.spam_total[2])
-    for j in range(n_levels):
-        hits, misses = prior.skill[j, 0] + right, prior.skill[j, 1] + max(n_labels - right, 0.0)
-        hit_digamma, hit_gamma, hit_by = stirling(hits)
-        miss_digamma, miss_gamma, miss_by = stirling(misses)
-        digamma, log_gamma, by = stirling(hits + misses)
-        log_gamma += math.log(hit_by * miss_by / by)
-        into.skill_log[j, 0], into.skill_log[j, 1] = hit_digamma - digamma, miss_digamma - digamma
-        into.evidence[j] = hit_gamma + miss_gamma - log_gamma - prior.skill_gamma[j] + log_errors
-    top, total = -np.inf, 0.0
-    for t in range(n_levels + 2):
-        top = max(top, prior.log_share[t] + into.evidence[t])
-    for t in range(n_levels + 2):
-        into.member[t] = math.exp(prior.log_share[t] + into.evidence[t] - top)
-        total += into.member[t]
-    for t in range(n_levels + 2):
-        into.member[t] /= total
+        own_product /= by
+        if not 1e-200 < own_product < 1e200:
+            own_evidence -= math.log(own_product)
+            own_product = 1.0
+    into.sums[0] = n_labels
+    into.sums[1], log_gamma, by = stirling(prior.spam_total[0] + n_labels)
+    into.evidence[n_groups] = own_evidence - math.log(own_product)
+    spam_evidence -= math.log(spam_product / by) + log_gamma - prior.spam_total[2]
+    into.evidence[n_groups + 1] = spam_evidence
 
 
 @kernel
-def _room(prior: _Constants) -> _Annotator:
-    n_classes, n_types = len(prior.spam), len(prior.log_share)
-    return _Annotator(
-        np.empty(n_types),
-        np.empty(n_types),
-        np.empty((n_classes, n_classes)),
-        np.empty(n_classes),
-        np.empty(n_classes),
-        np.empty((n_types - 2, 2)),
-        np.empty(2),
-    )
+def _share_out(log_share: Floats, evidence: Floats, member: Floats) -> float:
+    """The probability of every type into `member`; returns the log evidence over all types."""
+    top, total = -np.inf, 0.0
+    for t in range(len(evidence)):
+        top = max(top, log_share[t] + evidence[t])
+    for t in range(len(evidence)):
+        member[t] = math.exp(log_share[t] + evidence[t] - top)
+        total += member[t]
+    for t in range(len(evidence)):
+        member[t] /= total
+    return top + math.log(total)
 
 
 @kernel
 def _add_statistics(
-    first: int,
-    last: int,
-    said_al: Floats,
-    counts_alk: Floats,
+    counts: Floats,
     prior: _Constants,
+    each: _Annotator,
+    member: Floats,
     total: TypeStatistics,
 ) -> None:
-    n_classes, n_levels = len(prior.spam), len(prior.skill)
-    each = _room(prior)
-    for a in range(first, last):
-        said, counts = said_al[a], counts_alk[a]
-        _weigh_types(said, counts, prior, each)
-        if each.sums[0] == 0.0:
+    n_classes, n_groups = counts.shape[0], len(prior.log_shared)
+    own, spam = member[n_groups], member[n_groups + 1]
+    total.member_t[:] += member
+    total.spam_total[0] += spam * (each.sums[1] - prior.spam_total[1])
+    for k in range(n_classes):
+        total.own_total_k[k] += own * (each.own_total[k] - prior.own_total_digamma[k])
+    for label in range(n_classes):
+        if each.said[label] == 0.0:
             continue
-        own, spam = each.member[n_levels], each.member[n_levels + 1]
-        skilled = each.member[:n_levels].sum()
-        total.member_t[:] += each.member
-        total.spam_total[0] += spam * (each.sums[1] - prior.spam_total[1])
+        total.spam_l[label] += spam * (each.spam_digamma[label] - prior.spam_digamma[label])
         for k in range(n_classes):
-            total.own_total_k[k] += own * (each.own_total[k] - prior.own_total_digamma[k])
-        for label in range(n_classes):
-            if said[label] == 0.0:
-                continue
-            total.spam_l[label] += spam * (each.spam_digamma[label] - prior.spam_digamma[label])
-            for k in range(n_classes):
-                gain = each.own_digamma[label, k] - prior.own_digamma[label, k]
-                total.own_lk[label, k] += own * gain
-                total.wrong_lk[label, k] += skilled * counts[label, k]
+            gain = each.own_digamma[label, k] - prior.own_digamma[label, k]
+            total.own_lk[label, k] += own * gain
+            for m in range(n_groups):
+                total.shared_mlk[m, label, k] += member[m] * counts[label, k]
 
 
 @kernel
 def _expect_types(
     first: int,
     last: int,
-    said_al: Floats,
     counts_alk: Floats,
     prior: _Constants,
     member_at: Floats,
     log_confusion_alk: Floats,
+    total: TypeStatistics,
 ) -> float:
-    n_classes, n_levels = len(prior.spam), len(prior.skill)
-    each = _room(prior)
+    n_classes, n_groups = len(prior.spam), len(prior.log_shared)
+    each = _Annotator(
+        np.empty(n_classes),
+        np.empty(n_groups + 2),
+        np.empty((n_classes, n_classes)),
+        np.empty(n_classes),
+        np.empty(n_classes),
+        np.empty(2),
+    )
     divergence = 0.0
     for a in range(first, last):
-        counts = counts_alk[a]
-        _weigh_types(said_al[a], counts, prior, each)
-        member_at[a] = each.member
-        log_right = log_error = skilled = 0.0
-        for j in range(n_levels):
-            log_right += each.member[j] * each.skill_log[j, 0]
-            log_error += each.member[j] * each.skill_log[j, 1]
-            skilled += each.member[j]
-        own, spam = each.member[n_levels], each.member[n_levels + 1]
+        counts, member = counts_alk[a], member_at[a]
+        _weigh_types(counts, prior, each)
+        divergence -= _share_out(prior.log_share, each.evidence, member)
+        if each.sums[0] > 0.0:
+            _add_statistics(counts, prior, each, member, total)
+        own, spam = member[n_groups], member[n_groups + 1]
         for label in range(n_classes):
-            by_habit = spam * (each.spam_digamma[label] - each.sums[1])
+            was_said = each.said[label] > 0.0
+            habit = each.spam_digamma[label] if was_said else prior.spam_digamma[label]
+            by_habit = spam * (habit - each.sums[1])
             for k in range(n_classes):
-                value = by_habit + own * (each.own_digamma[label, k] - each.own_total[k])
-                if label == k:
-                    value += log_right
-                else:
-                    value += log_error + skilled * prior.log_wrong[label, k]
+                digamma = each.own_digamma[label, k] if was_said else prior.own_digamma[label, k]
+                value = by_habit + own * (digamma - each.own_total[k])
+                for m in range(n_groups):
+                    value += member[m] * prior.log_shared[m, label, k]
                 log_confusion_alk[a, label, k] = value
                 divergence += counts[label, k] * value
-        for t in range(n_levels + 2):
-            if each.member[t] > 0.0:
-                log_ratio = math.log(each.member[t]) - prior.log_share[t]
-                divergence += each.member[t] * (log_ratio - each.evidence[t])
     return divergence
