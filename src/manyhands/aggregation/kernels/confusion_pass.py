@@ -161,9 +161,8 @@ def normalise_scores(score: Floats, known: int) -> float:
 
 
 @kernel
-def _normalise_columns(score: Floats, known: int, n_classes: int) -> float:
+def _normalise_columns(score: Floats, known: int, n_subtypes: int) -> float:
     """`normalise_scores` of classes or of their subtypes; `known` is a class."""
-    n_subtypes = len(score) // n_classes
     if known < 0 or n_subtypes == 1:
         return normalise_scores(score, known)
     begin = known * n_subtypes
@@ -189,6 +188,7 @@ def _expect_classes(
     mass: Floats,
 ) -> float:
     n_labels, n_classes = log_confusion.shape[1], log_prior.shape[1]
+    n_subtypes = n_classes // n_labels
     log_rows, count_rows = log_confusion.reshape(-1), counts.reshape(-1)
     score = np.empty(n_classes)
     total = 0.0
@@ -207,7 +207,7 @@ def _expect_classes(
             row = np.uint64((np.int64(annotator[n]) * n_labels + label[n]) * n_classes)
             for k in range(n_classes):
                 score[k] += log_rows[row + np.uint64(k)]
-        total += _normalise_columns(score, known[i] if len(known) else -1, n_labels)
+        total += _normalise_columns(score, known[i] if len(known) else -1, n_subtypes)
         for k in range(n_classes):
             posterior[i, k] = score[k]
             mass[k] += score[k]
