@@ -12,6 +12,7 @@ from manyhands.aggregation import (
     AGGREGATORS,
     CommonNoise,
     DawidSkene,
+    Ebcc,
     Gaussian,
     Glad,
     Mixture,
@@ -21,7 +22,7 @@ from manyhands.aggregation import (
 from manyhands.aggregation.base import run_em
 from manyhands.annotations import Annotations
 
-CLASS_METHODS = [DawidSkene, OneCoin, Glad, WorkerClustering, CommonNoise, Mixture]
+CLASS_METHODS = [DawidSkene, OneCoin, Glad, WorkerClustering, CommonNoise, Mixture, Ebcc]
 MANY = settings(max_examples=50)
 
 
@@ -186,6 +187,14 @@ def test_the_loop_stops_when_the_gain_is_small():
 
 
 def test_iterative_methods_say_when_they_did_not_converge(crowd):
-    for name in ("dawid-skene", "one-coin", "glad", "worker-clustering", "common-noise", "mixture"):
+    for name in (
+        "dawid-skene",
+        "one-coin",
+        "glad",
+        "worker-clustering",
+        "common-noise",
+        "mixture",
+        "ebcc",
+    ):
         method = AGGREGATORS[name](max_iter=1, tol=0.0)
         assert not method.fit(crowd.annotations).converged

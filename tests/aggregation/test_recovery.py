@@ -6,6 +6,7 @@ import pytest
 from manyhands.aggregation import (
     CommonNoise,
     DawidSkene,
+    Ebcc,
     Gaussian,
     Glad,
     Majority,
@@ -29,7 +30,7 @@ def test_dawid_skene_recovers_confusions():
 
 
 @pytest.mark.parametrize(
-    "method", [DawidSkene, OneCoin, Glad, WorkerClustering, CommonNoise, Mixture]
+    "method", [DawidSkene, OneCoin, Glad, WorkerClustering, CommonNoise, Mixture, Ebcc]
 )
 def test_quality_follows_the_true_accuracy_and_intervals_hold_it(method):
     crowd = SCENARIOS["symmetric"](

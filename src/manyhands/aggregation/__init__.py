@@ -20,6 +20,7 @@ from manyhands.aggregation.compare import (
 )
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.dawid_skene import DawidSkene, estimate_confusions
+from manyhands.aggregation.ebcc import Ebcc
 from manyhands.aggregation.evidence import Quality
 from manyhands.aggregation.files import load_consensus
 from manyhands.aggregation.gaussian import Gaussian
@@ -41,6 +42,7 @@ __all__ = [
     "Comparison",
     "Consensus",
     "DawidSkene",
+    "Ebcc",
     "Gaussian",
     "Glad",
     "Majority",

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -17,6 +17,7 @@ from manyhands.core.settings import AT_LEAST_ONE, NOT_NEGATIVE, Rule, setting, s
 from manyhands.evaluation import apply_temperature
 
 MAY_BE_INFINITE = Rule(lambda value: value >= 0, ">= 0")
+_MIN_GAIN = 1e-9  # per label; two starts whose objectives differ by less are equally good
 CLASS_PSEUDO_COUNT = "Pseudo-items per class in the class prior; inf: all classes are equal."
 
 
@@ -190,6 +191,20 @@ def run_em(
     return EMRun(state, tuple(objective[1:]), False)
 
 
+def best_run(runs: Iterable[EMRun[S]], margin: float) -> EMRun[S]:
+    """The run that ends highest; a later run must gain more than `margin`.
+
+    >>> best_run([EMRun("a", (1.0,), True), EMRun("b", (1.1,), True)], margin=0.5).state
+    'a'
+    """
+    found = iter(runs)
+    best = next(found)
+    for run in found:
+        if run.objective[-1] > best.objective[-1] + margin:
+            best = run
+    return best
+
+
 class Expected(Protocol):
     """The result of an E-step."""
 
@@ -211,6 +226,11 @@ class IterativeAggregator(Aggregator[P]):
     def _run(self, evidence: Evidence, start: S, step: Callable[[S], tuple[S, float]]) -> EMRun[S]:
         tol = self.tol * evidence.annotations.n_annotations
         return run_em(start, step, max_iter=self.max_iter, tol=tol)
+
+    def _best_of(self, evidence: Evidence, runs: Iterable[EMRun[S]]) -> EMRun[S]:
+        """The run that ends highest, and among equal ones the first."""
+        margin = max(self.tol, _MIN_GAIN) * evidence.annotations.n_annotations
+        return best_run(runs, margin)
 
     def _alternate(
         self,

@@ -10,6 +10,7 @@ from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.common_noise import CommonNoise
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.dawid_skene import DawidSkene
+from manyhands.aggregation.ebcc import Ebcc
 from manyhands.aggregation.gaussian import Gaussian
 from manyhands.aggregation.glad import Glad
 from manyhands.aggregation.majority import Majority
@@ -33,6 +34,7 @@ AGGREGATORS: Registry[type[Aggregator[Any]]] = Registry(
             CommonNoise,
             Mixture,
             AnnotatorTypes,
+            Ebcc,
             Mean,
             Median,
             Gaussian,

@@ -23,7 +23,6 @@ from manyhands.aggregation.worker_clustering import GroupParameters
 from manyhands.core.arrays import AnyArray, Codes, Floats
 from manyhands.core.settings import AT_LEAST_ONE, COUNT, POSITIVE, generator, setting
 
-_MIN_GAIN = 1e-9  # per label; two starts whose objectives differ by less are equally good
 _DECIMALS = 3  # so that there are at most a thousand different shares
 
 
@@ -103,18 +102,15 @@ class Mixture(IterativeAggregator[MixtureParameters], ClassAggregator[MixturePar
         return self._consensus(evidence, parameters, estimates, run.objective, run.converged)
 
     def _best_run(self, evidence: Evidence, patterns: LabelPatterns) -> EMRun[_State]:
-        """The run with the highest objective; a later run must gain more than the tolerance."""
-        margin = max(self.tol, _MIN_GAIN) * evidence.annotations.n_annotations
         mass_k = majority_posterior(evidence).sum(axis=0)
         log_prior_k, _ = fit_class_prior(mass_k, self.class_pseudo_count)
-        best: EMRun[_State] | None = None
-        for counts_mlk in group_counts(evidence, self.n_groups, self.n_restarts, self.seed):
+
+        def run(counts_mlk: Floats) -> EMRun[_State]:
             log_counts_mlk = np.log(counts_mlk + self.pseudo_count / self.n_groups)
-            run = self._run_from(_from_counts(log_prior_k, log_counts_mlk), evidence, patterns)
-            if best is None or run.objective[-1] > best.objective[-1] + margin:
-                best = run
-        assert best is not None, "there is at least one start"
-        return best
+            return self._run_from(_from_counts(log_prior_k, log_counts_mlk), evidence, patterns)
+
+        starts = group_counts(evidence, self.n_groups, self.n_restarts, self.seed)
+        return self._best_of(evidence, map(run, starts))
 
     def _run_from(
         self, start: MixtureParameters, evidence: Evidence, patterns: LabelPatterns

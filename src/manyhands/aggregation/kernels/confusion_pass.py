@@ -3,8 +3,12 @@
 The pass computes each item's posterior and, while its labels are still in cache, adds that
 posterior to the counts of the annotators who gave them. Confusions are stored (annotator, label,
 class) here, so that both the gather and the scatter touch one short contiguous row.
+
+Classes may be divided into M subtypes with confusions of their own. Then columns k stand for the
+subtypes of the first class, those of the second and so on; labels and known truths are classes.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,20 +43,25 @@ class ConfusionStep:
 
 
 class ConfusionPass:
-    """The E-step of confusion models over one set of annotations, with its reusable buffers."""
+    """The E-step of confusion models over one set of annotations, with its reusable buffers.
 
-    def __init__(self, evidence: Evidence) -> None:
+    With `n_subtypes` above 1 the columns of all its arrays are subtypes of classes.
+    """
+
+    def __init__(self, evidence: Evidence, n_subtypes: int = 1) -> None:
         ann = evidence.annotations
         self.evidence = evidence
         self._offsets = ann.item_offsets
-        n_classes = ann.n_classes
-        cells = max(ann.n_annotators * n_classes * n_classes, 1)
-        n_blocks = ann.n_annotations // (8 * max(ann.n_annotators * n_classes, 1))
-        n_blocks = max(1, min(n_blocks, _MAX_BLOCKS, _MAX_BUFFER // (8 * cells)))
+        n_columns = ann.n_classes * n_subtypes
+        shape_alk = (ann.n_annotators, ann.n_classes, n_columns)
+        n_blocks = ann.n_annotations // (8 * max(ann.n_annotators * ann.n_classes, 1))
+        most = _MAX_BUFFER // (8 * max(math.prod(shape_alk), 1))
+        n_blocks = max(1, min(n_blocks, _MAX_BLOCKS, most))
+        self._expect = _expect_two_classes if shape_alk[1:] == (2, 2) else _expect_classes
         self._blocks = even_blocks(self._offsets, n_blocks)
-        self._posterior_ik = np.empty((ann.n_items, n_classes))
-        self._mass_bk = np.empty((len(self._blocks), n_classes))
-        self._counts_balk = np.empty((len(self._blocks), ann.n_annotators, n_classes, n_classes))
+        self._posterior_ik = np.empty((ann.n_items, n_columns))
+        self._mass_bk = np.empty((len(self._blocks), n_columns))
+        self._counts_balk = np.empty((len(self._blocks), *shape_alk))
 
     def __call__(self, log_prior_k: Floats, log_confusion_alk: Floats) -> Expectation:
         """Posterior, counts and log-likelihood under these parameters; buffers are reused.
@@ -66,8 +75,7 @@ class ConfusionPass:
             counts, mass = self._counts_balk[block], self._mass_bk[block]
             counts.fill(0.0)
             mass.fill(0.0)
-            expect = _expect_two_classes if log_prior_ik.shape[1] == 2 else _expect_classes
-            return expect(
+            return self._expect(
                 *self._blocks[block],
                 self._offsets,
                 ann.annotator,
@@ -153,6 +161,19 @@ def normalise_scores(score: Floats, known: int) -> float:
 
 
 @kernel
+def _normalise_columns(score: Floats, known: int, n_subtypes: int) -> float:
+    """`normalise_scores` of classes or of their subtypes; `known` is a class."""
+    if known < 0 or n_subtypes == 1:
+        return normalise_scores(score, known)
+    begin = known * n_subtypes
+    end = begin + n_subtypes
+    log_sum = normalise_scores(score[begin:end], -1)
+    score[:begin] = 0.0
+    score[end:] = 0.0
+    return log_sum
+
+
+@kernel
 def _expect_classes(
     first: int,
     last: int,
@@ -166,7 +187,8 @@ def _expect_classes(
     counts: Floats,
     mass: Floats,
 ) -> float:
-    n_classes = log_prior.shape[1]
+    n_labels, n_classes = log_confusion.shape[1], log_prior.shape[1]
+    n_subtypes = n_classes // n_labels
     log_rows, count_rows = log_confusion.reshape(-1), counts.reshape(-1)
     score = np.empty(n_classes)
     total = 0.0
@@ -177,20 +199,20 @@ def _expect_classes(
             score[k] = prior[k]
         for n in range(offsets[i], offsets[i + 1]):
             later = min(n + _AHEAD, final)
-            ahead = np.int64((np.int64(annotator[later]) * n_classes + label[later]) * n_classes)
+            ahead = np.int64((np.int64(annotator[later]) * n_labels + label[later]) * n_classes)
             prefetch(log_rows, ahead)
             prefetch(log_rows, ahead + n_classes - 1)
             prefetch(count_rows, ahead)
             prefetch(count_rows, ahead + n_classes - 1)
-            row = np.uint64((np.int64(annotator[n]) * n_classes + label[n]) * n_classes)
+            row = np.uint64((np.int64(annotator[n]) * n_labels + label[n]) * n_classes)
             for k in range(n_classes):
                 score[k] += log_rows[row + np.uint64(k)]
-        total += normalise_scores(score, known[i] if len(known) else -1)
+        total += _normalise_columns(score, known[i] if len(known) else -1, n_subtypes)
         for k in range(n_classes):
             posterior[i, k] = score[k]
             mass[k] += score[k]
         for n in range(offsets[i], offsets[i + 1]):
-            row = np.uint64((np.int64(annotator[n]) * n_classes + label[n]) * n_classes)
+            row = np.uint64((np.int64(annotator[n]) * n_labels + label[n]) * n_classes)
             for k in range(n_classes):
                 count_rows[row + np.uint64(k)] += score[k]
     return total
