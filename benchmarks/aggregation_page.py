@@ -62,7 +62,10 @@ numbers come from the commands
 
 {code_block(command)}
 
-and are recorded in `docs/results/records`.
+and are recorded in `docs/results/records`. Accuracy is on other pages: on
+[real labels](accuracy.md) (`python -m benchmarks.accuracy`), with
+[few labels per annotator](few-labels.md) (`python -m benchmarks.few_labels`) and on
+[many simulated crowds](zoo.md) (`python -m benchmarks.zoo`).
 
 **Data.** Every item has {LABELS_PER_ITEM} labels. Rows are sorted by item and classes are equally
 probable. Each annotator has an accuracy drawn uniformly from {LEAST_RIGHT} to {MOST_RIGHT}; a wrong

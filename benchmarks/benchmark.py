@@ -77,6 +77,7 @@ CALIBRATION = Benchmark("calibration", ("set",))
 FEW_LABELS = Benchmark(
     "few-labels", ("kind", "lowest", "highest", "n_classes", "labels_per_annotator")
 )
+ZOO = Benchmark("zoo", ("kind", "seed"))
 
 
 def parser(module: str, description: str | None) -> argparse.ArgumentParser:

@@ -11,6 +11,7 @@ from benchmarks import (
     few_labels,
     sequence_page,
     training_page,
+    zoo_page,
 )
 from benchmarks.benchmark import (
     ACCURACY,
@@ -22,6 +23,7 @@ from benchmarks.benchmark import (
     RAYKAR,
     TAGGING,
     TRAINING,
+    ZOO,
 )
 
 PAGES: dict[str, Callable[[Path], str]] = {
@@ -32,4 +34,5 @@ PAGES: dict[str, Callable[[Path], str]] = {
     few_labels.PAGE: lambda docs: few_labels.make_page(FEW_LABELS.read(docs)),
     sequence_page.PAGE: lambda docs: sequence_page.make_page(CHAINS.read(docs), TAGGING.read(docs)),
     training_page.PAGE: lambda docs: training_page.make_page(TRAINING.read(docs)),
+    zoo_page.PAGE: lambda docs: zoo_page.make_page(ZOO.read(docs)),
 }
