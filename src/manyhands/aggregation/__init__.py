@@ -6,10 +6,10 @@ from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.catalog import (
     AGGREGATORS,
     DEFAULTS,
-    aggregate,
     make_aggregator,
     parse_settings,
 )
+from manyhands.aggregation.choose import AUTO, aggregate
 from manyhands.aggregation.common_noise import CommonNoise
 from manyhands.aggregation.compare import (
     Comparison,
@@ -25,6 +25,7 @@ from manyhands.aggregation.evidence import Quality
 from manyhands.aggregation.files import load_consensus
 from manyhands.aggregation.gaussian import Gaussian
 from manyhands.aggregation.glad import Glad
+from manyhands.aggregation.guard import ConsensusWarning, fit_guarded
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.mixture import Mixture
 from manyhands.aggregation.one_coin import OneCoin
@@ -34,6 +35,7 @@ from manyhands.aggregation.worker_clustering import WorkerClustering
 
 __all__ = [
     "AGGREGATORS",
+    "AUTO",
     "DEFAULTS",
     "Aggregator",
     "AnnotatorTypes",
@@ -41,6 +43,7 @@ __all__ = [
     "CommonNoise",
     "Comparison",
     "Consensus",
+    "ConsensusWarning",
     "DawidSkene",
     "Ebcc",
     "Gaussian",
@@ -58,6 +61,7 @@ __all__ = [
     "candidates",
     "compare",
     "estimate_confusions",
+    "fit_guarded",
     "leave_one_label_out",
     "load_consensus",
     "make_aggregator",

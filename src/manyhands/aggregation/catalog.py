@@ -1,4 +1,4 @@
-"""The table of aggregators, and the call that uses it."""
+"""The table of aggregators, and how one is made by name."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,6 @@ from manyhands.aggregation.annotator_types import AnnotatorTypes
 from manyhands.aggregation.averages import Mean, Median
 from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.common_noise import CommonNoise
-from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.dawid_skene import DawidSkene
 from manyhands.aggregation.ebcc import Ebcc
 from manyhands.aggregation.gaussian import Gaussian
@@ -17,7 +16,7 @@ from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.mixture import Mixture
 from manyhands.aggregation.one_coin import OneCoin
 from manyhands.aggregation.worker_clustering import WorkerClustering
-from manyhands.annotations import Annotations, Kind
+from manyhands.annotations import Kind
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import Registry, Setting, nearest_names, settings_of
 
@@ -42,28 +41,7 @@ AGGREGATORS: Registry[type[Aggregator[Any]]] = Registry(
     },
 )
 
-DEFAULTS: Mapping[Kind, str] = {"classes": "dawid-skene", "numbers": "gaussian"}
-
-
-def aggregate(
-    annotations: Annotations,
-    method: str | None = None,
-    *,
-    known: Mapping[Any, Any] | None = None,
-    **settings: Any,
-) -> Consensus:
-    """The consensus of a set of labels by a method of `AGGREGATORS`.
-
-    Without a method it is dawid-skene for classes and gaussian for numbers. `settings` are those of
-    the method; `known` maps some items to their certain truths.
-
-    >>> ann = Annotations.from_dense([[0, 0, 1], [1, 1, 1], [0, 0, 0]])
-    >>> aggregate(ann, method="majority").confidence.round(2).tolist()
-    [0.67, 1.0, 1.0]
-    >>> aggregate(ann, method="dawid-skene", max_iter=5).n_iterations
-    5
-    """
-    return make_aggregator(method or DEFAULTS[annotations.kind], settings).fit(annotations, known)
+DEFAULTS: Mapping[Kind, str] = {"classes": "annotator-types", "numbers": "gaussian"}
 
 
 def make_aggregator(method: str, settings: Mapping[str, Any]) -> Aggregator[Any]:

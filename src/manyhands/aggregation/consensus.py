@@ -59,6 +59,8 @@ class Consensus:
     cannot_continue: str = _NO_METHOD
     objective: tuple[float, ...] = ()
     converged: bool = True
+    warnings: tuple[str, ...] = ()  # why it should not be believed as it is
+    chosen: str = ""  # why this method, where it was chosen for the labels
     temperature: float = 1.0
     raw_probabilities: Floats | None = None  # of the model itself, where `probabilities` are not
     codes: AnyArray | None = None  # labels that are not the most probable ones, such as valid tags

@@ -73,6 +73,8 @@ def _pack_consensus(consensus: Consensus) -> Packed:
         "converged": consensus.converged,
         "temperature": float(consensus.temperature),
         "cannot_continue": consensus.cannot_continue,
+        "warnings": list(consensus.warnings),
+        "chosen": consensus.chosen,
         **{field: list(getattr(consensus, field)) for field in TRAITS},
         "method": None,
     }
@@ -177,6 +179,8 @@ def _consensus(arrays: Arrays, header: Mapping[str, Any]) -> Consensus:
         objective=tuple(arrays["objective"].tolist()),
         converged=header["converged"],
         temperature=header["temperature"],
+        warnings=tuple(header.get("warnings", ())),
+        chosen=header.get("chosen", ""),
         **fields,
     )
 

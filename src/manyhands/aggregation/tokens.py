@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.aggregation.base import Aggregator
-from manyhands.aggregation.catalog import DEFAULTS, make_aggregator
+from manyhands.aggregation.choose import aggregate
 from manyhands.aggregation.consensus import Consensus, most_probable
 from manyhands.annotations import (
     Annotations,
@@ -104,8 +104,9 @@ def aggregate_tokens(
     if annotations.kind != "classes":
         raise DataError("the labels of tokens are numbers; tags are needed")
     if method is None or isinstance(method, str):
-        method = make_aggregator(method or DEFAULTS["classes"], settings)
-    elif settings:
+        consensus = aggregate(annotations, method, known=known, **settings)
+        return decode_tokens(sentences, consensus)
+    if settings:
         raise SettingError(
             f"settings go with the name of a method; {type(method).__name__} is an aggregator "
             "already: give it its settings"

@@ -1,5 +1,6 @@
 """manyhands aggregate: labels -> consensus and annotators."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,9 +21,10 @@ class Request(options.OptionGroup):
     method: Annotated[
         str | None,
         options.option(
-            "Aggregator: {AGGREGATORS classes}; for numbers {AGGREGATORS numbers}.",
+            "Aggregator: {AGGREGATORS classes}, or auto to choose by held-out labels; for numbers "
+            "{AGGREGATORS numbers}.",
             autocompletion=options.completed("AGGREGATORS"),
-            show_default="dawid-skene; for numbers gaussian",
+            show_default="annotator-types; for numbers gaussian",
         ),
     ] = None
     set_: Annotated[
@@ -57,6 +59,10 @@ class Request(options.OptionGroup):
     def settings(self, kind: Literal["classes", "numbers"]) -> dict[str, Any]:
         """The settings of the aggregator for this kind of labels."""
         method = self.method or mh.aggregation.DEFAULTS[kind]
+        if method == mh.aggregation.AUTO:
+            if self.set_:
+                raise SettingError("--set goes with a named method; auto has no settings")
+            return {}
         return mh.aggregation.parse_settings(method, self.set_ or [])
 
 
@@ -88,14 +94,16 @@ def aggregate(request: Request) -> None:
     )  # fmt: skip
     _require_aggregator(request.method, "tagging" if tagging else request.reading.task)
     run = _aggregate_tokens if tagging else _aggregate_items
-    run(request)
+    with warnings.catch_warnings():  # the summary tells them
+        warnings.simplefilter("ignore", mh.aggregation.ConsensusWarning)
+        run(request)
 
 
 def _require_aggregator(method: str | None, task: str | None) -> None:
     """Raise an error for an unknown aggregator, or one for another kind of labels."""
     if method is None:
         return
-    kind = mh.AGGREGATORS[method].kind
+    kind = "classes" if method == mh.aggregation.AUTO else mh.AGGREGATORS[method].kind
     wanted = {None: kind, "regression": "numbers"}.get(task, "classes")
     if kind != wanted:
         fitting = [name for name, each in mh.AGGREGATORS.items() if each.kind == wanted]
@@ -178,6 +186,7 @@ def _summary(consensus: "mh.Consensus") -> dict[str, object]:
         "converged": consensus.converged, "ties": int(consensus.tied.sum()),
         "mean_confidence": float(consensus.confidence.mean()),
         "confidence_is_calibrated": consensus.temperature != 1.0,
+        "chosen": consensus.chosen, "warnings": list(consensus.warnings),
     }  # fmt: skip
 
 
@@ -188,6 +197,7 @@ def _lines(request: Request, consensus: "mh.Consensus", scores: Mapping[str, Any
         f"{consensus.method_name}: {ann.n_annotations} labels of {ann.n_items} "
         f"items by {ann.n_annotators} annotators{note}"
     ]
+    lines += _believed(consensus)
     if ann.n_classes == 1:
         lines.append(f"note: there is only one class, {str(ann.classes[0])!r}")
     if consensus.tied.any():
@@ -195,12 +205,20 @@ def _lines(request: Request, consensus: "mh.Consensus", scores: Mapping[str, Any
     if not consensus.converged:
         lines.append(f"note: not converged after {consensus.n_iterations} steps")
     how = "the model's own, not calibrated"
+    if consensus.raw_probabilities is not None:
+        how = "allows for shared mistakes; not calibrated"
     if consensus.temperature != 1.0:
         how = f"calibrated, temperature {consensus.temperature:.2f}"
     lines.append(f"mean confidence {consensus.confidence.mean():.3f} ({how})")
     if scores:
         lines.append(", ".join(f"{key} {_number(value)}" for key, value in scores.items()))
     return lines
+
+
+def _believed(consensus: "mh.Consensus") -> list[str]:
+    """Why this method, and why its consensus should not be believed."""
+    chosen = [f"chosen: {consensus.chosen}"] if consensus.chosen else []
+    return [*chosen, *(f"WARNING: {text}" for text in consensus.warnings)]
 
 
 def _number(value: float) -> str:
@@ -214,6 +232,7 @@ def _token_summary(found: "mh.aggregation.TokenConsensus", notes: list[str]) -> 
         "sentences": len(found.sentences), "tokens": ann.n_items, "annotators": ann.n_annotators,
         "labels": ann.n_annotations, "classes": ann.classes.tolist(), "entities": len(found.spans),
         "converged": found.tokens.converged, "notes": notes,
+        "chosen": found.tokens.chosen, "warnings": list(found.tokens.warnings),
     }  # fmt: skip
 
 
@@ -229,6 +248,7 @@ def _token_lines(
         f"tokens in {len(found.sentences)} sentences by {ann.n_annotators} annotators, "
         f"{len(found.spans)} entities" + request.reading.task_note("tagging")
     ]
+    lines += _believed(found.tokens)
     lines += [f"note: {note}" for note in notes]
     if not found.tokens.converged:
         lines.append(f"note: not converged after {found.tokens.n_iterations} steps")

@@ -7,7 +7,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from torch import nn
 
-from manyhands.aggregation import Consensus, aggregate
+from manyhands.aggregation import Consensus, DawidSkene, estimate_confusions, fit_guarded
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import Floats
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import require_choice
 from manyhands.engine.classification import ClassificationModule
@@ -19,7 +21,7 @@ from manyhands.noise import NOISE, NoiseModel, RegressionLayer
 
 INITS = ("auto", "own", "consensus")
 # The best epoch of end-to-end training differs tenfold between crowds, so it is searched for with
-# validation labels. Annotators are initialised from a consensus, unless it collapsed, with a unit
+# validation labels. Annotators are initialised from a consensus with a unit
 # normal prior around it, and may then learn fast. The network is warmed up on the label
 # distribution first, or it may start with classes interchanged. All of these were chosen by the
 # likelihood of validation labels on several crowds, never by truth.
@@ -28,17 +30,18 @@ SEARCH = {**NO_WARM_UP, "warm_up": 5}
 FAST = {**SEARCH, "noise_learning_rate": 1e-2}
 PRIOR = {"prior_precision": 1.0}
 _WITHOUT_PRIOR = ("speelfc-d", "mixture-e2e")  # they have no such setting
+_MANY_LABELS = 40  # per annotator: with fewer, fast learning follows the noise of single labels
+_SLOWEST = 0.1  # share of the learning rate that is left with the fewest labels
 _LARGE_TABLE = 300_000  # parameters of annotators from which a dense optimiser step is felt
 _LARGE_CROWD = 100_000  # annotators, for regression
-_COLLAPSED = 0.2  # share of items that a consensus may move to classes that were not said of them
 
 
 @dataclass(frozen=True)
 class NoiseMethod(NetworkMethod):
     """A method with a noise model, its `settings`, and the initialisation of its annotators.
 
-    `init="own"` initialises annotators as the noise model itself does, "consensus" from the
-    annotators of an aggregator. "auto" takes the consensus unless it collapsed.
+    `init="own"` initialises annotators as the noise model itself does, "consensus" from those of
+    Dawid-Skene. "auto" is "consensus" with another model where that one collapsed (`fit_guarded`).
     """
 
     takes_noise_settings = True
@@ -72,11 +75,22 @@ class EndToEnd(NoiseMethod):
         large = ann.n_annotators * ann.n_classes**2 > _LARGE_TABLE
         layer = self._layer(problem, uses_sparse(settings, large))
         layer.set_label_counts(ann.labels_per_annotator)
-        consensus = aggregate(ann, "dawid-skene") if self.init != "own" else None
-        if consensus is not None and (self.init == "consensus" or not _collapsed(consensus)):
-            assert consensus.confusion is not None, "Dawid-Skene estimates confusions"
-            layer.init_from_confusions(consensus.confusion)
+        if self.init != "own":
+            model = DawidSkene()
+            consensus = model.fit(ann) if self.init == "consensus" else fit_guarded(model, ann)
+            layer.init_from_confusions(_confusions(consensus))
         return ClassificationModule(network, layer, problem.task.targets(ann))
+
+    def resolve_settings(
+        self, settings: Mapping[str, Any], annotations: Annotations
+    ) -> TrainingSettings:
+        """See `Method.resolve_settings`; by default annotators with few labels learn slowly."""
+        resolved = super().resolve_settings(settings, annotations)
+        if settings.get("noise_learning_rate") is not None or resolved.noise_learning_rate is None:
+            return resolved
+        n_labels = annotations.n_annotations / max((annotations.labels_per_annotator > 0).sum(), 1)
+        share = min(max(n_labels / _MANY_LABELS, _SLOWEST), 1.0)
+        return replace(resolved, noise_learning_rate=share * resolved.noise_learning_rate)
 
     def _layer(self, problem: Problem, sparse: bool) -> NoiseModel:
         ann = problem.annotations
@@ -132,15 +146,11 @@ def uses_sparse(settings: TrainingSettings, large: bool) -> bool:
     return large and settings.devices == 1 if settings.sparse is None else settings.sparse
 
 
-def _collapsed(consensus: Consensus) -> bool:
-    """Whether a consensus finds the classes much less or more often than they were said.
-
-    With few labels or many spammers a model may put nearly all items into one class.
-    """
-    ann = consensus.annotations
-    found_k = np.asarray(consensus.probabilities).mean(axis=0)
-    said_k = np.bincount(ann.label, minlength=ann.n_classes) / ann.n_annotations
-    return bool(np.abs(found_k - said_k).sum() / 2 > _COLLAPSED)
+def _confusions(consensus: Consensus) -> Floats:
+    """The confusions of a consensus; those against its labels where the model has none."""
+    if consensus.confusion is not None:
+        return consensus.confusion
+    return estimate_confusions(consensus.annotations, np.asarray(consensus.probabilities))
 
 
 _ABOUT = {  # of noise models, by name

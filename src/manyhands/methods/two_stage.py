@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import nn
 
-from manyhands.aggregation import AGGREGATORS, Aggregator
+from manyhands.aggregation import AGGREGATORS, Aggregator, fit_guarded
 from manyhands.core.errors import DataError
 from manyhands.engine.classification import known_truth
 from manyhands.engine.settings import TrainingSettings
@@ -21,7 +21,8 @@ class TwoStage(NetworkMethod):
     `aggregator` is any of `AGGREGATORS`, by name or with its own settings. With `hard` the network
     learns the most probable class, or all classes that tie in equal shares; otherwise it learns the
     whole posterior. The profiles of annotators are their confusions against the consensus. With an
-    aggregator of numbers the network learns the consensus by squared error.
+    aggregator of numbers the network learns the consensus by squared error. A consensus that
+    collapsed is replaced, see `fit_guarded`.
     """
 
     aggregator: str | Aggregator[Any]
@@ -41,7 +42,7 @@ class TwoStage(NetworkMethod):
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> CrowdModule:
         """See `NetworkMethod.make_module`."""
-        consensus = self._model.fit(problem.annotations)
+        consensus = fit_guarded(self._model, problem.annotations)
         return problem.task.module_on_consensus(network, consensus, hard=self.hard)
 
 

@@ -1,0 +1,87 @@
+"""The call that makes a consensus: by the default, by a named method, or by one chosen for it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from manyhands.aggregation.catalog import AGGREGATORS, DEFAULTS, make_aggregator
+from manyhands.aggregation.compare import leave_one_label_out, predict_validation_labels
+from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.guard import fit_guarded
+from manyhands.annotations import Annotations
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.errors import DataError, SettingError
+from manyhands.evaluation import paired_difference
+
+AUTO = "auto"
+CANDIDATES = (
+    "annotator-types",
+    "majority",
+    "one-coin",
+    "dawid-skene",
+    "ebcc",
+    "worker-clustering",
+)
+
+
+def aggregate(
+    annotations: Annotations,
+    method: str | None = None,
+    *,
+    known: Mapping[Any, Any] | None = None,
+    **settings: Any,
+) -> Consensus:
+    """The consensus of a set of labels by a method of `AGGREGATORS`.
+
+    Without a method it is annotator-types for classes and gaussian for numbers. `settings` are
+    those of the method; `known` maps some items to their certain truths.
+
+    "auto" takes the method of `CANDIDATES` under which labels held out of the fit are most
+    probable, one label of every item with three or more; `chosen` of the consensus says by how
+    much. It takes as long as all of them together, and it is not more accurate than the default on
+    public label sets.
+
+    `warnings` of the consensus tell why it should not be believed: it collapsed, or annotators do
+    not agree more than by chance. Without a method a collapsed consensus is replaced by that of
+    the next best method; a method that you name is kept.
+
+    >>> ann = Annotations.from_dense([[0, 0, 1], [1, 1, 1], [0, 0, 0]])
+    >>> aggregate(ann, method="majority").confidence.round(2).tolist()
+    [0.67, 1.0, 1.0]
+    >>> aggregate(ann, method="dawid-skene", max_iter=5).n_iterations
+    5
+    """
+    name, why = method or DEFAULTS[annotations.kind], ""
+    if name == AUTO:
+        if settings:
+            raise SettingError(f"auto has no settings; got {', '.join(settings)}")
+        name, why = _choose(annotations)
+    model = make_aggregator(name, settings)
+    replaceable = method is None or method == AUTO
+    consensus = fit_guarded(model, annotations, known, replace_collapsed=replaceable)
+    return replace(consensus, chosen=why) if why else consensus
+
+
+def _choose(annotations: Annotations) -> tuple[str, str]:
+    """The best candidate for these labels, and why."""
+    if annotations.kind == "numbers":
+        raise SettingError("auto chooses among methods for classes; these labels are numbers")
+    default = DEFAULTS["classes"]
+    try:
+        train, validation = leave_one_label_out(annotations, seed=0)
+    except DataError as error:
+        return default, f"{default}, the default: {error}"
+    log_likelihood: dict[str, Floats] = {}
+    item_n: AnyArray = np.empty(0)
+    for name in CANDIDATES:
+        predictions = predict_validation_labels(AGGREGATORS[name](), train, validation)
+        log_likelihood[name] = predictions.log_likelihood_n
+        item_n = predictions.item[predictions.row]
+    first, second = sorted(CANDIDATES, key=lambda name: -log_likelihood[name].mean())[:2]
+    gain = paired_difference(log_likelihood[first], log_likelihood[second], item_n)
+    return first, (
+        f"{first}, the best of {len(CANDIDATES)} methods on {len(item_n)} held-out labels: log-"
+        f"probability {log_likelihood[first].mean():.3f}, {gain} against {second}"
+    )
