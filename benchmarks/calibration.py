@@ -24,8 +24,10 @@ from manyhands.experiments import code_block, markdown_table, write_page
 
 PAGE = "calibration.md"
 PICTURE = "images/reliability.png"
-METHODS = ["majority", "dawid-skene", "one-coin", "glad", "worker-clustering"]
-COLOURS = {"majority": "#888888", "dawid-skene": "#0b6e99", "calibrated": "#d1495b"}
+DEFAULT = mh.aggregation.DEFAULTS["classes"]
+METHODS = [DEFAULT, "majority", "dawid-skene", "one-coin", "glad", "worker-clustering"]
+SHOWN = (DEFAULT, "majority", "dawid-skene")
+COLOURS = dict(zip(SHOWN, ("#d1495b", "#888888", "#0b6e99"), strict=True))
 SPLITS = 20
 
 Truth = Mapping[Any, Any]
@@ -36,18 +38,18 @@ def measure_all(data: Path) -> Iterator[Row]:
     for folder in sorted((data / "aggregation").iterdir()):
         annotations = mh.read_annotations(folder / "label.csv")
         truth = mh.io.read_truth(folder / "truth.csv")
-        fits = {name: mh.aggregate(annotations, name) for name in METHODS}
+        fits = {name: mh.AGGREGATORS[name]().fit(annotations) for name in METHODS}
         curves = {name: reliability_of(fit, truth) for name, fit in fits.items()}
-        error, temperature = calibrated_error(fits["dawid-skene"], truth)
-        calibrated = fits["dawid-skene"].calibrated(truth)
-        shown = {name: curves[name] for name in ("majority", "dawid-skene")}
-        shown["calibrated"] = reliability_of(calibrated, truth)
+        error, temperature = calibrated_error(fits[DEFAULT], truth)
         yield {
             "set": folder.name,
             "errors": {name: curve.calibration_error for name, curve in curves.items()},
+            "log_losses": {
+                name: fit.score(truth).as_dict()["log_loss"] for name, fit in fits.items()
+            },
             "calibrated": error,
             "temperature": temperature,
-            "curves": {name: _plain(curve) for name, curve in shown.items()},
+            "curves": {name: _plain(curves[name]) for name in SHOWN},
         }
 
 
@@ -89,17 +91,37 @@ def _plain(curve: CalibrationCurve) -> dict[str, list[float]]:
 
 def make_page(rows: list[Row]) -> str:
     """The page as Markdown."""
-    head = ["set", *METHODS, "dawid-skene, calibrated", "temperature"]
-    body = [
+    head = ["set", *METHODS]
+    errors = [
         [
             row["set"],
-            *(f"{row['errors'][name]:.3f}" for name in METHODS),
+            *_numbers(row["errors"]),
             f"{row['calibrated']:.3f}",
             f"{row['temperature']:.1f}",
         ]
         for row in rows
     ]
-    return "\n\n".join([_INTRODUCTION, markdown_table(head, body, left=1), _END]) + "\n"
+    losses = [[row["set"], *_numbers(row["log_losses"])] for row in rows]
+    calibrated = np.mean([row["calibrated"] for row in rows])
+    errors.append(["mean", *_numbers(_means(rows, "errors")), f"{calibrated:.3f}", ""])
+    losses.append(["mean", *_numbers(_means(rows, "log_losses"))])
+    parts = [
+        _INTRODUCTION,
+        "## Calibration error",
+        markdown_table([*head, f"{DEFAULT}, calibrated", "temperature"], errors, left=1),
+        "## Log loss",
+        markdown_table(head, losses, left=1),
+        _END,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _numbers(by_method: Mapping[str, float]) -> list[str]:
+    return [f"{by_method[name]:.3f}" for name in METHODS]
+
+
+def _means(rows: list[Row], key: str) -> dict[str, float]:
+    return {name: float(np.mean([row[key][name] for row in rows])) for name in METHODS}
 
 
 def draw(rows: list[Row]) -> Figure:
@@ -131,16 +153,39 @@ def _draw_set(axes: Axes, row: Row) -> None:
 
 _INTRODUCTION = f"""# How far confidence can be trusted
 
-`confidence` is the probability that the model gives its label. Models assume that annotators make
-independent mistakes. On real items they do not (a hard item is hard for everybody), so the
-probabilities of Dawid-Skene and similar models are **too high**. This is why the command line
-calls them "not calibrated". If the truth of some items is known, `consensus.calibrated(truth)` or
-`manyhands aggregate --calibrate truth.csv` calibrates them with one temperature.
+`confidence` is the probability that an item has its label. Models compute it as if annotators made
+their mistakes independently. Real annotators share mistakes: a hard item is hard for everybody. So
+the probabilities of Dawid-Skene and similar models are **too high**.
+
+The default, `{DEFAULT}`, allows for that. It counts the n labels of an item as
+n / (1 + (n - 1) x 0.2) independent ones (the setting `correlation`), and never gives more than 99 %
+to what annotators agree on. The labels are the same. The model's own probability of the label is
+the column `raw_confidence`; `correlation=0` makes it the confidence.
+
+**What it cannot know.** Labels alone do not show a mistake that everybody makes. If ten annotators
+take every dolphin for a fish, their labels look like those of ten experts:
+
+```python
+import numpy as np
+import manyhands as mh
+
+truth = np.repeat(["fish", "mammal"], 50)
+said = np.full(100, "fish")  # everybody is wrong about all mammals...
+said[75:] = "mammal"  # ...that swim
+ann = mh.Annotations.from_dense(np.repeat(said[:, None], 10, axis=1))
+consensus = mh.aggregate(ann)
+print(consensus.confidence[50:75].mean().round(2))  # sure of a label that is wrong
+```
+
+Only truth can show it. If the truth of some items is known, `consensus.calibrated(truth)` or
+`manyhands aggregate --calibrate truth.csv` calibrates the confidence with one temperature. A
+network that learns from the features of items sees what labels do not show, too: an item that
+resembles those of another class.
 
 The calibration error is the mean difference between confidence and accuracy over ten bins of
-confidence, weighted by the number of items; 0 is perfect. The column before the last calibrates
-Dawid-Skene with the truth of a random half of the items and measures it on the other half (mean of
-{SPLITS} splits). The numbers come from the command
+confidence, weighted by the number of items; 0 is perfect. "calibrated" uses the truth of a random
+half of the items and is measured on the other half (mean of {SPLITS} splits). The numbers come from
+the command
 
 {code_block("python -m benchmarks.calibration --data DIR")}
 
@@ -148,8 +193,7 @@ and are recorded in `docs/results/records`."""
 _END = f"""![Accuracy against confidence on eight sets]({PICTURE})
 
 Dots above the dotted line have too little confidence, dots below it too much. Their size is the
-number of items. In the picture, `calibrated` is calibrated with all of the truth that it is
-compared with; in the table it is not."""
+number of items."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Accuracy of Dawid-Skene when annotators give few labels each, on simulated crowds.
+"""Accuracy when annotators give few labels each, on simulated crowds.
 
     python -m benchmarks.few_labels [--runs N]
 
@@ -11,7 +11,7 @@ import numpy as np
 
 import manyhands as mh
 from benchmarks.benchmark import FEW_LABELS, Row, command_given, commands_of, parser
-from manyhands.aggregation import DawidSkene, Majority
+from manyhands.aggregation import AnnotatorTypes, DawidSkene, Majority
 from manyhands.evaluation import accuracy_score
 from manyhands.experiments import code_block, markdown_table, write_page
 from manyhands.simulation import CrowdSettings
@@ -20,6 +20,7 @@ PAGE = "few-labels.md"
 PER_ANNOTATOR = [2, 5, 10, 20, 50, 100, 500, 2_000, 10_000]
 METHODS = {
     "majority": Majority(),
+    "annotator-types": AnnotatorTypes(),
     "dawid-skene": DawidSkene(),
     "plain (strength 0)": DawidSkene(prior_strength=0.0),
     "add-one": DawidSkene(prior="flat", prior_strength=10.0),
@@ -93,19 +94,21 @@ def make_page(rows: list[Row]) -> str:
 
 
 def _gain(row: Row) -> float:
-    return 100 * float(row["accuracy"]["dawid-skene"] - row["accuracy"]["majority"])
+    return 100 * float(row["accuracy"]["annotator-types"] - row["accuracy"]["majority"])
 
 
 _INTRODUCTION = """# Few labels per annotator
 
 Plain Dawid-Skene fits a whole confusion matrix to every annotator. If most annotators gave only a
-few labels, it fits noise, and the consensus is far worse than majority voting. The default shrinks
-every annotator towards the average of the crowd with the weight of ten labels per class
+few labels, it fits noise, and the consensus is far worse than majority voting. The default,
+`annotator-types`, judges such annotators by the group that they resemble; `dawid-skene` shrinks
+them towards the average of the crowd with the weight of ten labels per class
 (`prior="pooled", prior_strength=10`).
 
 The crowds are simulated, {runs} runs each: 20,000 labels (more if ten annotators give more), 5 per
-item; a wrong label is uniform over the other classes. "add-one" is one pseudo-label per cell at
-K = 10. The numbers come from the command
+item; a wrong label is uniform over the other classes. "plain" is `dawid-skene` with
+`prior_strength=0`, "add-one" with one pseudo-label per cell at K = 10. The numbers come
+from the command
 
 {command}
 

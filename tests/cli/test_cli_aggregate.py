@@ -72,7 +72,7 @@ def test_numbers_have_a_table_without_classes(method, tmp_path):
 
 
 def test_the_method_follows_from_the_labels(labels, tmp_path):
-    assert call("aggregate", labels).err.startswith("dawid-skene: ")
+    assert call("aggregate", labels).err.startswith("annotator-types: ")
     numbers = tmp_path / "numbers.csv"
     numbers.write_text(HEADER + "a,u,1.5\na,v,2.5\n")
     assert call("aggregate", numbers).err.startswith("gaussian: ")

@@ -187,7 +187,7 @@ def labels(tmp_path):
 def test_settings_of_an_aggregator_are_set_by_name(labels):
     one = plain_json(call("aggregate", labels, "--set", "max_iter=1", "--json").out)
     assert (one["summary"]["iterations"], one["summary"]["converged"]) == (1, False)
-    words = ("--set", "max_iter=3", "--set", "prior=flat", "--json")
+    words = ("--set", "max_iter=3", "--set", "group_strength=5", "--json")
     assert plain_json(call("aggregate", labels, *words).out)["summary"]["iterations"] <= 3
 
 

@@ -176,7 +176,7 @@ def test_whole_numbers_are_classes_unless_numbers_are_asked_for(tmp_path):
     labels = write(tmp_path / "r.csv", "a,u,1", "a,v,4", "a,w,4", "b,u,5", "b,v,4", "b,w,5")
     plain = plain_json(call("aggregate", labels, "--json").out)
     assert (plain["summary"]["task"], plain["summary"]["method"]) == (
-        "classification", "dawid-skene",
+        "classification", "annotator-types",
     )  # fmt: skip
     for words in (("--task", "regression"), ("--range", "1:5")):
         task_options = plain_json(

@@ -6,7 +6,8 @@ import torch
 from torch import nn
 
 from featured_crowds import assert_same_bits, featured, fit, weights
-from manyhands.aggregation import DawidSkene, aggregate, estimate_confusions
+from manyhands.aggregation import DawidSkene, aggregate, estimate_confusions, fit_guarded
+from manyhands.aggregation.guard import collapse
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
 from manyhands.engine.batches import CrowdData
@@ -45,20 +46,27 @@ def test_own_starts_are_the_confusions_against_the_majority(crowd):
     np.testing.assert_allclose(found, DawidSkene().fit(ann).confusion, atol=1e-5)
 
 
-def test_where_the_consensus_has_collapsed_the_majority_is_the_start():
+def test_where_the_consensus_has_collapsed_another_one_is_the_start():
     rng = np.random.default_rng(0)
-    ann = Annotations.from_dense(rng.integers(0, 3, (30, 8)))
-    noise = MaxMIG(init="auto").make_module(
-        nn.Linear(2, 3), Problem(annotations=ann, shape=(2,)), TrainingSettings()
-    ).noise  # fmt: skip
+    truth_i, item = rng.integers(3, size=900), np.repeat(np.arange(900), 5)
+    annotator = np.argsort(rng.random((900, 300)), axis=1)[:, :5].ravel()
+    presses_a, right_n = rng.random(300) < 0.5, rng.random(4500) < 0.65
+    honest_n = np.where(right_n, truth_i[item], rng.integers(3, size=4500))
+    button_n = rng.integers(3, size=300)[annotator]
+    label = np.where(presses_a[annotator], button_n, honest_n)
+    ann = Annotations.from_arrays(item, annotator, label)
     starts = {
         start: MaxMIG(init=start).make_module(
             nn.Linear(2, 3), Problem(annotations=ann, shape=(2,)), TrainingSettings()
         ).noise.confusion()
-        for start in ("own", "consensus")
+        for start in ("own", "consensus", "auto")
     }  # fmt: skip
-    assert any(torch.equal(noise.confusion(), each) for each in starts.values())
-    assert not torch.equal(*starts.values())
+    collapsed, found = DawidSkene().fit(ann), fit_guarded(DawidSkene(), ann)
+    assert collapse(collapsed)
+    assert found.method_name != "dawid-skene"
+    for start, confusion_akl in (("auto", found.confusion), ("consensus", collapsed.confusion)):
+        np.testing.assert_allclose(starts[start].numpy(), confusion_akl, atol=0.02)
+    assert not torch.equal(starts["own"], starts["consensus"])
 
 
 def test_priors(crowd):

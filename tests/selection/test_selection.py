@@ -239,7 +239,7 @@ def labels(misled):
 
 def test_an_aggregator_wins_where_people_mislead_the_majority(labels):
     choice = aggregation.select(labels)
-    assert choice.winner == "dawid-skene"
+    assert choice.winner in ("dawid-skene", "annotator-types", "ebcc")
     assert not choice.majority_is_enough
     assert list(choice.table.columns) == ["method", "average_rank", *CROWD_METRICS, "seconds"]
 

@@ -20,7 +20,7 @@ from manyhands.annotations import Annotations
 _LOST = ((0.25, 0.15), (0.5, 0.25))
 _UNANIMOUS = 3  # labels of an item that make it unanimous
 _FEW_ITEMS = 10  # fewer items show nothing
-_NO_AGREEMENT = 0.03  # Fleiss' kappa up to which annotators agree no more than by chance
+_NO_AGREEMENT = 0.03  # Fleiss' kappa up to which annotators hardly agree more than by chance
 
 
 class ConsensusWarning(UserWarning):
@@ -122,6 +122,6 @@ def _without_agreement(consensus: Consensus) -> list[str]:
     if n_paired < _FEW_ITEMS or np.isnan(kappa) or kappa > _NO_AGREEMENT:
         return []
     return [
-        f"annotators agree no more than by chance (Fleiss' kappa {kappa:.2f}): no method can find "
-        "the truth in such labels; manyhands check tells who agrees with whom"
+        f"annotators hardly agree more than by chance (Fleiss' kappa {kappa:.2f}): the consensus "
+        "may be no better than a guess"
     ]

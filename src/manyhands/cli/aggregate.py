@@ -21,8 +21,8 @@ class Request(options.OptionGroup):
     method: Annotated[
         str | None,
         options.option(
-            "Aggregator: {AGGREGATORS classes}, or auto to choose by held-out labels; for numbers "
-            "{AGGREGATORS numbers}.",
+            "Aggregator: {AGGREGATORS classes}; for numbers {AGGREGATORS numbers}. auto takes the "
+            "best on held-out labels.",
             autocompletion=options.completed("AGGREGATORS"),
             show_default="annotator-types; for numbers gaussian",
         ),

@@ -31,7 +31,7 @@ FAST = {**SEARCH, "noise_learning_rate": 1e-2}
 PRIOR = {"prior_precision": 1.0}
 _WITHOUT_PRIOR = ("speelfc-d", "mixture-e2e")  # they have no such setting
 _MANY_LABELS = 40  # per annotator: with fewer, fast learning follows the noise of single labels
-_SLOWEST = 0.1  # share of the learning rate that is left with the fewest labels
+_SLOW = 0.3  # share of the learning rate of annotators with fewer labels
 _LARGE_TABLE = 300_000  # parameters of annotators from which a dense optimiser step is felt
 _LARGE_CROWD = 100_000  # annotators, for regression
 
@@ -88,9 +88,10 @@ class EndToEnd(NoiseMethod):
         resolved = super().resolve_settings(settings, annotations)
         if settings.get("noise_learning_rate") is not None or resolved.noise_learning_rate is None:
             return resolved
-        n_labels = annotations.n_annotations / max((annotations.labels_per_annotator > 0).sum(), 1)
-        share = min(max(n_labels / _MANY_LABELS, _SLOWEST), 1.0)
-        return replace(resolved, noise_learning_rate=share * resolved.noise_learning_rate)
+        n_annotators = max(int((annotations.labels_per_annotator > 0).sum()), 1)
+        if annotations.n_annotations >= _MANY_LABELS * n_annotators:
+            return resolved
+        return replace(resolved, noise_learning_rate=_SLOW * resolved.noise_learning_rate)
 
     def _layer(self, problem: Problem, sparse: bool) -> NoiseModel:
         ann = problem.annotations

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from manyhands.aggregation import aggregate, estimate_confusions
+from manyhands.aggregation import Majority, estimate_confusions
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import require_choice
 from manyhands.engine.batches import CrowdBatch, CrowdData
@@ -85,7 +85,7 @@ class MaxMIG(EndToEnd):
 
     def _layer(self, problem: Problem, sparse: bool) -> NoiseModel:
         ann = problem.annotations
-        shares_ik = aggregate(ann, "majority").probabilities
+        shares_ik = Majority().fit(ann).probabilities
         assert shares_ik is not None, "labels are classes here"
         layer = super()._layer(problem, sparse)
         return layer.init_from_confusions(estimate_confusions(ann, shares_ik))
