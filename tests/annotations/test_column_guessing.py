@@ -18,9 +18,24 @@ PREFERRED = {
 @pytest.mark.parametrize("case", [str, str.upper, str.title])
 def test_a_word_is_known_in_any_case_and_with_fillers(spelling, case):
     for role, words in PREFERRED.items():
+        if role == "label" and spelling.lower().endswith("id"):
+            continue  # an id of a label is no label
         for word in words:
             column = case(spelling.format(word))
             assert find_column(["when", column, "seconds"], role) == column
+
+
+@pytest.mark.parametrize("column", ["annotation_id", "LabelId", "answer id", "label_time", "key"])
+def test_ids_and_times_are_never_labels(column):
+    with pytest.raises(DataError, match="no column looks like the label"):
+        find_column(["item", "worker", column], "label")
+
+
+@pytest.mark.parametrize("text", ["text", "sentence", "comment", "prompt", "Input.text", "review"])
+@pytest.mark.parametrize("name", ["id", "item", "task_id", "text_id", "hit"])
+def test_an_id_beats_a_text(text, name):
+    assert find_column([text, "worker", name, "label"], "item") == name
+    assert find_column([text, "worker", "label"], "item") == text
 
 
 def test_a_bare_id_is_the_item_when_nothing_better_is_there():
@@ -43,6 +58,11 @@ def test_plurals_are_known(column):
         (["HITId", "HITTypeId", "WorkerId", "Input.text", "Answer.label"],
          ("HITId", "WorkerId", "Answer.label")),
         (["id", "user", "value"], ("id", "user", "value")),
+        (["id", "text", "annotator", "label"], ("id", "annotator", "label")),
+        (["annotation_id", "annotator", "created_at", "id", "lead_time", "sentiment", "text",
+          "updated_at"], ("id", "annotator", "sentiment")),
+        (["prompt_id", "judge", "verdict"], ("prompt_id", "judge", "verdict")),
+        (["comment_id", "comment", "rater", "stance"], ("comment_id", "rater", "stance")),
         (["item", "id", "rater", "class"], ("item", "rater", "class")),
         (["unit", "coder", "label", "gold_label"], ("unit", "coder", "label")),
         (["question", "username", "response", "response_time"],

@@ -69,6 +69,8 @@ def test_annotations_are_taken_as_they_are(make_classes):
     report = check(ann)
     assert report.ok
     assert report.summary == {
+        "read_as": "",
+        "notes": [],
         "rows": 3000,
         "labels": 3000,
         "items": 600,

@@ -29,7 +29,6 @@ BAD_TABLES = {
     "cut in a row": (HEADER + "a,u,x\na,v", "line 3: 2 cells.*3.*cut short"),
     "cut in a cell": (HEADER + 'a,u,x\na,v,"y', "line 3: a quote is opened.*cut short"),
     "latin": ((HEADER + "a,u,caf\xe9\n").encode("latin-1"), "line 2: byte 0xe9.*--encoding"),
-    "semicolons": ("item;worker;label\n1;2;3\n", "separated by ';'"),
     "a name with a line break": ('"it\nem","w",label\n1,2,3\n', "no column looks like the item"),
 }
 

@@ -134,8 +134,6 @@ def test_the_place_of_a_blank_label_is_where_an_editor_shows_it(body, where, tmp
         (HEADER + 'a,u,x\na,v,"ca', "line 3: a quote is opened and never closed"),
         (HEADER + "a,u,x\n,v,x\n", "line 3: the item is blank"),
         (HEADER + "a,u,x\na,  ,x\n", "line 3: the annotator is blank"),
-        ("item;annotator;label\na;u;x\n", "separated by ';': save it with commas"),
-        ("item\tannotator\tlabel\na\tu\tx\n", r"separated by '\\t': format='tsv'"),
         ("u1,u2,u3,u4\n1,2,3,4\n", "layout='wide'"),
         (b"PK\x03\x04\x14\x00\x00\x00\x08\x00", "not a text table"),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "line 1: byte 0x89 is not utf-8 text"),
@@ -149,10 +147,10 @@ def test_a_broken_file_is_told_by_place(content, message, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_commas_in_a_tsv_file_are_told(tmp_path):
-    with pytest.raises(DataError, match="separated by ',': format='csv'"):
-        read(tmp_path, HEADER + BODY, "labels.tsv")
-    assert said(read(tmp_path, HEADER + BODY, "labels.tsv", format="csv")) == WANTED
+@pytest.mark.parametrize("mark", [";", "\t", "|", ","])
+def test_other_delimiters_are_found(tmp_path, mark):
+    for name in ("labels.csv", "labels.tsv"):
+        assert said(read(tmp_path, (HEADER + BODY).replace(",", mark), name)) == WANTED
 
 
 def test_a_format_that_is_unknown_is_told(tmp_path):

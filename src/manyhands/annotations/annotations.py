@@ -22,6 +22,7 @@ from manyhands.annotations.grouping import (
 )
 from manyhands.annotations.labels import USED, Kind, as_list, classes_as_numbers, numbers_as_classes
 from manyhands.annotations.rows import Rows, encode_rows, nested_columns
+from manyhands.annotations.source import Source
 from manyhands.annotations.vocabulary import Vocabulary
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets, read_only
 from manyhands.core.errors import DataError
@@ -50,6 +51,7 @@ class Annotations(ItemArray):
     annotator_vocabulary: Vocabulary
     class_vocabulary: Vocabulary | None
     backend: str = "pandas"
+    source: Source | None = None  # the file they were read from, and how
 
     @classmethod
     def from_rows(cls, rows: Rows, *, duplicates: Duplicates = "keep") -> "Annotations":
@@ -67,7 +69,7 @@ class Annotations(ItemArray):
         if kept is not None:
             item, annotator, label = item[kept], annotator[kept], label[kept]
         columns = read_only(item), read_only(annotator), read_only(label)
-        return cls(*columns, rows.items, rows.annotators, rows.classes)
+        return cls(*columns, rows.items, rows.annotators, rows.classes, source=rows.read_from)
 
     @classmethod
     def from_arrays(

@@ -4,7 +4,7 @@ narwhals supports pandas, polars, pyarrow and others.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 import narwhals as nw
@@ -13,10 +13,15 @@ import numpy as np
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import nearest_names
 
+# What an item says. It names the item only if nothing else does.
+TEXTS = (
+    "text", "sentence", "document", "doc", "question", "comment", "prompt", "tweet", "post",
+    "review", "message", "query", "passage", "utterance", "article", "content", "body", "title",
+)  # fmt: skip
 WORDS = {
     "item": (
-        "item", "task", "example", "unit", "question", "sample", "instance", "document", "doc",
-        "sentence", "image", "text", "object", "hit", "record", "id",
+        "item", "task", "example", "unit", "sample", "instance", "image", "object", "hit", "record",
+        "id", "conversation", "dialog", "dialogue", "url", *TEXTS,
     ),
     "annotator": (
         "annotator", "worker", "rater", "coder", "user", "labeler", "labeller", "judge",
@@ -24,11 +29,17 @@ WORDS = {
     ),
     "label": (
         "label", "answer", "value", "class", "response", "annotation", "judgment", "judgement",
-        "vote", "category", "rating", "score", "tag", "choice",
+        "vote", "category", "rating", "score", "tag", "choice", "verdict", "sentiment", "emotion",
+        "stance", "polarity", "decision",
     ),
     "truth": ("truth", "gold", "golden", "gt", "target"),
 }  # fmt: skip
-_FILLERS = {"id", "ids", "name", "no", "nr", "number", "code", "key", "idx", "index", "uid", "uuid"}
+_IDS = {"id", "ids", "key", "idx", "index", "uid", "uuid", "guid", "hash"}
+_FILLERS = {*_IDS, "name", "no", "nr", "number", "code"}
+_TIMES = {
+    "time", "timestamp", "date", "datetime", "created", "updated", "submitted", "duration", "lead",
+    "seconds", "elapsed",
+}  # fmt: skip
 
 
 def find_column(
@@ -82,6 +93,11 @@ def is_candidate(column: str, role: str) -> bool:
     return _strength(column, role) > 0
 
 
+def is_text(column: str) -> bool:
+    """Whether the name of a column says that it holds the texts of items, not their ids."""
+    return _strength(column, "item") == 1
+
+
 def _best(columns: Sequence[str], role: str) -> list[str]:
     strengths = [(_strength(column, role), column) for column in columns]
     top = max((strength for strength, _ in strengths), default=0)
@@ -89,16 +105,31 @@ def _best(columns: Sequence[str], role: str) -> list[str]:
 
 
 def _strength(column: str, role: str) -> int:
-    """3: the name is a known word (and fillers); 2: it contains one; 1: it is an id; 0: none."""
+    """How well a name fits a role, 0 for not at all.
+
+    5: it is a known word; 4: it contains one and is an id; 3: it is just an id; 2: it contains a
+    known word; 1: it is the text of an item. A time has no role, and an id is never a label.
+    """
     words = _split(str(column))
     content = [word for word in words if word not in _FILLERS]
+    is_id = not _IDS.isdisjoint(words) or any(_joined_id(word) for word in words)
+    if not _TIMES.isdisjoint(words) or (role in ("label", "truth") and is_id):
+        return 0
     known = set(WORDS[role]) - {"id"}
-    if any(_is_one_of(known, word) for word in content):
-        return 3 if len(content) == 1 else 2
-    return 1 if role == "item" and words and not content and "id" in words else 0
+    found = [word for word in content if _is_one_of(known, word)]
+    if role == "item" and not is_id and any(_is_one_of(TEXTS, word) for word in found):
+        return 1
+    if found:
+        return 5 if len(content) == 1 else 4 if is_id and role == "item" else 2
+    return 3 if role == "item" and words and not content and is_id else 0
 
 
-def _is_one_of(known: set[str], word: str) -> bool:
+def _joined_id(word: str) -> bool:
+    """Whether a word ends in an id without a space: "workerid"."""
+    return len(word) > 4 and word.endswith(("id", "ids", "uuid")) and word[-3:] != "oid"
+
+
+def _is_one_of(known: Collection[str], word: str) -> bool:
     """Whether a word is known: as it is, in plural, or joined with a filler ("workerid")."""
     forms = {word} | {word.removesuffix(ending) for ending in ("s", "es", *_FILLERS)}
     return not forms.isdisjoint(known)

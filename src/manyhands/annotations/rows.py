@@ -15,6 +15,7 @@ from manyhands.annotations.labels import (
     MixedLabelsError,
     encode_labels,
 )
+from manyhands.annotations.source import Source
 from manyhands.annotations.vocabulary import BLANK, Vocabulary, encode, join_names
 from manyhands.core.arrays import AnyArray, Codes
 from manyhands.core.errors import DataError, SettingName
@@ -39,6 +40,7 @@ class Rows:
     source: str = ""
     first_line: int | None = None
     row_of: AnyArray | None = None
+    read_from: Source | None = None
 
     def __len__(self) -> int:
         return len(self.item)

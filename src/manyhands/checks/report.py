@@ -108,7 +108,10 @@ def _summarize(table: LabelTable) -> dict[str, Any]:
     """The sizes of the table as plain values."""
     read = table.rows
     per_item = np.bincount(read.item[table.usable], minlength=max(len(read.items), 1))
+    source = read.read_from
     return {
+        "read_as": "" if source is None else str(source),
+        "notes": [] if source is None else list(source.notes),
         "rows": len(read),
         "labels": len(table.usable),
         "items": len(read.items),

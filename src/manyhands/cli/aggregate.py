@@ -187,6 +187,7 @@ def _summary(consensus: "mh.Consensus") -> dict[str, object]:
         "mean_confidence": float(consensus.confidence.mean()),
         "confidence_is_calibrated": consensus.temperature != 1.0,
         "chosen": consensus.chosen, "warnings": list(consensus.warnings),
+        "source": ann.source.as_dict() if ann.source else {},
     }  # fmt: skip
 
 
@@ -194,8 +195,9 @@ def _lines(request: Request, consensus: "mh.Consensus", scores: Mapping[str, Any
     ann = consensus.annotations
     note = request.reading.task_note("regression") if ann.kind == "numbers" else ""
     lines = [
+        *output.reading_lines(ann),
         f"{consensus.method_name}: {ann.n_annotations} labels of {ann.n_items} "
-        f"items by {ann.n_annotators} annotators{note}"
+        f"items by {ann.n_annotators} annotators{note}",
     ]
     lines += _believed(consensus)
     if ann.n_classes == 1:

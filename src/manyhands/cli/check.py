@@ -41,7 +41,10 @@ def check(
     if json:
         say_json(report.to_json())
     else:
+        say(f"{labels}: {report.summary['read_as']}")
         say(f"{labels}: {_facts(report)}")
+        for note in report.summary["notes"]:
+            say(f"note: {note}")
         for finding in report.findings:
             say()
             say(f"{_MARKS[finding.severity]} {finding.check}: {finding.message}")

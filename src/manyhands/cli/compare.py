@@ -147,8 +147,8 @@ def _trial(request: Request) -> "tuple[mh.selection.Trial, list[str] | None, lis
     file = request.file
     if file.tokens is None:
         table = reading.features(str(request.features), request.text)
-        truths = reading.truth(truth)
-        return mh.selection.trial_of_files(table, file.read_items(), truths), request.names, []
+        truths, ann = reading.truth(truth), output.told(file.read_items())
+        return mh.selection.trial_of_files(table, ann, truths), request.names, []
     gold = reading.true_tags(truth)
     marked = file.read_tokens()
     trial, notes = mh.selection.trial_of_tokens(marked.labels, gold), reading.notes_on(marked)
@@ -178,7 +178,7 @@ def _compare_aggregators(request: Request) -> "mh.aggregation.Comparison":
     truth = request.reading.truth(request.truth)
     mh.aggregation.require_comparable(request.names or ())  # before a long file is read
     with output.working(f"comparing methods on {request.labels}"):
-        ann = request.file.read_items()
+        ann = output.told(request.file.read_items())
         return mh.aggregation.compare(ann, request.names, truth=truth, seed=request.seed)
 
 
@@ -213,9 +213,10 @@ def _select_aggregator(request: Request) -> "mh.aggregation.Choice":
     mh.aggregation.candidates(request.names)  # before a long file is read
     truth = reading.truth(request.truth)
     with output.working(f"comparing methods on {request.labels}"):
+        ann = output.told(request.file.read_items())
         return mh.aggregation.select(
-            request.file.read_items(), request.names, monitor=request.monitor, truth=truth,
-            runs=request.runs, seed=request.seed,
+            ann, request.names, monitor=request.monitor, truth=truth, runs=request.runs,
+            seed=request.seed,
         )  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def convert(
             raise SettingError("--to and --duplicates are for labels of items, not tagged tokens")
         n_rows, what = _convert_tokens(source, target, reading), "tags"
     else:
-        annotations = reading.file(source).read_items()
+        annotations = output.told(reading.file(source).read_items())
         mh.io.write_annotations(annotations, target, layout=to)
         n_rows = annotations.n_annotations
     if json:

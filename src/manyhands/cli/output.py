@@ -30,6 +30,25 @@ def say_json(content: Any) -> None:
     say(json.dumps(_plain(content), ensure_ascii=False, indent=2, allow_nan=False))
 
 
+def reading_lines(annotations: Any) -> list[str]:
+    """What a file of labels was taken for, and notes about it."""
+    source = annotations.source
+    if source is None:
+        return []
+    n_labels, n_items = annotations.n_annotations, annotations.n_items
+    return [
+        f"{source}; {n_labels} labels of {n_items} items",
+        *(f"note: {note}" for note in source.notes),
+    ]
+
+
+def told(annotations: Any) -> Any:
+    """The annotations, after their `reading_lines` were printed on standard error."""
+    for line in reading_lines(annotations):
+        remark(line)
+    return annotations
+
+
 @contextmanager
 def working(text: str) -> Iterator[None]:
     """Show that work is going on, on standard error and only on a terminal."""

@@ -74,7 +74,7 @@ def _predict_items(
         raise DataError(f"{features}: has {given}, and the model was trained on {trained_on}")
     if labels is None:
         return {"item": table.items} | dict(trained.prediction_columns(table.values))
-    ann = reading.file(labels).read_items().as_kind(trained.kind)
+    ann = output.told(reading.file(labels).read_items()).as_kind(trained.kind)
     return dict(trained.infer(table.values, ann, X_items=table.items).item_columns())
 
 

@@ -106,7 +106,7 @@ def _train_items(request: Request) -> None:
         raise SettingError(
             "--word-vectors and --freeze-embeddings are for texts; these features are numbers"
         )
-    ann = request.file.read_items()
+    ann = output.told(request.file.read_items())
     model = _new_model(request, "regression" if ann.kind == "numbers" else "classification")
     known = truth if mh.METHODS[model.method].needs_truth else None
     scores = {}

@@ -4,23 +4,31 @@ import json
 import re
 import zipfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from manyhands.annotations import Annotations, Kind, Rows
-from manyhands.annotations.columns import find_columns
+from manyhands.annotations.columns import find_columns, is_text
 from manyhands.annotations.dense import dense_cells
 from manyhands.annotations.grouping import Duplicates
 from manyhands.annotations.labels import as_list
 from manyhands.annotations.rows import encode_rows, nested_columns
+from manyhands.annotations.source import Source
 from manyhands.annotations.vocabulary import repeated
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.delimited import DELIMITERS
+from manyhands.io.plausible import (
+    distinct_cells,
+    is_prose,
+    require_annotators,
+    require_labels,
+    text_notes,
+)
 from manyhands.io.tables import SUFFIXES, Table, format_of
 from manyhands.io.texts import existing, text_lines
 
@@ -84,8 +92,11 @@ class ItemFile:
         if format in {"txt", "npy"} or self.layout == "dense":
             return self._dense_rows(*_read_matrix(found, format, self.encoding))
         if format == "json":
-            labels = _json_object(found)
-            return self._encoded(*nested_columns(labels), items=list(labels))
+            labels = _json_content(found)
+            if isinstance(labels, list):
+                return self._long_rows(Table.of_records(found, labels))
+            rows = self._encoded(*nested_columns(labels), items=list(labels))
+            return self._read(rows, "nested")
         table = Table(found, format, self.encoding)
         return self._wide_rows(table) if self.layout == "wide" else self._long_rows(table)
 
@@ -102,17 +113,51 @@ class ItemFile:
             names = find_columns(table.columns, self.item, self.annotator, self.label)
         except DataError as error:
             raise DataError(f"{table.path}: ", *error.args, *_layout_hint(table)) from None
-        columns = table.select(names)
-        return self._encoded(*(columns[name] for name in names), first_line=table.first_line)
+        texts = [name for name in table.columns if name not in names and is_text(name)]
+        columns = table.select([*names, *texts])
+        item, annotator, label = names
+        self._require_plausible(table, columns)
+        rows = self._encoded(*(columns[name] for name in names), first_line=table.first_line)
+        notes = text_notes(item, {name: columns[name] for name in (item, *texts)})
+        return self._read(rows, "long", item, annotator, label, notes)
+
+    def _require_plausible(self, table: Table, columns: dict[str, Any]) -> None:
+        """Raise a `DataError` if the cells of a column that was found by name do not fit."""
+        names = find_columns(table.columns, self.item, self.annotator, self.label)
+        try:
+            if self.annotator is None:
+                require_annotators(names[1], columns[names[1]])
+            if self.label is None and self.kind is None and self.classes is None:
+                require_labels(names[2], columns[names[2]])
+        except DataError as error:
+            raise error.at(table.path) from None
+
+    def _read(
+        self,
+        rows: Rows,
+        layout: str,
+        item: str = "",
+        annotator: str = "",
+        label: str = "",
+        notes: Sequence[str] = (),
+    ) -> Rows:
+        source = Source(str(self.path), layout, item, annotator, label, tuple(notes))
+        return replace(rows, read_from=source)
 
     def _wide_rows(self, table: Table) -> Rows:
         item = table.find_column("item", self.item) if self.item else table.columns[0]
-        annotators = [name for name in table.columns if name != item]
-        if len(set(table.columns)) < len(table.columns) or not annotators:
+        others = [name for name in table.columns if name != item]
+        if len(set(table.columns)) < len(table.columns) or not others:
             raise DataError(
                 f"{table.path}: every column but {item!r} must be one annotator, named once"
             )
-        columns = table.select([item, *annotators])
+        columns = table.select([item, *others])
+        prose = [
+            name for name in others if is_text(name) or is_prose(distinct_cells(columns[name]))
+        ]
+        annotators = [name for name in others if name not in prose]
+        if not annotators:
+            raise DataError(f"{table.path}: no column holds labels; {prose[0]!r} holds texts")
         grid = np.array([columns[name].to_pylist() for name in annotators], dtype=object).T
         names = table.filled("item", columns[item], "every row needs an item")
         twice = repeated(names)
@@ -121,7 +166,10 @@ class ItemFile:
                 f"{table.path}: the item {twice[0]!r} has more than one row; in a wide table it "
                 "has one"
             )
-        return self._dense_rows(grid, table.first_line, names, annotators)
+        rows = self._dense_rows(grid, table.first_line, names, annotators)
+        notes = [f"the column {name!r} holds texts and is no annotator" for name in prose]
+        shown = ", ".join(map(str, annotators[:3])) + (" ..." if len(annotators) > 3 else "")
+        return self._read(rows, "wide", item, shown, notes=notes)
 
     def _dense_rows(
         self,
@@ -131,22 +179,19 @@ class ItemFile:
         annotators: Sequence[Any] | None = None,
     ) -> Rows:
         cells = dense_cells(grid, self._codes(DENSE_MISSING), items, annotators)
-        return self._encoded(**cells, missing=(), first_line=first_line)
+        rows = self._encoded(**cells, missing=(), first_line=first_line)
+        return self._read(rows, "dense")
 
 
 def _layout_hint(table: Table) -> tuple[str | SettingName, ...]:
-    marks = [mark for mark in ",;\t|" if mark in str(table.columns[0])]
-    if len(table.columns) == 1 and marks:
-        formats = {mark: SettingName("format", name) for name, mark in DELIMITERS.items()}
-        remedy = formats.get(marks[0], "save it with commas")
-        return f" (its columns seem to be separated by {marks[0]!r}: ", remedy, ")"
     if len(table.columns) > 3:
         wide = SettingName("layout", "wide")
         return " (a table with a column per annotator needs ", wide, ")"
     return ()
 
 
-def _json_object(path: Path) -> dict[str, Any]:
+def _json_content(path: Path) -> dict[str, Any] | list[dict[str, Any]]:
+    """{item: {annotator: label}}, or a list of records."""
     try:
         found = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_once)
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -155,8 +200,12 @@ def _json_object(path: Path) -> dict[str, Any]:
         raise DataError(f"{path}: not {{item: {{annotator: label}}}}: nested too deep") from None
     except DataError as error:
         raise error.at(path) from None
+    if isinstance(found, list) and found and all(isinstance(row, dict) for row in found):
+        return found
     if not isinstance(found, dict) or not all(isinstance(row, dict) for row in found.values()):
-        raise DataError(f"{path}: expected {{item: {{annotator: label}}}}; for rows use .jsonl")
+        raise DataError(
+            f"{path}: expected {{item: {{annotator: label}}}}, or a list of records [{{...}}, ...]"
+        )
     if not any(found.values()):
         raise DataError(f"{path}: has no label")
     return found

@@ -30,6 +30,7 @@ SUFFIXES = {
 }
 TAGGED_SUFFIXES = (".conll", ".bio", ".iob", ".iob2")  # of tokens with their tags
 FORMATS = ("csv", "tsv", "parquet", "jsonl")
+_OTHER_DELIMITERS = ";\t|,"
 _PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
 
 
@@ -63,7 +64,8 @@ class Table:
         self.first_line: int | None = None
         self._loaded: pa.Table | None = None
         if format in DELIMITERS:
-            self.columns = read_header(path, DELIMITERS[format], encoding)
+            self._delimiter = _delimiter(path, DELIMITERS[format], encoding)
+            self.columns = read_header(path, self._delimiter, encoding)
             return
         if format == "parquet":
             self._loaded = _read_parquet(path)
@@ -76,6 +78,15 @@ class Table:
         """The table of an existing file; the suffix decides the format unless it is given."""
         found = existing(path)
         return cls(found, format_of(found, format, SUFFIXES), encoding)
+
+    @classmethod
+    def of_records(cls, path: Path, records: Sequence[Mapping[str, Any]]) -> "Table":
+        """The table of a list of records that was read from a file."""
+        table = cls.__new__(cls)
+        table.path, table.format, table.encoding, table.first_line = path, "json", "utf-8", None
+        table._loaded = _table_of(path, records)
+        table.columns = table._loaded.column_names
+        return table
 
     def find_column(
         self,
@@ -94,8 +105,9 @@ class Table:
     def select(self, names: Sequence[str]) -> dict[str, Any]:
         """Some columns by name."""
         if self._loaded is None:
-            delimiter = DELIMITERS[self.format]
-            columns, self.first_line = read_columns(self.path, names, delimiter, self.encoding)
+            columns, self.first_line = read_columns(
+                self.path, names, self._delimiter, self.encoding
+            )
             return columns
         if self._loaded.num_rows == 0:
             raise DataError(f"{self.path}: has columns and no rows")
@@ -114,6 +126,13 @@ class Table:
             if cell is None or str(cell).strip().lower() in blanks:
                 raise DataError(f"{self.place(row)}: the {noun} is blank; {remedy}")
         return cells
+
+
+def _delimiter(path: Path, usual: str, encoding: str) -> str:
+    """The delimiter of a file: another one if the usual one finds a single column."""
+    header = read_header(path, usual, encoding)
+    others = [mark for mark in _OTHER_DELIMITERS if len(header) == 1 and mark in header[0]]
+    return others[0] if others else usual
 
 
 def write_table(
@@ -185,24 +204,29 @@ def _read_json_lines(path: Path, encoding: str) -> tuple[pa.Table, int | None]:
 
     The second value is the line of the first row, or None if blank lines separate rows.
     """
-    columns: dict[str, list[Any]] = {}
-    n_rows = last = 0
+    records, last = [], 0
     for number, line in enumerate(text_lines(path, encoding), 1):
-        if not line.strip():
-            continue
-        for name, value in _object(f"{path}, line {number}", line).items():
-            cells = columns.setdefault(name, [None] * n_rows)
+        if line.strip():
+            records.append(_object(f"{path}, line {number}", line))
+            last = number
+    if not records:
+        raise DataError(f"{path}: the file is empty")
+    return _table_of(path, records), 1 if last == len(records) else None
+
+
+def _table_of(path: Path, records: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """The table of records; a cell is None if its record lacks the key."""
+    columns: dict[str, list[Any]] = {}
+    for n_rows, record in enumerate(records):
+        for name, value in record.items():
+            cells = columns.setdefault(name, [])
             cells.extend([None] * (n_rows - len(cells)))
             cells.append(_json(value) if isinstance(value, dict | list) else value)
-        n_rows, last = n_rows + 1, number
-    if n_rows == 0:
-        raise DataError(f"{path}: the file is empty")
-    full = {name: cells + [None] * (n_rows - len(cells)) for name, cells in columns.items()}
+    full = {name: cells + [None] * (len(records) - len(cells)) for name, cells in columns.items()}
     try:
-        table = pa.table({name: _column(cells) for name, cells in full.items()})
+        return pa.table({name: _column(cells) for name, cells in full.items()})
     except UnicodeEncodeError:
         raise DataError(f"{path}: a cell is not text: it holds half of a UTF-16 pair") from None
-    return table, 1 if last == n_rows else None
 
 
 def _object(where: str, line: str) -> dict[str, Any]:
