@@ -257,6 +257,10 @@ HOLES = {
     "pandas": (lambda x: pd.DataFrame(x, columns=NAMES), "row 3, column 'c' is nan"),
     "polars": (lambda x: pl.DataFrame(x, schema=NAMES).fill_nan(None), "row 3, column 'c' is nan"),
     "arrow": (FORMS["arrow"], "row 3, column 'c' is nan"),
+    "arrow floats": (
+        lambda x: pd.DataFrame(x, columns=NAMES).astype("Float64").astype("double[pyarrow]"),
+        "row 3, column 'c' is nan",
+    ),
     "masked": (np.ma.masked_invalid, "row 3, column 2 is nan"),
     "infinite": (lambda x: np.nan_to_num(x, nan=-np.inf), "row 3, column 2 is -inf"),
     "too large": (lambda x: np.where(np.isnan(x), 1e300, x.astype(float)), "column 2 is inf"),

@@ -263,7 +263,9 @@ def _frame_values(frame: nw.DataFrame[Any]) -> AnyArray:
     if not frame.columns:
         raise DataError("features: the frame has no columns")
     if set(frame.schema.values()) <= {nw.Float32(), nw.Float64()}:
-        return frame.to_numpy()  # without a copy, where the frame holds one array
+        values = frame.to_numpy()  # without a copy, where the frame holds one array
+        if values.dtype.kind == "f":  # missing values of some frames are objects
+            return values
     columns = [frame.get_column(name).to_numpy() for name in frame.columns]
     return np.stack([column.astype(np.float64) for column in columns], axis=1)
 
