@@ -4,7 +4,9 @@ import json
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 
 from featured_crowds import columns, featured, fit
 from manyhands.annotations import Annotations
@@ -82,6 +84,60 @@ def test_other_data_are_named(crowd, folder):
         annotations=Annotations.from_arrays(item, annotator, label, items=range(61)),
     )
     refused(longer, folder, "another number of items")
+
+
+@pytest.fixture(scope="module")
+def large():
+    return featured(n_items=3000, labels_per_item=2)
+
+
+FORMS = {"array": np.array, "sparse": sparse.csr_array, "frame": pd.DataFrame}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("scale", ["none", "rms"])
+def test_one_value_among_thousands_is_seen(form, scale, large, tmp_path):
+    once = {"epochs": 1, "scale": scale, "checkpoint": tmp_path, "validation_fraction": 0.2}
+    fit("speelfc", large, x=FORMS[form](large.x), **once)
+    for row, column in ((1501, 2), (1, 0), (2999, 4)):
+        x = large.x.copy()
+        x[row, column] = np.nextafter(x[row, column], np.float32(np.inf))
+        with pytest.raises(DataError, match="another set of features"):
+            fit("speelfc", large, x=FORMS[form](x), resume=True, **once)
+    assert fit("speelfc", large, x=FORMS[form](large.x), resume=True, **once).epoch_ == 1
+
+
+def test_one_word_among_thousands_is_seen(large, tmp_path):
+    texts = [f"a film of class {code}" for code in large.truth]
+    once = {"epochs": 1, "checkpoint": tmp_path}
+    fit("speelfc", large, x=texts, **once)
+    swapped = [*texts[:1500], "a film of class 0 a film", *texts[1501:]]
+    with pytest.raises(DataError, match="another set of features"):
+        fit("speelfc", large, x=swapped, resume=True, **once)
+    renamed = [text.replace("film", "song") for text in texts]  # the codes of words are the same
+    with pytest.raises(DataError, match="another set of words"):
+        fit("speelfc", large, x=renamed, resume=True, **once)
+
+
+def test_other_columns_are_named(crowd, tmp_path):
+    frame = pd.DataFrame(crowd.x, columns=list("abcde"))
+    fit("speelfc", crowd, x=frame, checkpoint=tmp_path, **RUN)
+    again = {"checkpoint": tmp_path, "resume": True, **RUN}
+    assert fit("speelfc", crowd, x=frame, **again).epoch_ == 2
+    for other in (frame[list("edcba")], frame.rename(columns={"a": "z"}), crowd.x):
+        with pytest.raises(DataError, match=r"another list of columns \(\['a', 'b', 'c'"):
+            fit("speelfc", crowd, x=other, **again)
+
+
+def test_other_names_are_named(crowd, folder):
+    item, annotator, label = columns(crowd.annotations)
+    for part, changed in (
+        ("items", (item + 1000, annotator, label)),
+        ("annotators", (item, annotator + 1000, label)),
+        ("classes", (item, annotator, label + 1)),
+    ):
+        other = crowd._replace(annotations=Annotations.from_arrays(*changed))
+        refused(other, folder, f"another list of {part}")
 
 
 def test_another_truth_is_named(crowd, tmp_path):

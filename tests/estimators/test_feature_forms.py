@@ -166,8 +166,6 @@ def test_columns_are_remembered(crowd, tmp_path):
     frame = pd.DataFrame(crowd.x, columns=NAMES)
     model = fit("speelfc", crowd, x=frame)
     assert model.feature_names_in_.tolist() == NAMES
-    with pytest.raises(DataError, match="column 0 is 'e' where training had 'a'; give the columns"):
-        model.predict(frame[NAMES[::-1]])
     model.save(tmp_path)
     for each in (model, load(tmp_path)):
         expected = each.predict_proba(crowd.x)
@@ -175,10 +173,71 @@ def test_columns_are_remembered(crowd, tmp_path):
         assert (each.predict_proba(pl.DataFrame(frame)) == expected).all()
 
 
+@pytest.mark.parametrize("form", ["pandas", "polars", "arrow"])
+@pytest.mark.parametrize("scale", ["standard", "none"])
+def test_columns_in_another_order_are_put_right(form, scale, crowd, unlike, tmp_path):
+    order = [3, 0, 4, 2, 1]
+    frame, moved = FORMS[form](unlike), pd.DataFrame(unlike, columns=NAMES).iloc[:, order]
+    moved = {"pandas": lambda x: x, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}[form](
+        moved
+    )
+    model = fit("speelfc", crowd, x=frame, scale=scale)
+    model.save(tmp_path)
+    for each in (model, load(tmp_path)):
+        assert each.feature_names_in_.tolist() == NAMES
+        assert (each.predict_proba(moved) == model.predict_proba(unlike)).all()
+        one, other = (each.infer(x, crowd.annotations) for x in (moved, frame))
+        assert (one.probabilities == other.probabilities).all()
+        assert each.log_likelihood(moved, crowd.annotations) == each.log_likelihood(
+            frame, crowd.annotations
+        )
+
+
+def test_whole_numbers_in_another_order_are_put_right_too(crowd):
+    frame = pd.DataFrame(np.round(crowd.x * 30).astype(int), columns=NAMES)
+    model = fit("speelfc", crowd, x=frame)
+    assert (model.predict_proba(frame[NAMES[::-1]]) == model.predict_proba(frame)).all()
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        (["a", "b", "x", "d", "y"], "training; missing: 'c', 'e'; unexpected: 'x', 'y'; name them"),
+        (["v", "w", "x", "y", "z"], "missing: 'a', 'b', 'c', 'd', 'e'; unexpected: 'v', 'w', 'x'"),
+        (["a", "b", "c", "d"], "training; missing: 'e'; name them alike"),
+        (["e", "a", "b", "c", "d", "item"], "training; unexpected: 'item'; name them alike"),
+        (["A", "b", "c", "d", "e"], "missing: 'a'; unexpected: 'A'"),
+    ],
+)
+def test_other_columns_are_refused_with_the_difference(columns, text, crowd):
+    model = fit("speelfc", crowd, x=pd.DataFrame(crowd.x, columns=NAMES), epochs=1)
+    other = pd.DataFrame(np.zeros((60, len(columns))), columns=columns)
+    for call in (model.predict, lambda x: model.infer(x, crowd.annotations)):
+        with pytest.raises(DataError, match=f"^features: the columns are not those of .*{text}"):
+            call(other)
+
+
+def test_two_columns_of_one_name_are_refused(crowd):
+    twice = pd.DataFrame(crowd.x, columns=["a", "b", "a", "d", "e"])
+    model = fit("speelfc", crowd, x=pd.DataFrame(crowd.x, columns=NAMES), epochs=1)
+    for call in (model.predict, lambda x: fit("speelfc", crowd, x=x)):
+        with pytest.raises(DataError, match="features: columns have the same name: 'a'; give"):
+            call(twice)
+
+
+def test_a_model_without_names_takes_columns_as_they_come(crowd):
+    model = fit("speelfc", crowd)
+    frame = pd.DataFrame(crowd.x, columns=NAMES[::-1])
+    assert (model.predict_proba(frame) == model.predict_proba(crowd.x)).all()
+
+
 def test_columns_may_be_numbered(crowd, tmp_path):
     frame = pd.DataFrame(crowd.x)
-    fit("speelfc", crowd, x=frame).save(tmp_path)
-    assert load(tmp_path).predict(frame).shape == (60,)
+    model = fit("speelfc", crowd, x=frame)
+    model.save(tmp_path)
+    expected = model.predict_proba(crowd.x)
+    assert (load(tmp_path).predict_proba(frame) == expected).all()
+    assert (load(tmp_path).predict_proba(frame[[2, 0, 4, 1, 3]]) == expected).all()
 
 
 def test_a_new_fit_forgets_the_old_columns(crowd):
@@ -198,6 +257,10 @@ HOLES = {
     "pandas": (lambda x: pd.DataFrame(x, columns=NAMES), "row 3, column 'c' is nan"),
     "polars": (lambda x: pl.DataFrame(x, schema=NAMES).fill_nan(None), "row 3, column 'c' is nan"),
     "arrow": (FORMS["arrow"], "row 3, column 'c' is nan"),
+    "arrow floats": (
+        lambda x: pd.DataFrame(x, columns=NAMES).astype("Float64").astype("double[pyarrow]"),
+        "row 3, column 'c' is nan",
+    ),
     "masked": (np.ma.masked_invalid, "row 3, column 2 is nan"),
     "infinite": (lambda x: np.nan_to_num(x, nan=-np.inf), "row 3, column 2 is -inf"),
     "too large": (lambda x: np.where(np.isnan(x), 1e300, x.astype(float)), "column 2 is inf"),

@@ -72,10 +72,24 @@ def _predict_items(
     if table.are_texts != (trained.encoder_.kind == "text"):
         given, trained_on = ("texts", "numbers") if table.are_texts else ("numbers", "texts")
         raise DataError(f"{features}: has {given}, and the model was trained on {trained_on}")
+    _match_columns(trained, table, features)
     if labels is None:
-        return {"item": table.items} | dict(trained.prediction_columns(table.values))
+        return {"item": table.items} | dict(trained.prediction_columns(table.X))
     ann = output.told(reading.file(labels).read_items()).as_kind(trained.kind)
-    return dict(trained.infer(table.values, ann, X_items=table.items).item_columns())
+    return dict(trained.infer(table.X, ann, X_items=table.items).item_columns())
+
+
+def _match_columns(trained: Any, table: "mh.io.Features", path: str) -> None:
+    """Refuse columns that are not those of training; say how the others are matched."""
+    try:
+        order = trained.encoder_.column_order(table.names)
+    except DataError as error:
+        raise error.at(path) from None
+    if order is not None:
+        output.remark(f"note: {path}: columns are in another order than in training; put right")
+    elif not table.are_texts and (table.names is None) != (trained.encoder_.names is None):
+        where = "the model" if trained.encoder_.names is None else path
+        output.remark(f"note: {where} has no names of columns; they are matched by their order")
 
 
 def _predict_tokens(

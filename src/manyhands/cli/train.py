@@ -111,7 +111,7 @@ def _train_items(request: Request) -> None:
     known = truth if mh.METHODS[model.method].needs_truth else None
     scores = {}
     with _stoppable(request.out), output.noting():
-        model.fit(table.values, ann, X_items=table.items, truth=known, resume=request.resume)
+        model.fit(table.X, ann, X_items=table.items, truth=known, resume=request.resume)
         model.save(request.out)
         if truth is not None:
             scores = mh.selection.scores_of(mh.selection.trial_of_files(table, ann, truth), model)

@@ -1,5 +1,6 @@
 """Names for the array types of signatures, and arrays that several rooms make."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,6 +34,23 @@ def object_array(values: Sequence[Any] | AnyArray) -> AnyArray:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
+
+
+def digest(*arrays: AnyArray) -> str:
+    """A checksum of whole arrays: their shapes, their types and every value or name.
+
+    >>> digest(np.arange(6)) == digest(np.arange(6).reshape(2, 3))
+    False
+    """
+    whole = hashlib.sha256()
+    for array in arrays:
+        whole.update(f"{array.dtype.str} {array.shape} ".encode())
+        if array.dtype.kind in "OU":  # an object is an address in memory; its text has a length
+            texts = [str(each) for each in array.ravel().tolist()]
+            whole.update(repr(texts).encode(errors="backslashreplace"))
+        else:
+            whole.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return whole.hexdigest()[:16]
 
 
 def symmetric_confusions(accuracy_a: Floats, n_classes: int) -> Floats:

@@ -1,7 +1,7 @@
 """Features of items as inputs of a network, encoded the same way in training and afterwards."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar
@@ -9,10 +9,12 @@ from typing import Any, ClassVar
 import narwhals as nw
 import numpy as np
 import torch
+from narwhals.exceptions import DuplicateError
 from scipy import sparse
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from manyhands.annotations.vocabulary import join_names, repeated
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.engine.inputs import DatasetInputs, Inputs, Scaling, SparseInputs, TensorInputs
@@ -48,6 +50,29 @@ class FeatureEncoder(ABC):
     def transform(self, features: Any) -> Inputs:
         """Features as inputs; an error unless they are like those the encoder was fitted to."""
 
+    def column_order(self, names: Iterable[str] | None) -> list[int] | None:
+        """Where the columns of training are among those with these names.
+
+        None if nothing is to be moved, or if there are no names here or in training. Other names
+        are refused: a number in the place of another would be a silent mistake.
+        """
+        if names is None or self.names is None:
+            return None
+        given, known = list(names), self.names.tolist()
+        place, expected = {name: column for column, name in enumerate(given)}, set(known)
+        sides = {
+            "missing": [name for name in known if name not in place],
+            "unexpected": [name for name in given if name not in expected],
+        }
+        if any(sides.values()):
+            listed = [
+                f"{side}: {join_names(map(repr, each))}" for side, each in sides.items() if each
+            ]
+            raise DataError(
+                f"the columns are not those of training; {'; '.join(listed)}; name them alike"
+            )
+        return None if given == known else [place[name] for name in known]
+
     @property
     @abstractmethod
     def default_network(self) -> str:
@@ -65,6 +90,10 @@ class FeatureEncoder(ABC):
     def tensors(self) -> dict[str, Tensor]:
         """The parts of the encoder that are written as tensors."""
         return {}
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Names that tell these features from others and that no input holds."""
+        return {"list of columns": None if self.names is None else self.names.tolist()}
 
     @classmethod
     @abstractmethod
@@ -93,21 +122,25 @@ class NumericEncoder(FeatureEncoder):
         return encoder, inputs if scaling is None else inputs.scaled(scaling)
 
     def transform(self, features: Any) -> Inputs:
-        """See `FeatureEncoder.transform`."""
-        inputs = as_inputs(features, keep_integers=self.keep_integers)
+        """See `FeatureEncoder.transform`; columns with names may come in any order."""
+        inputs = as_inputs(self._in_order(features), keep_integers=self.keep_integers)
         if inputs.shape != self.shape:
             raise DataError(
                 f"features of shape {inputs.shape} per item where the model was trained on "
                 f"{self.shape}"
             )
-        names, known = feature_names(features), self.names
-        if names is not None and known is not None and not np.array_equal(names, known):
-            first = int(np.flatnonzero(names != known)[0])
-            raise DataError(
-                f"features: column {first} is {names[first]!r} where training had "
-                f"{known[first]!r}; give the columns in the order of training"
-            )
         return inputs if self.scaling is None else inputs.scaled(self.scaling)
+
+    def _in_order(self, features: Any) -> Any:
+        """The columns of a frame in the order of training; what has no names stays as it is."""
+        frame = _as_frame(features)
+        if frame is None:
+            return features
+        try:
+            order = self.column_order(feature_names(frame))
+        except DataError as error:
+            raise error.at("features") from None
+        return frame if order is None else frame[:, order]
 
     @property
     def default_network(self) -> str:
@@ -173,8 +206,8 @@ def as_inputs(features: Any, *, keep_integers: bool = False) -> Inputs:
             raise DataError("features: a Dataset must have a length above 0; iterable ones do not")
         return DatasetInputs(features, keep_integers=keep_integers)
     names: list[str] | None = None
-    frame = nw.from_native(features, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = _as_frame(features)
+    if frame is not None:
         names, features = list(frame.columns), _frame_values(frame)
     return TensorInputs(torch.from_numpy(_checked_array(features, names)))
 
@@ -206,10 +239,19 @@ def is_count(features: Any) -> bool:
 
 def feature_names(features: Any) -> AnyArray | None:
     """The names of a frame's columns; None for what has no names."""
-    frame = nw.from_native(features, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return None
-    return np.array([str(name) for name in frame.columns], dtype=object)
+    frame = _as_frame(features)
+    return None if frame is None else np.array([str(name) for name in frame.columns], dtype=object)
+
+
+def _as_frame(features: Any) -> nw.DataFrame[Any] | None:
+    try:
+        frame = nw.from_native(features, eager_only=True, pass_through=True)
+    except DuplicateError:
+        twice = join_names(map(repr, repeated(features.columns)))
+        raise DataError(
+            f"features: columns have the same name: {twice}; give every column its own"
+        ) from None
+    return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def _frame_values(frame: nw.DataFrame[Any]) -> AnyArray:
@@ -218,9 +260,13 @@ def _frame_values(frame: nw.DataFrame[Any]) -> AnyArray:
             raise DataError(
                 f"features: column {name!r} holds {kind}, not numbers; encode it or leave it out"
             )
-    columns = [frame.get_column(name).to_numpy() for name in frame.columns]
-    if not columns:
+    if not frame.columns:
         raise DataError("features: the frame has no columns")
+    if set(frame.schema.values()) <= {nw.Float32(), nw.Float64()}:
+        values = frame.to_numpy()  # without a copy, where the frame holds one array
+        if values.dtype.kind == "f":  # missing values of some frames are objects
+            return values
+    columns = [frame.get_column(name).to_numpy() for name in frame.columns]
     return np.stack([column.astype(np.float64) for column in columns], axis=1)
 
 

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset, default_collate
 
 from manyhands.annotations.grouping import run_indices
-from manyhands.core.arrays import AnyArray
+from manyhands.core.arrays import AnyArray, digest
 
 _MAX_DEVICE_SHARE = 0.5  # of a device's free memory that inputs may take
 _MAX_TOKENS = 1 << 18  # of a batch, with padding: layers hold hundreds of numbers for each
@@ -97,9 +98,14 @@ class Inputs(ABC):
         """The same items with scaled features."""
         return ScaledInputs(self, scaling)
 
-    def sample(self, every: int) -> list[AnyArray]:
-        """Arrays that tell these inputs from others: every n-th item where there are many."""
+    def arrays(self) -> list[AnyArray]:
+        """Arrays that hold all these inputs; none where they are not in memory."""
         return []
+
+    @cached_property
+    def digest(self) -> str:
+        """A checksum of every value, which tells these inputs from others."""
+        return digest(*self.arrays())
 
     def parts(self, items: AnyArray, size: int) -> list[AnyArray]:
         """These items in parts of about `size` items that a network evaluates at once."""
@@ -194,9 +200,9 @@ class TensorInputs(Inputs):
         """See `Inputs.scaled`."""
         return TensorInputs(scaling(self.tensor))
 
-    def sample(self, every: int) -> list[AnyArray]:
-        """See `Inputs.sample`."""
-        return [self.tensor[::every].cpu().numpy()]
+    def arrays(self) -> list[AnyArray]:
+        """See `Inputs.arrays`."""
+        return [self.tensor.cpu().numpy()]
 
 
 class SparseInputs(Inputs):
@@ -230,10 +236,9 @@ class SparseInputs(Inputs):
         factor = scaling.factor.expand(self.shape).numpy()
         return SparseInputs(self.matrix @ sparse.diags_array(factor))
 
-    def sample(self, every: int) -> list[AnyArray]:
-        """See `Inputs.sample`."""
-        some = self.matrix[::every]
-        return [some.data, some.indices, some.indptr]
+    def arrays(self) -> list[AnyArray]:
+        """See `Inputs.arrays`."""
+        return [self.matrix.data, self.matrix.indices, self.matrix.indptr]
 
 
 class DatasetInputs(Inputs):
@@ -281,6 +286,11 @@ class ScaledInputs(Inputs):
     def rows(self, index: Tensor) -> Tensor:
         """See `Inputs.rows`."""
         return self.scaling(self.inputs.rows(index))
+
+    def arrays(self) -> list[AnyArray]:
+        """See `Inputs.arrays`."""
+        scaling = (self.scaling.shift, self.scaling.factor)
+        return [*self.inputs.arrays(), *(each.cpu().numpy() for each in scaling)]
 
 
 def _fits(tensor: Tensor, device: torch.device) -> bool:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from manyhands.annotations import Sentences, TokenizedTexts, TokenLabels
-from manyhands.core.arrays import AnyArray, Offsets
+from manyhands.core.arrays import AnyArray, Offsets, digest, object_array
 from manyhands.core.errors import DataError, SettingError
 from manyhands.engine.features import EncoderOptions, FeatureEncoder, is_text
 from manyhands.engine.inputs import Inputs
@@ -63,8 +63,8 @@ class TextInputs(Inputs):
             words.weight.copy_(self.vectors)
             words.weight.requires_grad_(not self.frozen)
 
-    def sample(self, every: int) -> list[AnyArray]:
-        """See `Inputs.sample`; texts are taken whole."""
+    def arrays(self) -> list[AnyArray]:
+        """See `Inputs.arrays`."""
         return [self.code.cpu().numpy(), self.offsets, self.vectors.cpu().numpy()]
 
     def lengths(self, items: AnyArray) -> AnyArray:
@@ -201,6 +201,10 @@ class TextEncoder(FeatureEncoder):
             "max_tokens": self.max_tokens,
             "vectors_given": self.vectors_given,
         }
+
+    def fingerprint(self) -> dict[str, Any]:
+        """See `FeatureEncoder.fingerprint`; inputs hold codes of words."""
+        return {"set of words": digest(object_array(self.table.words))}
 
     def tensors(self) -> dict[str, Tensor]:
         """See `FeatureEncoder.tensors`."""

@@ -124,6 +124,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
                 "method": self._method_text(),
                 "noise": repr(self.noise),
                 "init": self.init,
+                **encoder.fingerprint(),
             },
         )
         crowd = problem.annotations[:0]  # its names only

@@ -9,7 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from manyhands.annotations.columns import is_candidate
-from manyhands.annotations.vocabulary import normalize_classes, normalize_names, repeated
+from manyhands.annotations.vocabulary import (
+    join_names,
+    normalize_classes,
+    normalize_names,
+    repeated,
+)
 from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.io.tables import SUFFIXES, Table, format_of
@@ -40,6 +45,15 @@ class Features:
         """Whether the features are texts, not numbers."""
         return self.values.ndim == 1
 
+    @property
+    def X(self) -> Any:  # noqa: N802
+        """The features as estimators take them: a frame where the columns have names."""
+        if self.names is None:
+            return self.values
+        from pandas import DataFrame
+
+        return DataFrame(self.values, columns=self.names, copy=False)
+
 
 def read_features(
     path: str | Path,
@@ -55,7 +69,7 @@ def read_features(
     and numbers in all other columns. If it has a column called text, or `text` names one, the
     features are these texts. An array (.npy) has a row per item, and the items are 0, 1, 2 ...; an
     archive (.npz) holds such an array, and perhaps the names of its rows as `items`. The lines of a
-    .txt file are texts of the items 0, 1, 2 ...
+    .txt file are texts of the items 0, 1, 2 ... An item with two rows is refused.
     """
     found = existing(path)
     kind = format_of(found, format, FEATURE_SUFFIXES)
@@ -95,7 +109,7 @@ def _texts(table: Table, column: str, item: str | None) -> Features:
                 f"{where}: {cell!r} is no text; name another column with ", SettingName("text", ...)
             )
     texts = object_array(["" if cell is None else cell for cell in cells])
-    items = np.arange(len(texts)) if key is None else _items(table, columns[key])
+    items = np.arange(len(texts)) if key is None else _distinct(table, columns[key])
     return Features(items, texts)
 
 
@@ -108,7 +122,7 @@ def _numbers(table: Table, item: str | None) -> Features:
     if twice:
         raise DataError(f"{table.path}: the column {twice[0]!r} appears more than once")
     columns = table.select([key, *names])
-    items = _items(table, columns[key])
+    items = _distinct(table, columns[key])
     values = np.empty((len(items), len(names)))
     for position, name in enumerate(names):
         values[:, position] = _number_column(table, name, columns[name])
@@ -117,6 +131,21 @@ def _numbers(table: Table, item: str | None) -> Features:
 
 def _items(table: Table, column: Any) -> AnyArray:
     return normalize_names(table.filled("item", column, _LEAVE_OUT))
+
+
+def _distinct(table: Table, column: Any) -> AnyArray:
+    items = _items(table, column)
+    _require_distinct(table.path, items)
+    return items
+
+
+def _require_distinct(path: Path, items: AnyArray) -> None:
+    twice = repeated(items.tolist())
+    if twice:
+        raise DataError(
+            f"{path}: more than one row for {join_names(map(repr, twice))}; an item has one row of "
+            "features"
+        )
 
 
 def _number_column(table: Table, name: str, column: Any) -> AnyArray:
@@ -161,6 +190,7 @@ def _from_archive(path: Path) -> Features:
     items = normalize_names(archive["items"].tolist())
     if len(items) != len(features.values):
         raise DataError(f"{path}: {len(items)} items for {len(features.values)} rows")
+    _require_distinct(path, items)
     return Features(items, features.values)
 
 

@@ -1,6 +1,5 @@
 """What a method is: how it learns a network and its annotators from a crowd's labels."""
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -14,7 +13,7 @@ import torch
 from torch import nn
 
 from manyhands.annotations import Annotations
-from manyhands.core.arrays import AnyArray
+from manyhands.core.arrays import AnyArray, digest
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import seed_for, settings_of
 from manyhands.engine.batches import CrowdData, split_items, split_labels
@@ -35,7 +34,6 @@ from manyhands.networks import Network
 SEARCH_FOLDER = "search"  # of the checkpoint: the run that finds the best epoch
 _SEARCH_SETTINGS = ("validation_fraction", "patience", "refit")
 _FEW = 50  # validation labels that are too few to tell one epoch from another
-_SAMPLE = 1000  # items whose inputs are part of a fingerprint
 NetworkMaker = Callable[[], nn.Module]
 _ANYWHERE = ("device", "devices", "threads")  # a run may continue on another machine
 
@@ -237,11 +235,7 @@ class NetworkMethod(Method):
             validation=problem.validation,
             stop_after=stop_after,
             folder=plan.checkpoint,
-            fingerprint={
-                **plan.fingerprint,
-                **_fingerprint(module, inputs, problem, plan.settings),
-                "epochs to train": stop_after,
-            },
+            fingerprint=_fingerprint(module, inputs, problem, plan, stop_after),
             resume=plan.resume,
             progress=plan.progress,
             callback=plan.callback,
@@ -279,31 +273,30 @@ def _split(
 
 
 def _fingerprint(
-    module: CrowdModule, inputs: Inputs, problem: Problem, settings: TrainingSettings
+    module: CrowdModule, inputs: Inputs, problem: Problem, plan: FitPlan, stop_after: int | None
 ) -> dict[str, Any]:
     """Settings, network and data in a form that can be compared and written down.
 
-    Of a torch Dataset only the shape is known.
+    It covers every value and every name. Of a torch Dataset only the shape is known.
     """
+    if plan.checkpoint is None:  # reading all the data would be in vain
+        return {}
     annotations = problem.annotations
-    chosen = {name: value for name, value in asdict(settings).items() if name not in _ANYWHERE}
-    sample = inputs.sample(max(1, len(inputs) // _SAMPLE))
+    chosen = {key: each for key, each in asdict(plan.settings).items() if key not in _ANYWHERE}
     return {
+        **plan.fingerprint,
         **chosen,
         "network": repr(module.network),
         "number of items": annotations.n_items,
-        "set of labels": _digest(annotations.item, annotations.annotator, annotations.label),
+        "set of labels": digest(annotations.item, annotations.annotator, annotations.label),
+        "list of items": digest(annotations.items),
+        "list of annotators": digest(annotations.annotators),
+        "list of classes": digest(annotations.classes),
         "shape of features": list(inputs.shape),
-        "set of features": _digest(*sample),
-        "truth": "" if problem.truth is None else _digest(problem.truth),
+        "set of features": inputs.digest,
+        "truth": "" if problem.truth is None else digest(problem.truth),
+        "epochs to train": stop_after,
     }
-
-
-def _digest(*arrays: Any) -> str:
-    whole = hashlib.sha256()
-    for array in arrays:
-        whole.update(np.ascontiguousarray(array).tobytes())
-    return whole.hexdigest()[:16]
 
 
 def _n_spare(annotations: Annotations, share: float, by_items: bool) -> int:
