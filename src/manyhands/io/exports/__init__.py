@@ -1,0 +1,24 @@
+"""Exports of annotation tools -> labels, and a consensus -> what the tools import.
+
+All functions take and return parsed content: dictionaries, lists and plain values.
+"""
+
+from manyhands.io.exports.catalog import EXPORTS, Export, recognise
+from manyhands.io.exports.exported import ExportedLabels
+from manyhands.io.exports.suggestions import (
+    label_studio_predictions,
+    predictions_for_label_studio,
+    suggestions_for_argilla,
+    tasks_for_prodigy,
+)
+
+__all__ = [
+    "EXPORTS",
+    "Export",
+    "ExportedLabels",
+    "label_studio_predictions",
+    "predictions_for_label_studio",
+    "recognise",
+    "suggestions_for_argilla",
+    "tasks_for_prodigy",
+]
