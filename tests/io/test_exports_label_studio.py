@@ -120,6 +120,9 @@ def test_spans_and_regions_are_refused():
     with pytest.raises(DataError, match="several controls"):
         read(both)
     assert read(both, label="mood").label == ["good"]
+    box = span | {"type": "rectanglelabels", "value": {"x": 1, "y": 2, "rectanglelabels": ["cat"]}}
+    with pytest.raises(DataError, match="'ner' marks regions"):
+        read([task(1, annotation(1, 7, box))])
     region = choices("good")
     region["value"] |= {"start": 0, "end": 4}
     with pytest.raises(DataError, match="labels regions"):
@@ -149,7 +152,9 @@ def test_an_export_without_labels():
     with pytest.raises(DataError, match="no control with labels"):
         read([task(1, annotation(1, 7, was_cancelled=True))])
     truth = annotation(1, 7, choices("good"), ground_truth=True)
-    with pytest.raises(DataError, match="no label of an annotator; it has 1 items with a truth"):
+    with pytest.raises(
+        DataError, match=r"no label of an annotator; what it has: known truths \(1\)"
+    ):
         read([task(1, truth)])
 
 

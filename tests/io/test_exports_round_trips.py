@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from test_exports_label_studio import annotation, choices, record, task
 from test_exports_label_studio import result as answered
 from test_exports_mturk_lewidi import assignment, entry
@@ -11,7 +13,7 @@ from test_exports_prodigy import OPTIONS, answer
 from test_exports_records import argilla, document, response
 
 import manyhands as mh
-from manyhands.core.errors import DataError, UnknownNameError
+from manyhands.core.errors import DataError, ManyhandsError, UnknownNameError
 from manyhands.io.exports import (
     EXPORTS,
     label_studio_predictions,
@@ -34,6 +36,13 @@ EXAMPLES = {
     "list-columns": [{"id": 5, "text": "t", "labels": ["a", "b"], "annotators": ["x", "y"]}],
     "crowd-kit": [{"task": 1, "worker": who, "label": "x"} for who in "ab"],
 }
+
+FIELDS = st.sampled_from([
+    "id", "data", "annotations", "result", "completed_by", "from_name", "type", "value", "choices",
+    "answer", "_input_hash", "accept", "options", "label", "text", "fields", "responses", "user_id",
+    "status", "HITId", "WorkerId", "Answer.q", "annotators", "labels", "task", "worker",
+    "annotation_id", "annotator", "lead_time",
+])  # fmt: skip
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -63,6 +72,35 @@ def test_every_format_is_recognised_and_no_other_claims_it(name):
 )
 def test_other_content_is_not_recognised(content):
     assert recognise(content) is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=6),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_any_content_is_recognised_and_read_or_refused(content):
+    found = recognise(content)
+    for each in EXPORTS.values() if found is None else [found]:
+        try:
+            labels = each.read(content)
+        except ManyhandsError:
+            continue
+        assert len(labels.item) == len(labels.annotator) == len(labels.label) > 0
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_broken_entries_are_an_error_with_the_tool(name):
+    content = json.loads(json.dumps(EXAMPLES[name]))
+    if isinstance(content, dict):
+        content |= {"broken": [None]}
+    else:
+        content.append(None)
+    with pytest.raises(DataError, match=r"does not have the form|no field"):
+        EXPORTS[name].read(content)
 
 
 def test_an_unknown_format_is_an_error_with_the_known_ones():

@@ -4,7 +4,8 @@ All functions take and return parsed content: dictionaries, lists and plain valu
 """
 
 from manyhands.io.exports.catalog import EXPORTS, Export, recognise
-from manyhands.io.exports.exported import ExportedLabels
+from manyhands.io.exports.exported import ExportedLabels, SpansError
+from manyhands.io.exports.marked_spans import ExportedSpans, read_marked_spans
 from manyhands.io.exports.suggestions import (
     label_studio_predictions,
     predictions_for_label_studio,
@@ -16,8 +17,11 @@ __all__ = [
     "EXPORTS",
     "Export",
     "ExportedLabels",
+    "ExportedSpans",
+    "SpansError",
     "label_studio_predictions",
     "predictions_for_label_studio",
+    "read_marked_spans",
     "recognise",
     "suggestions_for_argilla",
     "tasks_for_prodigy",

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.core.settings import Registry
 from manyhands.io.exports import (
     argilla,
@@ -41,7 +42,26 @@ class Export:
     tool: str
     recognised_by: str
     matches: Callable[[Any], bool]
-    read: Reader
+    reader: Reader
+
+    def read(
+        self,
+        content: Any,
+        *,
+        item: str | None = None,
+        annotator: str | None = None,
+        label: str | None = None,
+    ) -> ExportedLabels:
+        """The labels of parsed content; the options name fields of the export."""
+        try:
+            return self.reader(content, item=item, annotator=annotator, label=label)
+        except ManyhandsError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise DataError(
+                f"an entry does not have the form that {self.tool} gives it "
+                f"({type(error).__name__}: {first_line(error)})"
+            ) from error
 
 
 # In this order: the first that matches is taken.

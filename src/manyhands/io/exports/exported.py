@@ -104,9 +104,9 @@ class LabelRows:
             del self.known[item]
             self.skipped["truths that differ"] += 1
         if not self._rows:
-            counts = [f"{n} {reason}" for reason, n in self.skipped.items() if n]
-            counts += [f"{len(self.known)} items with a truth only"] if self.known else []
-            why = f"; it has {', '.join(counts)}" if counts else ""
+            counts = [f"{reason} ({n})" for reason, n in self.skipped.items() if n]
+            counts += [f"known truths ({len(self.known)})"] if self.known else []
+            why = f"; what it has: {', '.join(counts)}" if counts else ""
             raise DataError(f"the export has no label of an annotator{why}")
         names = {name: None for extras in self._extras for name in extras}
         extras = {name: [each.get(name) for each in self._extras] for name in names}
@@ -162,10 +162,14 @@ def pick(noun: str, found: Mapping[str, str], given: str | None, role: str = "la
     )  # fmt: skip
 
 
-def refuse_spans(tool: str, where: str) -> DataError:
-    """The error for an export of marked spans, which are labels of tokens."""
-    return DataError(
-        f"{where} marks spans of text, which are not read from an export of {tool}; write them "
+class SpansError(DataError):
+    """The export has spans of texts, which are labels of tokens; `read_marked_spans` reads some."""
+
+
+def refuse_spans(tool: str, where: str) -> SpansError:
+    """The error for an export of marked spans where labels of items are read."""
+    return SpansError(
+        f"{where} marks spans of text, which are not labels of items; write the spans of {tool} "
         "as a table with columns document, text, annotator, start, end, label"
     )
 
@@ -183,12 +187,15 @@ def field_of(record: Record, name: str, *inner: str) -> Any:
 
 
 def is_records(content: Any, n: int = 20) -> bool:
-    """Whether the content is a list of dictionaries; only the first n are looked at."""
+    """Whether the content is a list of dictionaries with names; the first n are looked at."""
     return (
         isinstance(content, Sequence)
         and not isinstance(content, str | bytes)
         and len(content) > 0
-        and all(isinstance(record, Mapping) for record in content[:n])
+        and all(
+            isinstance(record, Mapping) and all(isinstance(name, str) for name in record)
+            for record in content[:n]
+        )
     )
 
 

@@ -18,6 +18,7 @@ from manyhands.io.exports.exported import (
 NAME = "label-studio"
 REMEDY = "export again as JSON, which has completed_by"
 PATH = " / "  # between the levels of a taxonomy
+TEXT_SPANS = ("labels", "hypertextlabels", "paragraphlabels")
 _REGION = {"start", "end", "x", "y", "points", "startOffset"}
 
 
@@ -75,8 +76,8 @@ def read(
         rows.data[name] = dict(task.get("data") or {})
         rows.skipped["draft"] += len(task.get("drafts") or [])
         rows.skipped["prediction"] += len(task.get("predictions") or [])
-        for annotation in _annotations(task):
-            if _is_cancelled(annotation):
+        for annotation in annotations_of(task):
+            if is_cancelled(annotation):
                 rows.skipped["cancelled"] += 1
                 continue
             said = _said(annotation, control["from_name"], control["type"])
@@ -84,22 +85,25 @@ def read(
                 rows.add_known(name, said)
                 continue
             rows.add(
-                name, _annotator(annotation, annotator), said,
+                name, annotator_of(annotation, annotator), said,
                 annotation_id=annotation.get("id"), lead_time=annotation.get("lead_time"),
                 created_at=annotation.get("created_at"),
             )  # fmt: skip
     return rows.finish(**control)
 
 
-def _annotations(task: Record) -> list[Record]:
+def annotations_of(task: Record) -> list[Record]:
+    """The annotations of a task; old versions call them completions."""
     return list(task.get("annotations") or task.get("completions") or [])
 
 
-def _is_cancelled(annotation: Record) -> bool:
+def is_cancelled(annotation: Record) -> bool:
+    """Whether the annotator skipped the task."""
     return bool(annotation.get("was_cancelled") or annotation.get("skipped"))
 
 
-def _results(annotation: Record) -> Iterator[Record]:
+def results_of(annotation: Record) -> Iterator[Record]:
+    """What the annotator said, one result per control or region."""
     for result in annotation.get("result") or []:
         if result.get("from_name") is not None:  # relations between regions have no control
             yield result
@@ -109,14 +113,20 @@ def _control(tasks: Records, given: str | None) -> dict[str, str]:
     """The control that holds the label: its name, what it is about, and its type."""
     found: dict[str, Record] = {}
     for task in tasks:
-        for annotation in _annotations(task):
-            for result in () if _is_cancelled(annotation) else _results(annotation):
+        for annotation in annotations_of(task):
+            for result in () if is_cancelled(annotation) else results_of(annotation):
                 found.setdefault(str(result["from_name"]), result)
     types = {name: str(result.get("type")) for name, result in found.items()}
     read = {name: kind for name, kind in types.items() if kind in VALUES}
     spans = [name for name, kind in types.items() if kind.endswith("labels")]
     if spans and (given in spans or (given is None and not read)):
-        raise refuse_spans("Label Studio", f"the control {given or spans[0]!r}")
+        name = given or spans[0]
+        if types[name] in TEXT_SPANS:
+            raise refuse_spans("Label Studio", f"the control {name!r}")
+        raise DataError(
+            f"the control {name!r} marks regions ({types[name]}), which are not read; labels of "
+            "whole items are of type " + ", ".join(VALUES)
+        )
     # A control of spans beside one of choices may be the labels too: say so, do not choose.
     plausible = read if given is not None else read | {name: types[name] for name in spans}
     name = pick("control", plausible, given)
@@ -131,7 +141,7 @@ def _control(tasks: Records, given: str | None) -> dict[str, str]:
 
 def _said(annotation: Record, control: str, kind: str) -> list[Any]:
     said: list[Any] = []
-    for result in _results(annotation):
+    for result in results_of(annotation):
         if result["from_name"] == control:
             value = VALUES[kind](result.get("value") or {})
             said += value if isinstance(value, list) else [value]
@@ -148,7 +158,8 @@ def _item(task: Record, field: str | None, number: int) -> Any:
     return task["id"]
 
 
-def _annotator(annotation: Record, field: str | None) -> Any:
+def annotator_of(annotation: Record, field: str | None) -> Any:
+    """The annotator: the named field, or the email or id in `completed_by`."""
     if field is not None:
         return field_of(annotation, field, "completed_by")
     who = annotation.get("completed_by")

@@ -18,7 +18,7 @@ from manyhands.io.exports.exported import (
 NAME = "mturk"
 REMEDY = "download the results again with the column WorkerId"
 _ANSWER, _INPUT, _PACKED = "Answer.", "Input.", "Answer.taskAnswers"
-_REMARKS = {"comment", "comments", "feedback"}
+_REMARKS = {"comment", "comments", "feedback", "submit", "useragent", "starttime", "endtime"}
 _FLAGS = {"true", "false", ""}
 _EXTRAS = ("AssignmentId", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
 
@@ -37,8 +37,8 @@ def read(
     """The labels of a results file.
 
     Rejected assignments are skipped and counted. Options with a column each, true or false, are one
-    question: its label is the option that is true. Blank answers and those named comment or
-    feedback are no labels.
+    question: its label is the option that is true. Blank answers and those named comment,
+    feedback or submit are no labels, nor are times.
 
     Parameters
     ----------

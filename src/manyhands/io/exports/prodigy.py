@@ -68,7 +68,7 @@ def read(
         elif kind == "label" and str(record.get("label")) != wanted:
             rows.skipped["another label"] += 1
         else:
-            who = field_of(record, annotator) if annotator else _annotator(record)
+            who = field_of(record, annotator) if annotator else annotator_of(record)
             said = _said(record, kind)
             rows.add(name, who, said, time=record.get("_timestamp"), task=record.get("_task_hash"))
     return rows.finish(kind=kind, **({"label": wanted} if wanted is not None else {}))
@@ -112,5 +112,6 @@ def _item(record: Record, field: str | None) -> Any:
     return field_of(record, "_input_hash")
 
 
-def _annotator(record: Record) -> Any:
+def annotator_of(record: Record) -> Any:
+    """The annotator; old versions have the session only."""
     return record.get("_annotator_id") or record.get("_session_id")
