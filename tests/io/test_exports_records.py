@@ -50,7 +50,10 @@ def test_doccano_spans_and_several_labels_are_refused():
 def test_old_doccano_has_users_in_records():
     said = [{"label": 3, "user": 1}, {"label": 4, "user": 2}]
     old = [{"id": 9, "text": "t", "annotations": said, "meta": {}, "annotation_approver": None}]
-    assert rows(EXPORTS["doccano"].read(old)) == [(9, 1, 3), (9, 2, 4)]
+    assert rows(read("doccano", old)) == [(9, 1, 3), (9, 2, 4)]
+    old[0]["annotations"].append({"label": 5, "user": 1})
+    with pytest.raises(DataError, match="several labels of one annotator"):
+        read("doccano", old)
 
 
 def response(value, user, status="submitted"):

@@ -16,6 +16,7 @@ import manyhands as mh
 from manyhands.core.errors import DataError, ManyhandsError, UnknownNameError
 from manyhands.io.exports import (
     EXPORTS,
+    items_to_relabel,
     label_studio_predictions,
     predictions_for_label_studio,
     recognise,
@@ -178,6 +179,28 @@ def test_a_consensus_goes_back_into_argilla():
     assert json.loads(json.dumps(made)) == made
     assert made[1]["suggestions"] == {"mood": {"value": "bad", "score": 0.8, "agent": "manyhands"}}
     assert made[1]["fields"] == {"text": "text 2"}
+
+
+def test_items_to_relabel_are_what_the_tool_imports():
+    made = {
+        name: items_to_relabel(labels.item[:1], source=labels)[0]
+        for name, labels in ((name, EXPORTS[name].read(EXAMPLES[name])) for name in EXAMPLES)
+    }
+    assert json.loads(json.dumps(made)) == made
+    assert made["label-studio"] == {"id": 1, "data": EXAMPLES["label-studio"][0]["data"]}
+    assert made["argilla"] == {"id": "r1", "fields": {"text": "text 1"}}
+    assert made["mturk"] == {"text": "text of H1"}
+    assert made["doccano"] == {"id": 1, "text": "Größe 1", "Comments": []}
+    assert "accept" not in made["prodigy"]
+    assert made["prodigy"]["options"] == OPTIONS
+
+
+def test_a_summary_tells_what_was_skipped():
+    tasks = [task(1, annotation(1, 7, choices("good")), annotation(2, 8, was_cancelled=True))]
+    tasks.append(task(2, annotation(3, 7, choices("bad"), ground_truth=True)))
+    assert recognise(tasks).read(tasks).summary() == (
+        "label-studio: 1 labels of 1 items by 1 annotators; 1 known truths; skipped: cancelled (1)"
+    )
 
 
 def test_wrong_requests():

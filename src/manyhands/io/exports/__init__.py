@@ -7,6 +7,7 @@ from manyhands.io.exports.catalog import EXPORTS, Export, recognise
 from manyhands.io.exports.exported import ExportedLabels, SpansError
 from manyhands.io.exports.marked_spans import ExportedSpans, read_marked_spans
 from manyhands.io.exports.suggestions import (
+    items_to_relabel,
     label_studio_predictions,
     predictions_for_label_studio,
     suggestions_for_argilla,
@@ -19,6 +20,7 @@ __all__ = [
     "ExportedLabels",
     "ExportedSpans",
     "SpansError",
+    "items_to_relabel",
     "label_studio_predictions",
     "predictions_for_label_studio",
     "read_marked_spans",

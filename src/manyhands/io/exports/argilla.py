@@ -36,7 +36,11 @@ def matches(content: Any) -> bool:
     if not is_records(content):
         return False
     shaped = (_is_nested(record) or _is_flat(record) for record in content[:20])
-    return any(shaped) and any(True for record in content[:200] for _ in _responses(record))
+    marks = {"_server_id", "suggestions", "external_id"}
+    return any(shaped) and (
+        bool(marks & set(content[0]))
+        or any(True for each in content[:200] for _ in _responses(each))
+    )
 
 
 def read(

@@ -92,13 +92,13 @@ _ALL = (
         lewidi.matches, lewidi.read,
     ),
     Export(
+        doccano.NAME, "doccano (JSONL)", "id, text and a list of labels, in a file per user",
+        doccano.matches, doccano.read,
+    ),
+    Export(
         list_columns.NAME, "Hugging Face (list columns)",
         "a list of labels and a list of annotators per record",
         list_columns.matches, list_columns.read,
-    ),
-    Export(
-        doccano.NAME, "doccano (JSONL)", "id, text and a list of labels, in a file per user",
-        doccano.matches, doccano.read,
     ),
     Export(
         frames.CROWD_KIT, "crowd-kit (table)", "columns task, worker and label",

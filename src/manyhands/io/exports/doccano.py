@@ -77,9 +77,17 @@ def _are_records(content: Any) -> bool:
     return all(
         "id" in record
         and any(isinstance(record.get(name), str) for name in _TEXTS)
-        and any(isinstance(record.get(name), list) for name in _LABELS)
+        and any(_are_labels(name, record.get(name)) for name in _LABELS)
         and not any(_is_person(name) for name in record)
         for record in content[:20]
+    )
+
+
+def _are_labels(name: str, value: Any) -> bool:
+    """Whether a field is a list of labels; old versions have annotations with their users."""
+    return isinstance(value, list) and (
+        name != "annotations"
+        or all(isinstance(each, Mapping) and {"user", "label"} <= set(each) for each in value)
     )
 
 

@@ -50,6 +50,20 @@ class ExportedLabels:
     skipped: dict[str, int] = field(default_factory=dict)
     question: dict[str, Any] = field(default_factory=dict)
 
+    def summary(self) -> str:
+        """What was read and what was skipped, in one line.
+
+        >>> labels = ExportedLabels("prodigy", [1, 1], ["ann", "bob"], ["a", "b"])
+        >>> labels.summary()
+        'prodigy: 2 labels of 1 items by 2 annotators'
+        """
+        n_items, n_annotators = len(set(self.item)), len(set(self.annotator))
+        parts = [f"{len(self.label)} labels of {n_items} items by {n_annotators} annotators"]
+        parts += [f"{len(self.known)} known truths"] if self.known else []
+        if self.skipped:
+            parts.append("skipped: " + _counted(self.skipped))
+        return f"{self.tool}: " + "; ".join(parts)
+
     @property
     def texts(self) -> dict[Any, str]:
         """The text of every item that has one: the field `text`, or the only field of words."""
@@ -104,9 +118,8 @@ class LabelRows:
             del self.known[item]
             self.skipped["truths that differ"] += 1
         if not self._rows:
-            counts = [f"{reason} ({n})" for reason, n in self.skipped.items() if n]
-            counts += [f"known truths ({len(self.known)})"] if self.known else []
-            why = f"; what it has: {', '.join(counts)}" if counts else ""
+            counts = _counted({**self.skipped, "known truths": len(self.known)})
+            why = f"; what it has: {counts}" if counts else ""
             raise DataError(f"the export has no label of an annotator{why}")
         names = {name: None for extras in self._extras for name in extras}
         extras = {name: [each.get(name) for each in self._extras] for name in names}
@@ -202,6 +215,10 @@ def is_records(content: Any, n: int = 20) -> bool:
 def names_of(records: Iterable[Record]) -> dict[str, None]:
     """The fields of all records, in order."""
     return {name: None for record in records for name in record}
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{reason} ({n})" for reason, n in counts.items() if n)
 
 
 def _as_list(label: Any) -> list[Any]:

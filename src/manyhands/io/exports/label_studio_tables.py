@@ -25,7 +25,10 @@ NAME = "label-studio-table"
 REMEDY = "export again as JSON, which has completed_by"
 _OWN = {
     "id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "was_cancelled",
-    "agreement", "inner_id",
+    "agreement", "inner_id", "project", "updated_by", "completed_by", "file_upload", "meta",
+    "comment_count", "unresolved_comment_count", "comment_authors", "last_comment_updated_at",
+    "total_annotations", "cancelled_annotations", "total_predictions", "is_labeled", "history",
+    "ground_truth", "last_action", "draft_created_at", "parent_prediction", "parent_annotation",
 }  # fmt: skip
 _KINDS = ("choices", "rating", "number", "taxonomy")  # a type is also the field of its value
 
@@ -84,7 +87,7 @@ def _answers(records: Records, task: str, taken: set[str]) -> dict[str, str]:
         for name in names_of(records)
         if name not in _OWN | taken
     }
-    tasks = [record.get(task) for record in records]
+    tasks = [record.get("id", record.get(task)) for record in records]
     sure = {
         name: "answers" for name, cells in columns.items()
         if any(_is_answer(cell) for cell in cells) or _differs(tasks, cells)

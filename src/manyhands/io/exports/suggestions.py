@@ -126,6 +126,29 @@ def suggestions_for_argilla(
     ]
 
 
+def items_to_relabel(items: Iterable[Any], *, source: ExportedLabels) -> list[dict[str, Any]]:
+    """Items without labels, to import into the tool again; rows of a CSV file for Mechanical Turk.
+
+    Items of plain tables are rows with what the table has of them.
+    """
+    make = _IMPORTS.get(source.tool, _row)
+    return [make(_plain(item), _data(source, item)) for item in items]
+
+
+def _row(item: Any, data: dict[str, Any]) -> dict[str, Any]:
+    return {"id": item} | data
+
+
+# What the tools import, made from an item and its data.
+_IMPORTS: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
+    "label-studio": lambda item, data: {"id": item, "data": data},
+    "label-studio-table": lambda item, data: {"id": item, "data": data},
+    "prodigy": lambda item, data: dict(data),
+    "argilla": lambda item, data: {"id": item, "fields": data},
+    "mturk": lambda item, data: dict(data),
+}
+
+
 def _rows(
     items: Iterable[Any], labels: Iterable[Any], confidence: Iterable[float]
 ) -> Iterator[tuple[Any, Any, float]]:
