@@ -92,5 +92,6 @@ def test_annotators():
         read(records)
     records = [answer(1, "ann", label="SPAM", meta={"id": "doc-1"})]
     del records[0]["_annotator_id"]
+    assert read([answer(1, "ann", label="SPAM", _annotator_id=0)]).annotator == [0]
     labels = read(records, item="id")
     assert (labels.item, labels.annotator) == (["doc-1"], ["pets-ann"])

@@ -153,6 +153,13 @@ def test_lists_of_dictionaries():
     said = [{"annotator_id": "x", "label": 1}, {"annotator_id": "y", "label": 0}]
     labels = read("list-columns", [{"id": 5, "text": "t", "annotations": said}])
     assert rows(labels) == [(5, "x", 1), (5, "y", 0)]
+    lists = {"annotator_id": ["x", "y"], "label": [1, 0]}
+    assert rows(read("list-columns", [{"id": 5, "text": "t", "annotations": lists}])) == rows(
+        labels
+    )
+    empty = {"annotator_id": [], "label": []}
+    records = [{"id": 5, "annotations": lists}, {"id": 6, "annotations": empty}]
+    assert set(read("list-columns", records).data) == {5, 6}
 
 
 def test_lists_of_other_lengths_are_refused():

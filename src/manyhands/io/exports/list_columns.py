@@ -52,7 +52,9 @@ def read(
     nested = _nested(records[:20])
     column = pick("column", dict.fromkeys(nested, ""), None) if nested else None
     if column is not None:
-        fields = list(names_of(each for record in records for each in record.get(column) or []))
+        fields = list(
+            names_of(each for record in records for each in _entries(record[column]) or [])
+        )
         who, what = (
             find_column(fields, role, given)
             for role, given in (("annotator", annotator), ("label", label))
@@ -88,14 +90,31 @@ def _lists(records: Records) -> list[str]:
 def _nested(records: Records) -> list[str]:
     """Columns of lists of dictionaries that have an annotator and a label each."""
     found = []
-    for name in _lists(records):
-        cells = [each for record in records for each in record[name]]
-        if not cells or not all(isinstance(each, Mapping) for each in cells):
+    for name in names_of(records):
+        lists = [_entries(record.get(name)) for record in records]
+        if any(each is None for each in lists):
             continue
-        fields = names_of(cells)
+        fields = names_of(entry for entries in lists for entry in entries or [])
         if all(any(is_candidate(f, role) for f in fields) for role in ("annotator", "label")):
             found.append(name)
     return found
+
+
+def _entries(cell: Any) -> Records | None:
+    """The dictionaries of a cell: a list of them, or one dictionary of lists of equal length.
+
+    Hugging Face datasets make the second of the first.
+    """
+    if isinstance(cell, Mapping):
+        columns = list(cell.values())
+        if not columns or not all(isinstance(column, list | tuple) for column in columns):
+            return None
+        if len({len(column) for column in columns}) > 1:
+            return None
+        return [dict(zip(cell, row, strict=True)) for row in zip(*columns, strict=True)]
+    if isinstance(cell, list | tuple) and all(isinstance(each, Mapping) for each in cell):
+        return cell
+    return None
 
 
 def _pair(records: Records, annotator: str | None, label: str | None) -> tuple[str, str]:
@@ -121,7 +140,7 @@ def _said(
     record: Record, item: Any, column: str | None, who: str, what: str
 ) -> Iterator[tuple[Any, Any]]:
     if column is not None:
-        for each in record.get(column) or []:
+        for each in _entries(record[column]) or []:
             yield each.get(who), each.get(what)
         return
     people, labels = field_of(record, who), field_of(record, what)

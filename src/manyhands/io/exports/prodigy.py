@@ -114,4 +114,5 @@ def _item(record: Record, field: str | None) -> Any:
 
 def annotator_of(record: Record) -> Any:
     """The annotator; old versions have the session only."""
-    return record.get("_annotator_id") or record.get("_session_id")
+    found = record.get("_annotator_id")
+    return record.get("_session_id") if found is None else found
