@@ -173,6 +173,10 @@ def test_frames():
     table = [{"task": 1, "worker": "w1", "label": "x"}, {"task": 1, "worker": "w2", "label": None}]
     labels = read("crowd-kit", table)
     assert (rows(labels), labels.skipped) == ([(1, "w1", "x")], {"no label": 1})
+    with pytest.raises(DataError, match="no item; name the field of items with item="):
+        read("crowd-kit", [{"task": " ", "worker": "w1", "label": "x"}])
+    with pytest.raises(DataError, match="is no name; name the field of annotators"):
+        read("crowd-kit", [{"task": 1, "worker": ["w1"], "label": "x"}])
     matrix = [{"ann": 0, "bob": None}, {"ann": float("nan"), "bob": 1}]
     assert recognise(matrix) is None
     assert rows(EXPORTS["cleanlab"].read(matrix)) == [(0, "ann", 0), (1, "bob", 1)]

@@ -85,6 +85,14 @@ def test_spans_of_doccano():
         read_marked_spans(users["zoë"])
 
 
+def test_broken_entries_and_missing_annotators():
+    records = [answer(1, "ann", spans=[{"start": 0}], _view_id="ner_manual")]
+    with pytest.raises(DataError, match="does not have the form that prodigy gives it"):
+        read_marked_spans(records)
+    with pytest.raises(DataError, match=r"looked through; no annotator \(1\)"):
+        read_marked_spans([answer(1, None, spans=[], _view_id="ner_manual")])
+
+
 def test_other_tools_have_no_spans():
     with pytest.raises(DataError, match="exports of prodigy, label-studio, doccano only"):
         read_marked_spans([{"task": 1, "worker": 2, "label": 3}])

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.core.settings import Registry
 from manyhands.io.exports import (
     argilla,
@@ -17,7 +16,7 @@ from manyhands.io.exports import (
     mturk,
     prodigy,
 )
-from manyhands.io.exports.exported import ExportedLabels
+from manyhands.io.exports.exported import ExportedLabels, well_formed
 
 
 class Reader(Protocol):
@@ -53,15 +52,8 @@ class Export:
         label: str | None = None,
     ) -> ExportedLabels:
         """The labels of parsed content; the options name fields of the export."""
-        try:
+        with well_formed(self.tool):
             return self.reader(content, item=item, annotator=annotator, label=label)
-        except ManyhandsError:
-            raise
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise DataError(
-                f"an entry does not have the form that {self.tool} gives it "
-                f"({type(error).__name__}: {first_line(error)})"
-            ) from error
 
 
 # In this order: the first that matches is taken.

@@ -1,12 +1,13 @@
 """The labels of an annotation tool's export, in one form for all tools."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from manyhands.annotations.labels import is_blank
-from manyhands.core.errors import DataError, SettingName
+from manyhands.core.errors import DataError, ManyhandsError, SettingName, first_line
 from manyhands.core.settings import nearest_names
 
 Record = Mapping[str, Any]
@@ -88,6 +89,15 @@ class LabelRows:
     def add(self, item: Any, annotator: Any, label: Any, **extras: Any) -> None:
         """Add one label; a list of labels must have one entry, the others are counted."""
         labels = [each for each in _as_list(label) if not is_blank(each)]
+        if is_blank(item):
+            raise DataError(
+                "an entry has no item; name the field of items with ", SettingName("item", ...)
+            )
+        if isinstance(annotator, dict | list):
+            raise DataError(
+                f"item {item!r}: the annotator {str(annotator)[:60]} is no name; name the field of "
+                "annotators with ", SettingName("annotator", ...),
+            )  # fmt: skip
         if is_blank(annotator) or annotator == "None":  # Argilla writes None as text
             self._leave_out(NO_ANNOTATOR, item)
         elif not labels:
@@ -173,6 +183,20 @@ def pick(noun: str, found: Mapping[str, str], given: str | None, role: str = "la
         f"several {noun}s may be the {role}: {_listed(found)}; name one with ",
         SettingName(role, next(iter(found))),
     )  # fmt: skip
+
+
+@contextmanager
+def well_formed(tool: str) -> Iterator[None]:
+    """Within it, an entry that does not have the form of the tool's entries is a `DataError`."""
+    try:
+        yield
+    except ManyhandsError:
+        raise
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        raise DataError(
+            f"an entry does not have the form that {tool} gives it "
+            f"({type(error).__name__}: {first_line(error)})"
+        ) from error
 
 
 class SpansError(DataError):

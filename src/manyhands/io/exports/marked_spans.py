@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from manyhands.annotations.labels import is_blank
 from manyhands.core.errors import DataError
 from manyhands.io.exports import doccano, label_studio, prodigy
-from manyhands.io.exports.exported import NO_ANNOTATOR, SEVERAL, Record, pick
+from manyhands.io.exports.exported import NO_ANNOTATOR, SEVERAL, Record, pick, well_formed
 
 COLUMNS = ("document", "text", "annotator", "start", "end", "label")
 
@@ -54,23 +54,31 @@ def read_marked_spans(content: Any, *, label: str | None = None) -> ExportedSpan
         raise DataError(f"spans are read from the exports of {', '.join(_READERS)} only")
     rows: list[tuple[Any, ...]] = []
     skipped: Counter[str] = Counter()
-    for each in _READERS[tool][1](content, label):
-        if each.spans is None:
-            skipped[each.skipped] += 1
-        elif is_blank(each.annotator):
-            skipped[NO_ANNOTATOR] += 1
-        else:
-            spans = [span for span in each.spans if not isinstance(span.label, list)]
-            skipped[SEVERAL] += len(each.spans) - len(spans)
-            head = str(each.name), _text(each), str(each.annotator)
-            found = [(*head, *_place(span, each), str(span.label)) for span in spans]
-            rows += found or [(*head, None, None, None)]
+    with well_formed(tool):
+        for each in _READERS[tool][1](content, label):
+            rows += _rows(each, skipped)
     if not rows:
-        raise DataError("no annotator marked or looked through a document of this export")
+        why = ", ".join(f"{reason} ({n})" for reason, n in skipped.items())
+        raise DataError(f"the export has no document that an annotator looked through; {why}")
     columns = {
         name: list(cells) for name, cells in zip(COLUMNS, zip(*rows, strict=True), strict=True)
     }
     return ExportedSpans(tool, columns, {reason: n for reason, n in skipped.items() if n})
+
+
+def _rows(document: _Document, skipped: Counter[str]) -> list[tuple[Any, ...]]:
+    """The rows of a document; what is left out is counted."""
+    if document.spans is None:
+        skipped[document.skipped] += 1
+        return []
+    if is_blank(document.annotator):
+        skipped[NO_ANNOTATOR] += 1
+        return []
+    spans = [span for span in document.spans if not isinstance(span.label, list)]
+    skipped[SEVERAL] += len(document.spans) - len(spans)
+    head = str(document.name), _text(document), str(document.annotator)
+    found = [(*head, *_place(span, document), str(span.label)) for span in spans]
+    return found or [(*head, None, None, None)]
 
 
 def _label_studio(content: Any, label: str | None) -> Iterator[_Document]:
