@@ -1,0 +1,173 @@
+"""Argilla's records: the responses of every user to the questions of a dataset.
+
+Records are nested (`responses` by question, as `to_list` and `to_json` of version 2 give them; or a
+list of responses, version 1) or flat (`to_list(flatten=True)`, Hugging Face datasets).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from manyhands.core.errors import DataError, SettingName
+from manyhands.io.exports.exported import (
+    ExportedLabels,
+    LabelRows,
+    Record,
+    Records,
+    field_of,
+    is_records,
+    pick,
+    refuse_spans,
+)
+
+NAME = "argilla"
+REMEDY = "export records together with their responses"
+_FLAT = ".responses"
+_IDS = ("id", "external_id", "_server_id")
+
+
+class _Response(NamedTuple):
+    question: str
+    value: Any
+    fields: Record  # of the response: user_id, status
+
+
+def matches(content: Any) -> bool:
+    """Whether these are records of Argilla with responses."""
+    if not is_records(content):
+        return False
+    shaped = (_is_nested(record) or _is_flat(record) for record in content[:20])
+    marks = {"_server_id", "suggestions", "external_id"}
+    return any(shaped) and (
+        bool(marks & set(content[0]))
+        or any(True for each in content[:200] for _ in _responses(each))
+    )
+
+
+def read(
+    content: Any, *, item: str | None = None, annotator: str | None = None, label: str | None = None
+) -> ExportedLabels:
+    """The labels of exported records.
+
+    Responses that were discarded or are drafts are skipped and counted, as are suggestions.
+
+    Parameters
+    ----------
+    content : list of dict
+        The records.
+    item : str
+        Field of a record, of its `fields` or of its `metadata` that names the item; by default
+        the id of the record.
+    annotator : str
+        Field of a response that names the annotator; by default `user_id`.
+    label : str
+        Name of the question, if there are several.
+    """
+    records: Records = content
+    responses = [list(_responses(record)) for record in records]
+    asked = {each.question: "" for said in responses for each in said if each.value is not None}
+    question = pick("question", asked, label)
+    rows = LabelRows(NAME, "user_id", REMEDY)
+    for number, (record, said) in enumerate(zip(records, responses, strict=True)):
+        name = _item(record, item, number)
+        rows.data[name] = dict(record.get("fields") or _flat_fields(record))
+        rows.skipped["suggestion"] += _n_suggestions(record, question)
+        for each in said:
+            if each.question != question:
+                continue
+            status = str(each.fields.get("status") or "submitted").rsplit(".", 1)[-1].lower()
+            if status != "submitted":
+                rows.skipped[status] += 1
+                continue
+            who = field_of(each.fields, annotator or "user_id")
+            rows.add(name, who, _value(each.value, question))
+    return rows.finish(question=question)
+
+
+def _is_nested(record: Record) -> bool:
+    return "fields" in record and isinstance(record.get("responses"), Mapping | list)
+
+
+def _is_flat(record: Record) -> bool:
+    return any(
+        (name.endswith(_FLAT) and f"{name}.users" in record)
+        or (f"{name}-suggestion" in record and isinstance(value, list))
+        for name, value in record.items()
+    )
+
+
+def _are_responses(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(each, Mapping) and {"value", "user_id"} <= set(each) for each in value)
+    )
+
+
+def _responses(record: Record) -> Iterator[_Response]:
+    nested = record.get("responses")
+    if isinstance(nested, Mapping):
+        for question, responses in nested.items():
+            for each in responses or []:
+                yield _Response(question, each.get("value"), each)
+    elif isinstance(nested, list):
+        for response in nested:
+            for question, value in (response.get("values") or {}).items():
+                inner = value.get("value") if isinstance(value, Mapping) else value
+                yield _Response(question, inner, response)
+    else:
+        yield from _flat_responses(record)
+
+
+def _flat_responses(record: Record) -> Iterator[_Response]:
+    for name, values in record.items():
+        if _are_responses(values):
+            for each in values:
+                yield _Response(name, each["value"], each)
+        elif name.endswith(_FLAT) and values:
+            users = record.get(f"{name}.users") or [None] * len(values)
+            states = record.get(f"{name}.status") or [None] * len(values)
+            for value, user, status in zip(values, users, states, strict=True):
+                fields = {"user_id": user, "status": status}
+                yield _Response(name.removesuffix(_FLAT), value, fields)
+
+
+def _value(value: Any, question: str) -> Any:
+    entries = value if isinstance(value, list) else [value]
+    if any(isinstance(each, Mapping) and "start" in each for each in entries):
+        raise refuse_spans("Argilla", f"the question {question!r}")
+    if any(isinstance(each, Mapping) and "rank" in each for each in entries):
+        raise DataError(
+            f"the question {question!r} ranks its answers; a question with one label can be named "
+            "with ", SettingName("label", ...),
+        )  # fmt: skip
+    return value
+
+
+def _item(record: Record, field: str | None, number: int) -> Any:
+    if field is not None:
+        return field_of(record, field, "fields", "metadata")
+    for name in _IDS:
+        if record.get(name) is not None:
+            return record[name]
+    raise DataError(f"record {number} has no id; name a field with ", SettingName("item", ...))
+
+
+def _flat_fields(record: Record) -> dict[str, Any]:
+    """What a flat record has beside ids, responses and suggestions."""
+    return {
+        name: value
+        for name, value in record.items()
+        if name not in {*_IDS, "status", "_server_id"}
+        and not any(part in name for part in (_FLAT, ".suggestion", "-suggestion"))
+        and not _are_responses(value)
+    }
+
+
+def _n_suggestions(record: Record, question: str) -> int:
+    nested = record.get("suggestions")
+    if isinstance(nested, Mapping):
+        return int(nested.get(question) is not None)
+    if isinstance(nested, list):
+        return sum(each.get("question_name") == question for each in nested)
+    flat = (f"{question}.suggestion", f"{question}-suggestion")
+    return int(any(record.get(name) is not None for name in flat))

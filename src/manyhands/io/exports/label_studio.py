@@ -1,0 +1,168 @@
+"""Label Studio's JSON export: tasks with the annotations of every annotator."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from manyhands.core.errors import DataError, SettingName
+from manyhands.io.exports.exported import (
+    ExportedLabels,
+    LabelRows,
+    Record,
+    Records,
+    field_of,
+    is_records,
+    pick,
+    refuse_spans,
+)
+
+NAME = "label-studio"
+REMEDY = "export again as JSON, which has completed_by"
+PATH = " / "  # between the levels of a taxonomy
+TEXT_SPANS = ("labels", "hypertextlabels", "paragraphlabels")
+_REGION = {"start", "end", "x", "y", "points", "startOffset"}
+
+
+def _path(levels: Any) -> Any:
+    return PATH.join(str(level) for level in levels) if isinstance(levels, list) else levels
+
+
+# How every type of control keeps what was chosen; the result is a label or a list of labels.
+VALUES: dict[str, Callable[[Record], Any]] = {
+    "choices": lambda value: value.get("choices"),
+    "rating": lambda value: value.get("rating"),
+    "number": lambda value: value.get("number"),
+    "taxonomy": lambda value: [_path(each) for each in value.get("taxonomy") or []],
+    "pairwise": lambda value: value.get("selected"),
+}
+
+
+def matches(content: Any) -> bool:
+    """Whether this is a list of Label Studio's tasks."""
+    tasks = [content] if isinstance(content, Mapping) else content
+    if not is_records(tasks):
+        return False
+    return all(isinstance(task.get("data"), Mapping) for task in tasks[:20]) and any(
+        isinstance(task.get(key), list)
+        for task in tasks[:20]
+        for key in ("annotations", "completions")
+    )
+
+
+def read(
+    content: Any, *, item: str | None = None, annotator: str | None = None, label: str | None = None
+) -> ExportedLabels:
+    """The labels of a JSON export.
+
+    Cancelled annotations, drafts and predictions are skipped and counted. Annotations that are
+    marked as ground truth become known truths.
+
+    Parameters
+    ----------
+    content : list of dict
+        The parsed file.
+    item : str
+        Field of a task or of its data that names the item; by default the id of the task.
+    annotator : str
+        Field of an annotation or of its `completed_by` that names the annotator; by default the
+        email, or the id.
+    label : str
+        Name of the control (`from_name`), if there are several.
+    """
+    tasks: Records = [content] if isinstance(content, Mapping) else content
+    control = _control(tasks, label)
+    rows = LabelRows(NAME, "completed_by", REMEDY)
+    for number, task in enumerate(tasks):
+        name = _item(task, item, number)
+        rows.data[name] = dict(task.get("data") or {})
+        rows.skipped["draft"] += len(task.get("drafts") or [])
+        rows.skipped["prediction"] += len(task.get("predictions") or [])
+        for annotation in annotations_of(task):
+            if is_cancelled(annotation):
+                rows.skipped["cancelled"] += 1
+                continue
+            said = _said(annotation, control["from_name"], control["type"])
+            if annotation.get("ground_truth") is True:
+                rows.add_known(name, said)
+                continue
+            rows.add(
+                name, annotator_of(annotation, annotator), said,
+                annotation_id=annotation.get("id"), lead_time=annotation.get("lead_time"),
+                created_at=annotation.get("created_at"),
+            )  # fmt: skip
+    return rows.finish(**control)
+
+
+def annotations_of(task: Record) -> list[Record]:
+    """The annotations of a task; old versions call them completions."""
+    return list(task.get("annotations") or task.get("completions") or [])
+
+
+def is_cancelled(annotation: Record) -> bool:
+    """Whether the annotator skipped the task."""
+    return bool(annotation.get("was_cancelled") or annotation.get("skipped"))
+
+
+def results_of(annotation: Record) -> Iterator[Record]:
+    """What the annotator said, one result per control or region."""
+    for result in annotation.get("result") or []:
+        if result.get("from_name") is not None:  # relations between regions have no control
+            yield result
+
+
+def _control(tasks: Records, given: str | None) -> dict[str, str]:
+    """The control that holds the label: its name, what it is about, and its type."""
+    found: dict[str, Record] = {}
+    for task in tasks:
+        for annotation in annotations_of(task):
+            for result in () if is_cancelled(annotation) else results_of(annotation):
+                found.setdefault(str(result["from_name"]), result)
+    types = {name: str(result.get("type")) for name, result in found.items()}
+    read = {name: kind for name, kind in types.items() if kind in VALUES}
+    spans = [name for name, kind in types.items() if kind.endswith("labels")]
+    if spans and (given in spans or (given is None and not read)):
+        name = given or spans[0]
+        if types[name] in TEXT_SPANS:
+            raise refuse_spans("Label Studio", f"the control {name!r}")
+        raise DataError(
+            f"the control {name!r} marks regions ({types[name]}), which are not read; labels of "
+            "whole items are of type " + ", ".join(VALUES)
+        )
+    # A control of spans beside one of choices may be the labels too: say so, do not choose.
+    plausible = read if given is not None else read | {name: types[name] for name in spans}
+    name = pick("control", plausible, given)
+    result = found[name]
+    if _REGION & set(result.get("value") or {}):
+        raise DataError(
+            f"the control {name!r} labels regions within items, which are not read; a control that "
+            "labels whole items can be named with ", SettingName("label", ...),
+        )  # fmt: skip
+    return {"from_name": name, "to_name": str(result.get("to_name")), "type": types[name]}
+
+
+def _said(annotation: Record, control: str, kind: str) -> list[Any]:
+    said: list[Any] = []
+    for result in results_of(annotation):
+        if result["from_name"] == control:
+            value = VALUES[kind](result.get("value") or {})
+            said += value if isinstance(value, list) else [value]
+    return said
+
+
+def _item(task: Record, field: str | None, number: int) -> Any:
+    if field is not None:
+        return field_of(task, field, "data", "meta")
+    if task.get("id") is None:
+        raise DataError(
+            f"task {number} has no id; name a field of its data with ", SettingName("item", ...)
+        )
+    return task["id"]
+
+
+def annotator_of(annotation: Record, field: str | None) -> Any:
+    """The annotator: the named field, or the email or id in `completed_by`."""
+    if field is not None:
+        return field_of(annotation, field, "completed_by")
+    who = annotation.get("completed_by")
+    if isinstance(who, Mapping):
+        return who.get("email") or who.get("id")
+    return who

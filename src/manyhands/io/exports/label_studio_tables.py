@@ -1,0 +1,152 @@
+"""Label Studio's JSON-MIN and CSV exports: one flat record per annotation.
+
+Fields of the task and answers stand side by side. A field of a task is the same in all records of
+the task, so a column that differs between two annotators of one task is an answer.
+"""
+
+import json
+from typing import Any
+
+from manyhands.annotations.labels import is_blank
+from manyhands.core.errors import DataError, SettingName
+from manyhands.io.exports.exported import (
+    ExportedLabels,
+    LabelRows,
+    Records,
+    field_of,
+    is_records,
+    names_of,
+    pick,
+    refuse_spans,
+)
+from manyhands.io.exports.label_studio import VALUES
+
+NAME = "label-studio-table"
+REMEDY = "export again as JSON, which has completed_by"
+_OWN = {
+    "id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "was_cancelled",
+    "agreement", "inner_id", "project", "updated_by", "completed_by", "file_upload", "meta",
+    "comment_count", "unresolved_comment_count", "comment_authors", "last_comment_updated_at",
+    "total_annotations", "cancelled_annotations", "total_predictions", "is_labeled", "history",
+    "ground_truth", "last_action", "draft_created_at", "parent_prediction", "parent_annotation",
+}  # fmt: skip
+_KINDS = ("choices", "rating", "number", "taxonomy")  # a type is also the field of its value
+
+
+def matches(content: Any) -> bool:
+    """Whether these are the records of Label Studio's JSON-MIN or CSV."""
+    return is_records(content) and {"annotation_id", "annotator", "lead_time"} <= set(content[0])
+
+
+def read(
+    content: Any, *, item: str | None = None, annotator: str | None = None, label: str | None = None
+) -> ExportedLabels:
+    """The labels of a JSON-MIN or CSV export.
+
+    Parameters
+    ----------
+    content : list of dict
+        The parsed file: a record per annotation. Cells of a CSV file may hold JSON.
+    item : str
+        Column of items; by default `id`, the id of the task.
+    annotator : str
+        Column of annotators; by default `annotator`.
+    label : str
+        Column of labels (the name of a control), if several may be.
+    """
+    records: Records = content
+    who = annotator or "annotator"
+    task = item or "id"
+    if task not in names_of(records):
+        raise DataError(
+            f"the export has no column {task!r}; name the column of items with ",
+            SettingName("item", ...),
+        )
+    column = pick("column", _answers(records, task, {task, who}), label)
+    rows = LabelRows(NAME, who, REMEDY)
+    for record in records:
+        name = field_of(record, task)
+        skip = {column, task, who} | _OWN
+        rows.data.setdefault(name, {k: v for k, v in record.items() if k not in skip})
+        if str(record.get("was_cancelled", "")).lower() == "true":
+            rows.skipped["cancelled"] += 1
+            continue
+        rows.add(
+            name, record.get(who), _said(_parsed(record.get(column)), column),
+            annotation_id=record.get("annotation_id"), lead_time=record.get("lead_time"),
+            created_at=record.get("created_at"),
+        )  # fmt: skip
+    kind = _kind([_parsed(record.get(column)) for record in records])
+    return rows.finish(from_name=column, to_name="", type=kind)
+
+
+def _answers(records: Records, task: str, taken: set[str]) -> dict[str, str]:
+    """The columns that may hold labels: the sure ones, or else all that are plausible."""
+    columns = {
+        name: [_parsed(record.get(name)) for record in records]
+        for name in names_of(records)
+        if name not in _OWN | taken
+    }
+    tasks = [record.get("id", record.get(task)) for record in records]
+    sure = {
+        name: "answers" for name, cells in columns.items()
+        if any(_is_answer(cell) for cell in cells) or _differs(tasks, cells)
+    }  # fmt: skip
+    if sure:
+        return sure
+    n_tasks = len(set(map(str, tasks)))
+    return {
+        name: f"such as {str(cells[0])[:40]!r}"
+        for name, cells in columns.items()
+        if len(set(map(str, cells))) < max(2, n_tasks)
+    }
+
+
+def _is_answer(cell: Any) -> bool:
+    first = cell[0] if isinstance(cell, list) and cell else cell
+    return isinstance(first, dict) and bool(({"labels", "start"} | set(_KINDS)) & set(first))
+
+
+def _kind(cells: list[Any]) -> str:
+    """The type of the control, which these exports do not name."""
+    first = next((cell for cell in cells if not is_blank(cell) and cell != []), "")
+    first = first[0] if isinstance(first, list) else first
+    if isinstance(first, dict):
+        return next((kind for kind in _KINDS if kind in first), "choices")
+    if isinstance(first, bool | str):
+        return "choices"
+    return "rating" if isinstance(first, int) else "number"
+
+
+def _differs(tasks: list[Any], cells: list[Any]) -> bool:
+    """Whether two records of one task have different cells; blank ones are not compared."""
+    seen: dict[str, str] = {}
+    return any(
+        seen.setdefault(str(task), str(cell)) != str(cell)
+        for task, cell in zip(tasks, cells, strict=True)
+        if not is_blank(cell)
+    )
+
+
+def _parsed(cell: Any) -> Any:
+    """A cell of a CSV file that holds JSON, parsed."""
+    if isinstance(cell, str) and cell[:1] in "[{" and cell[-1:] in "]}" and len(cell) > 1:
+        try:
+            return json.loads(cell)
+        except json.JSONDecodeError:
+            return cell
+    return cell
+
+
+def _said(cell: Any, column: str) -> list[Any]:
+    said: list[Any] = []
+    for each in cell if isinstance(cell, list) else [cell]:
+        if not isinstance(each, dict):
+            said.append(each)
+            continue
+        kind = next((name for name in _KINDS if name in each), None)
+        if kind is None or "start" in each:
+            raise refuse_spans("Label Studio", f"the column {column!r}")
+        value = VALUES[kind](each)
+        said += value if isinstance(value, list) else [value]
+    return said

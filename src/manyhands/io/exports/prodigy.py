@@ -1,0 +1,118 @@
+"""Prodigy's JSONL export (db-out): one record per answer of an annotator to a task."""
+
+from typing import Any
+
+from manyhands.core.errors import DataError
+from manyhands.io.exports.exported import (
+    ExportedLabels,
+    LabelRows,
+    Record,
+    Records,
+    field_of,
+    is_records,
+    pick,
+    refuse_spans,
+)
+
+NAME = "prodigy"
+ANSWERS = ("accept", "reject", "ignore")
+NOT = "not "  # before a label that an annotator rejected
+REMEDY = "annotate with named sessions (?session=name in the address)"
+_OF_THE_ANSWER = {"answer", "accept", "_annotator_id", "_session_id", "_timestamp"}
+
+
+def matches(content: Any) -> bool:
+    """Whether these are answers to Prodigy's tasks."""
+    return is_records(content) and all(
+        record.get("answer") in ANSWERS
+        and {"_input_hash", "_task_hash", "_annotator_id", "_session_id", "_view_id"} & set(record)
+        for record in content[:20]
+    )
+
+
+def read(
+    content: Any, *, item: str | None = None, annotator: str | None = None, label: str | None = None
+) -> ExportedLabels:
+    """The labels of a JSONL export.
+
+    The label of a task with options is the option that was chosen. The label of a task that asks
+    about one label X is X if it was accepted, and "not X" if it was rejected. The label of a task
+    with neither is the answer, accept or reject. Ignored tasks are skipped and counted, as are
+    rejected tasks with options.
+
+    Parameters
+    ----------
+    content : list of dict
+        The parsed lines.
+    item : str
+        Field of a task, or of its `meta`, that names the item; by default `_input_hash`, which is
+        the same for equal texts.
+    annotator : str
+        Field of annotators; by default `_annotator_id`, or `_session_id` in old versions.
+    label : str
+        The label X to read, if the tasks ask about several.
+    """
+    records: Records = content
+    kind = _kind(records)
+    asked = {str(record["label"]): "" for record in records if record.get("label") is not None}
+    wanted = pick("label", asked, label) if kind == "label" else None
+    rows = LabelRows(NAME, "_annotator_id", REMEDY)
+    for record in records:
+        name = _item(record, item)
+        given = {key: value for key, value in record.items() if key not in _OF_THE_ANSWER}
+        rows.data.setdefault(name, given)
+        if record.get("answer") not in ("accept", "reject"):
+            rows.skipped["ignored" if record.get("answer") == "ignore" else "no answer"] += 1
+        elif kind == "choice" and record["answer"] == "reject":
+            rows.skipped["rejected"] += 1
+        elif kind == "label" and str(record.get("label")) != wanted:
+            rows.skipped["another label"] += 1
+        else:
+            who = field_of(record, annotator) if annotator else annotator_of(record)
+            said = _said(record, kind)
+            rows.add(name, who, said, time=record.get("_timestamp"), task=record.get("_task_hash"))
+    return rows.finish(kind=kind, **({"label": wanted} if wanted is not None else {}))
+
+
+def _kind(records: Records) -> str:
+    """What the tasks ask for: one of several options, one label, or nothing in particular."""
+    kinds = {
+        "choice" if "options" in record or "accept" in record
+        else "spans" if record.get("_view_id") in ("ner_manual", "spans_manual", "ner", "spans")
+        else "label" if record.get("label") is not None
+        else "spans" if record.get("spans")
+        else "answer"
+        for record in records
+    }  # fmt: skip
+    if kinds in ({"spans"}, {"spans", "answer"}):
+        raise refuse_spans("Prodigy", "the file")
+    if len(kinds) > 1:
+        raise DataError(
+            "the file has several kinds of tasks: " + ", ".join(sorted(kinds)) + "; export one "
+            "dataset at a time"
+        )
+    return kinds.pop()
+
+
+def _said(record: Record, kind: str) -> Any:
+    if kind == "choice":
+        return record.get("accept") or []
+    if kind == "label":
+        accepted = record["answer"] == "accept"
+        return record["label"] if accepted else f"{NOT}{record['label']}"
+    return record["answer"]
+
+
+def _item(record: Record, field: str | None) -> Any:
+    if field is not None:
+        return field_of(record, field, "meta")
+    for name in ("_input_hash", "_task_hash", "text"):
+        if record.get(name) is not None:
+            return record[name]
+    return field_of(record, "_input_hash")
+
+
+def annotator_of(record: Record) -> Any:
+    """The annotator; old versions have the session only."""
+    found = record.get("_annotator_id")
+    return record.get("_session_id") if found is None else found
