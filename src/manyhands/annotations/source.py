@@ -1,6 +1,8 @@
 """Where annotations were read from, and what was taken for item, annotator and label."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -8,7 +10,9 @@ class Source:
     """A file of labels and how it was read.
 
     `item`, `annotator` and `label` are names of columns; empty where the layout has none. `notes`
-    tell what a reader of the file should know: what was left out, and what was merged.
+    tell what a reader of the file should know: what was left out, and what was merged. `known`
+    are truths that the file marks as such, by item. `layout` is the name of the tool for a file
+    that a tool exported.
     """
 
     path: str
@@ -17,6 +21,7 @@ class Source:
     annotator: str = ""
     label: str = ""
     notes: tuple[str, ...] = ()
+    known: Mapping[Any, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """What was taken, in one line.
@@ -28,6 +33,8 @@ class Source:
             return f"items: {self.item}, annotators: {self.annotator}, labels: their cells"
         if self.layout == "dense":
             return "items: rows, annotators: columns, labels: cells"
+        if not self.item and self.layout not in ("nested", "long"):
+            return f"items, annotators and labels as {self.layout} exports them"
         if self.layout == "nested":
             return "items: keys, annotators: keys in them, labels: values"
         return f"items: {self.item}, annotators: {self.annotator}, labels: {self.label}"

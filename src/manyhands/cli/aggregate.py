@@ -119,7 +119,7 @@ def _aggregate_items(request: Request) -> None:
     truth = reading.truth(request.truth)
     with output.working(f"aggregating {request.labels}"):
         ann = request.file.read_items()
-        known = reading.truth(request.known)
+        known = {**(ann.source.known if ann.source else {}), **(reading.truth(request.known) or {})}
         consensus = mh.aggregate(ann, request.method, known=known, **request.settings(ann.kind))
     if request.calibrate is not None:
         consensus = consensus.calibrated(reading.truth(request.calibrate) or {})

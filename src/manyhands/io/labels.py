@@ -31,6 +31,7 @@ from manyhands.io.plausible import (
 )
 from manyhands.io.tables import SUFFIXES, Table, format_of
 from manyhands.io.texts import existing, text_lines
+from manyhands.io.tool_files import read_export
 
 LABEL_SUFFIXES = SUFFIXES | {".txt": "txt", ".npy": "npy", ".json": "json"}
 LAYOUTS = ("long", "wide", "dense")
@@ -89,6 +90,9 @@ class ItemFile:
         format = format_of(found, self.format, LABEL_SUFFIXES)
         if self.layout is not None:
             require_choice("layout", self.layout, LAYOUTS)
+        exported = self._exported(found, format) if self.layout is None else None
+        if exported is not None:
+            return exported
         if format in {"txt", "npy"} or self.layout == "dense":
             return self._dense_rows(*_read_matrix(found, format, self.encoding))
         if format == "json":
@@ -120,6 +124,16 @@ class ItemFile:
         rows = self._encoded(*(columns[name] for name in names), first_line=table.first_line)
         notes = text_notes(item, {name: columns[name] for name in (item, *texts)})
         return self._read(rows, "long", item, annotator, label, notes)
+
+    def _exported(self, path: Path, format: str) -> Rows | None:
+        """The rows of a file that a tool exported; None for any other file."""
+        named = {"item": self.item, "annotator": self.annotator, "label": self.label}
+        found = read_export(path, format, self.encoding, **named)
+        if found is None:
+            return None
+        rows = self._encoded(found.item, found.annotator, found.label)
+        source = Source(str(self.path), found.tool, notes=(found.summary(),), known=found.known)
+        return replace(rows, read_from=source)
 
     def _require_plausible(self, table: Table, columns: dict[str, Any]) -> None:
         """Raise a `DataError` if the cells of a column that was found by name do not fit."""
