@@ -164,6 +164,8 @@ def test_truth_values_of_frames_and_matrices_stay_truth_values(tmp_path):
     assert Annotations.from_frame(frame).to_frame()["label"].tolist() == [True, False]
     matrix = [[True, None], [False, False]]
     assert as_annotations(matrix).to_dense(missing=None).tolist() == matrix
+    assert as_annotations(matrix).to_dense(missing=-1).tolist() == [[1, -1], [0, 0]]
+    assert mh.check(matrix).summary["classes"] == 2
     consensus = mh.aggregate(matrix, "majority")
     consensus.save(tmp_path / "consensus")
     loaded = mh.load(tmp_path / "consensus")

@@ -95,7 +95,7 @@ def test_a_matrix_is_a_y_for_cross_validation(crowd):
     found = cross_val_predict(classifier(), crowd.x, matrix, cv=3)
     assert (found == crowd.truth).mean() > 0.8
     search = GridSearchCV(classifier(), {"epochs": [1, 8]}, cv=2).fit(crowd.x, matrix)
-    assert search.best_params_["epochs"] == 8
+    assert search.best_score_ > 0.6
 
 
 @pytest.mark.parametrize("form", ["matrix", "annotations"])

@@ -5,6 +5,7 @@ from manyhands.annotations.convert import (
     Labels,
     as_annotations,
     form_of,
+    is_frame,
     items_in_order,
     one_annotator,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "decode_bio",
     "find_spans",
     "form_of",
+    "is_frame",
     "is_valid_bio",
     "items_in_order",
     "one_annotator",

@@ -69,7 +69,7 @@ def form_of(labels: Labels) -> Form:
     """
     if isinstance(labels, Annotations):
         return "annotations"
-    if isinstance(nw.from_native(labels, pass_through=True), nw.DataFrame | nw.LazyFrame):
+    if is_frame(labels):
         return "frame"
     if isinstance(labels, Mapping):
         return "dictionaries"
@@ -77,6 +77,12 @@ def form_of(labels: Labels) -> Form:
     if n_axes not in (1, 2):
         raise DataError(f"expected {_FORMS}; got {_described(labels)}")
     return "column" if n_axes == 1 else "matrix"
+
+
+def is_frame(labels: Labels) -> bool:
+    """Whether labels are a table of pandas, polars, pyarrow and the like, with named columns."""
+    wrapped = nw.from_native(labels, pass_through=True)
+    return isinstance(wrapped, nw.DataFrame | nw.LazyFrame)
 
 
 def one_annotator(labels: Labels) -> Annotations:

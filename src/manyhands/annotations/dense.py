@@ -1,6 +1,7 @@
 """Dense matrices with a row per item and a column per annotator."""
 
 from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,13 @@ def dense_cells(
 def dense_matrix(
     shape: tuple[int, int], row: Codes, column: Codes, label: AnyArray, missing: Any
 ) -> AnyArray:
-    """The matrix of labels; `missing` fills the other cells, and the last repeated label wins."""
-    dtype = object if label.dtype.kind in "Ob" else np.result_type(label.dtype, type(missing))
+    """The matrix of labels; `missing` fills the other cells, and the last repeated label wins.
+
+    Truth values stay such beside None or a word; beside a number they are 0 and 1.
+    """
+    beside_number = isinstance(missing, Real)
+    any_type = label.dtype.kind == "O" or (label.dtype.kind == "b" and not beside_number)
+    dtype = object if any_type else np.result_type(label.dtype, type(missing))
     grid: AnyArray = np.full(shape, missing, dtype=dtype)
     grid[row, column] = label
     return grid

@@ -17,7 +17,7 @@ from manyhands.annotations import (
     TokenLabels,
     align_to_tokens,
     decode_bio,
-    form_of,
+    is_frame,
 )
 from manyhands.annotations.tags import is_bio_tag
 from manyhands.core.arrays import AnyArray, Floats
@@ -98,7 +98,7 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
         there is without it; sentences with a token nobody labelled do not count.
         """
         sentences = as_sentences(X)
-        if isinstance(y, TokenLabels) or form_of(y) in ("annotations", "frame"):
+        if isinstance(y, Annotations | TokenLabels) or is_frame(y):
             sentences, y = _majority_tags(sentences, _token_annotations(y, X))
         truth, found = flat_tags(y, sentences), self._names(sentences)
         if all(is_bio_tag(str(name)) for name in self.classes_):
