@@ -7,8 +7,12 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 
 from featured_crowds import QUICK, assert_same_bits, featured
 from manyhands.core.errors import DataError
-from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger
-from manyhands.estimators.labels import SingleAnnotatorWarning
+from manyhands.estimators import (
+    CrowdClassifier,
+    CrowdRegressor,
+    CrowdTagger,
+    SingleAnnotatorWarning,
+)
 
 LEARNT = {**QUICK, "epochs": 8, "learning_rate": 0.05, "network": "logistic", "method": "speelfc"}
 

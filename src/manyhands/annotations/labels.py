@@ -188,7 +188,7 @@ def declared_classes(values: Any) -> list[Any] | None:
     Categorical columns of polars and dictionaries of arrow have the order of the rows, which means
     nothing.
     """
-    categories = getattr(getattr(values, "dtype", None), "categories", None)
+    categories: Any = getattr(getattr(values, "dtype", None), "categories", None)
     return list(categories.to_list()) if hasattr(categories, "to_list") else None
 
 

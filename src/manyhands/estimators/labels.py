@@ -4,8 +4,6 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from sklearn.utils.multiclass import check_classification_targets
-
 from manyhands.annotations import (
     Annotations,
     Kind,
@@ -83,12 +81,15 @@ def align_items(annotations: Annotations, n_rows: int, items: Iterable[Any] | No
 
 
 def _one_per_row(labels: Labels, kind: Kind, n_rows: int) -> Annotations:
-    if kind == "classes":
-        check_classification_targets(labels)
     try:
-        annotations = one_annotator(labels).as_kind(kind)
+        annotations = one_annotator(labels)
     except DataError as error:
         raise error.at("y") from None
+    if kind == "classes" and annotations.kind == "numbers":
+        try:
+            annotations = annotations.as_kind(kind)
+        except DataError as error:  # the words that scikit-learn's users know
+            raise error.at("y: Unknown label type: continuous") from None
     if annotations.n_items != n_rows:
         raise DataError(
             f"y: {annotations.n_items} labels for {n_rows} rows of features; give one per row"
@@ -99,4 +100,4 @@ def _one_per_row(labels: Labels, kind: Kind, n_rows: int) -> Annotations:
         SingleAnnotatorWarning,
         stacklevel=5,
     )
-    return annotations
+    return require_annotations(annotations, kind)
