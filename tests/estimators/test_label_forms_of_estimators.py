@@ -60,6 +60,15 @@ def test_items_of_a_frame_must_be_in_the_order_of_rows(crowd):
     assert_same_bits(classifier().fit(crowd.x, padded), model)
 
 
+def test_items_of_a_frame_are_found_in_the_index_of_features(crowd):
+    order = np.random.default_rng(0).permutation(60)
+    x = pd.DataFrame(crowd.x[order], index=order)
+    expected = classifier().fit(x, crowd.annotations, X_items=order)
+    assert_same_bits(classifier().fit(x, crowd.annotations.to_frame()), expected)
+    part = crowd.annotations.to_frame().query("item < 30")  # rows without labels stay
+    assert classifier().fit(x, part).infer(x, part).annotations.n_items == 60
+
+
 def test_other_numbers_of_rows_are_refused(crowd, matrix):
     with pytest.raises(DataError, match=r"59 rows of features for 60 items.*give X_items"):
         classifier().fit(crowd.x[:59], matrix)

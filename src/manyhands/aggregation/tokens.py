@@ -93,6 +93,7 @@ def aggregate_tokens(
     `settings` may follow, or an aggregator. `known` maps item names ("<sentence>:<token>") to
     certain tags. Items with such names are matched by name, others by their order.
 
+    >>> from manyhands.annotations import Annotations
     >>> sentences = Sentences.from_lists([["Anna", "Berg"]])
     >>> ann = Annotations.from_arrays(
     ...     ["0:0", "0:0", "0:1", "0:1"], [0, 1, 0, 1], ["B-PER", "O", "I-PER", "I-PER"],

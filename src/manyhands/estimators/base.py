@@ -108,7 +108,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         self._check_settings()
         task, method = self._task(), self._resolve_method()
         encoder, inputs = method.fit_encoder(task, features, self._encoder_options(method))
-        annotations = labels_of_rows(labels, self.kind, len(inputs), items)
+        annotations = labels_of_rows(labels, self.kind, len(inputs), items, features)
         task.require_learnable(annotations)
         scaler = task.fit_scaler(annotations)
         truths = task.truth_values(truth, annotations)
@@ -239,7 +239,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Inputs, Annotations]:
         """Inputs, and labels in the codes of the fitted model; unseen annotators come last."""
         inputs = self._fitted().encoder.transform(features)
-        annotations = labels_of_rows(labels, self.kind, len(inputs), items)
+        annotations = labels_of_rows(labels, self.kind, len(inputs), items, features)
         return inputs, recode_like(annotations, self.crowd_)
 
     def _labels_of_known(

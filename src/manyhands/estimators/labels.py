@@ -24,11 +24,12 @@ class SingleAnnotatorWarning(UserWarning):
 
 
 def labels_of_rows(
-    labels: Labels, kind: Kind, n_rows: int, items: Iterable[Any] | None
+    labels: Labels, kind: Kind, n_rows: int, items: Iterable[Any] | None, features: Any = None
 ) -> Annotations:
     """Labels of a crowd, of this kind, whose items are the rows of the features in their order.
 
-    One label per row is taken as those of one annotator.
+    One label per row is taken as those of one annotator. The items of a long frame are matched with
+    the index of a pandas frame of features, if it has all of them.
     """
     if labels is None:
         raise DataError(
@@ -38,6 +39,8 @@ def labels_of_rows(
     if form == "column":
         return _one_per_row(labels, kind, n_rows)
     annotations = require_annotations(labels, kind)
+    if items is None and form == "frame":
+        items = _index_names(features, annotations)
     by_order = items is None and annotations.n_items == n_rows
     if by_order and form == "frame" and not items_in_order(labels):
         raise DataError(
@@ -78,6 +81,16 @@ def align_items(annotations: Annotations, n_rows: int, items: Iterable[Any] | No
             f"{join_names(annotations.items[lost])}; add their features or leave the labels out"
         )
     return reindex_items(annotations, names)
+
+
+def _index_names(features: Any, annotations: Annotations) -> list[Any] | None:
+    """The index of a pandas frame of features if it names every item, each once; else None."""
+    index = getattr(features, "index", None)
+    if index is None or not hasattr(index, "is_unique") or not index.is_unique:
+        return None
+    names = list(index)
+    found = Vocabulary.of(names, "item").codes(annotations.items.tolist()) >= 0
+    return names if found.all() else None
 
 
 def _one_per_row(labels: Labels, kind: Kind, n_rows: int) -> Annotations:
