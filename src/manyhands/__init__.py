@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from manyhands import (
         aggregation,
+        agreement,
         annotations,
         checks,
         datasets,
@@ -73,6 +74,7 @@ __all__ = [
     "aggregate",
     "aggregate_tokens",
     "aggregation",
+    "agreement",
     "annotations",
     "check",
     "checks",

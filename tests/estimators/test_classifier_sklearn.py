@@ -318,9 +318,17 @@ def test_no_other_method_looks_at_the_truth(crowd):
 # --- annotations that are none ---
 
 
-@pytest.mark.parametrize("y", [None, np.zeros(60), [0] * 60, {"a": 1}])
-def test_labels_must_be_annotations(y, crowd):
-    with pytest.raises(DataError, match=r"y must be Annotations; got .*from_frame"):
+@pytest.mark.parametrize(
+    ("y", "text"),
+    [
+        (None, "requires y to be passed, but the target y is None"),
+        ({"a": 1}, "y: expected a long frame .* a dictionary of another form"),
+        (np.zeros((60, 2, 2)), r"expected a long frame .*; got ndarray of shape \(60, 2, 2\)"),
+        (7, "expected a long frame .*; got int"),
+    ],
+)
+def test_what_is_no_label_of_a_crowd_is_refused(y, text, crowd):
+    with pytest.raises(DataError, match=text):
         classifier().fit(crowd.x, y)
 
 
@@ -338,5 +346,5 @@ def test_nothing_can_be_learnt_from_nothing(crowd):
     with pytest.raises(DataError, match="not a single label"):
         classifier().fit(crowd.x, none)
     same = Annotations.from_arrays([0, 1], ["a", "a"], ["cat", "cat"])
-    with pytest.raises(DataError, match="every label says 'cat': with a single class"):
+    with pytest.raises(DataError, match="every label says 'cat': with one class"):
         classifier().fit(crowd.x[:2], same)

@@ -251,17 +251,17 @@ def test_a_new_fit_forgets_the_old_columns(crowd):
 
 
 HOLES = {
-    "array": (lambda x: x, "row 3, column 2 is nan"),
-    "tensor": (torch.from_numpy, "row 3, column 2 is nan"),
-    "sparse": (sparse.csr_matrix, "row 3, column 2 is nan"),
-    "pandas": (lambda x: pd.DataFrame(x, columns=NAMES), "row 3, column 'c' is nan"),
-    "polars": (lambda x: pl.DataFrame(x, schema=NAMES).fill_nan(None), "row 3, column 'c' is nan"),
-    "arrow": (FORMS["arrow"], "row 3, column 'c' is nan"),
+    "array": (lambda x: x, "row 3, column 2 is NaN"),
+    "tensor": (torch.from_numpy, "row 3, column 2 is NaN"),
+    "sparse": (sparse.csr_matrix, "row 3, column 2 is NaN"),
+    "pandas": (lambda x: pd.DataFrame(x, columns=NAMES), "row 3, column 'c' is NaN"),
+    "polars": (lambda x: pl.DataFrame(x, schema=NAMES).fill_nan(None), "row 3, column 'c' is NaN"),
+    "arrow": (FORMS["arrow"], "row 3, column 'c' is NaN"),
     "arrow floats": (
         lambda x: pd.DataFrame(x, columns=NAMES).astype("Float64").astype("double[pyarrow]"),
-        "row 3, column 'c' is nan",
+        "row 3, column 'c' is NaN",
     ),
-    "masked": (np.ma.masked_invalid, "row 3, column 2 is nan"),
+    "masked": (np.ma.masked_invalid, "row 3, column 2 is NaN"),
     "infinite": (lambda x: np.nan_to_num(x, nan=-np.inf), "row 3, column 2 is -inf"),
     "too large": (lambda x: np.where(np.isnan(x), 1e300, x.astype(float)), "column 2 is inf"),
     "too large and sparse": (
@@ -269,7 +269,7 @@ HOLES = {
         "column 2 is inf",
     ),
     "nullable": (
-        lambda x: pd.DataFrame(np.round(x)).convert_dtypes(), "row 3, column '?2'? is nan",
+        lambda x: pd.DataFrame(np.round(x)).convert_dtypes(), "row 3, column '?2'? is NaN",
     ),
 }  # fmt: skip
 
@@ -326,7 +326,7 @@ def test_features_that_are_none_are_named(x, text, crowd):
 
 def test_features_of_another_width_are_refused(crowd):
     model = fit("speelfc", crowd)
-    text = r"features of shape \(4,\) per item where the model was trained on \(5,\)"
+    text = r"X has 4 features, but model is expecting 5 features"
     for call in (model.predict, lambda x: model.infer(x, crowd.annotations)):
         with pytest.raises(DataError, match=text):
             call(crowd.x[:, :4])

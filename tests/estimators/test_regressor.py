@@ -282,9 +282,9 @@ def test_whole_numbers_may_be_ratings():
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        ({"annotations": np.zeros(60)}, DataError, "y must be Annotations; got ndarray"),
+        ({"annotations": 7}, DataError, "expected a long frame .*; got int"),
         ({"x": np.zeros((3, 4))}, DataError, "3 rows of features for 60 items"),
-        ({"x": np.full((60, 4), np.nan)}, DataError, "nan"),
+        ({"x": np.full((60, 4), np.nan)}, DataError, "NaN"),
         ({"network": nn.Linear(4, 2)}, DataError, "one number each is expected"),
         ({"method": "doctor-net", "network": nn.ReLU()}, (DataError, SettingError), "number"),
         ({"epochs": 0}, SettingError, "epochs must be a whole number >= 1"),

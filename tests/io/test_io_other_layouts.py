@@ -36,7 +36,7 @@ def test_json_lines_may_hold_anything_json_can(lines):
     content = '{"item": 1, "annotator": "u", "label": true}\n' + (
         '{"label": false, "annotator": "v", "item": "x", "more": {"deep": [1]}}\n'
     )
-    assert said(read(lines, content)) == [("1", "u", "true"), ("x", "v", "false")]
+    assert said(read(lines, content)) == [("1", "u", True), ("x", "v", False)]
 
 
 def test_json_lines_may_begin_with_a_mark_and_hold_blank_lines(lines):

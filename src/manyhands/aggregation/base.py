@@ -3,16 +3,16 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.evidence import Evidence, Quality, estimate_quality, gather_evidence
-from manyhands.annotations import Annotations, Kind, recode_like
+from manyhands.annotations import Kind, Labels, as_annotations, recode_like
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import AT_LEAST_ONE, NOT_NEGATIVE, Rule, setting, settings_of
 from manyhands.evaluation import apply_temperature
 
@@ -62,16 +62,39 @@ class Aggregator(ABC, Generic[P]):
         for name, declared in settings_of(type(self)).items():
             object.__setattr__(self, name, declared.checked(getattr(self, name)))
 
-    def fit(self, annotations: Annotations, known: Mapping[Any, Any] | None = None) -> Consensus:
-        """The consensus of these labels; `known` maps some items to their certain truths."""
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings by name, as scikit-learn asks for them: `sklearn.base.clone` works."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        """A new aggregator with some settings changed; this one stays as it is.
+
+        scikit-learn's estimators change themselves. An aggregator does not, because every consensus
+        that it made refers to it: use what is returned.
+        """
+        known = self.get_params()
+        for name in params:
+            if name not in known:
+                raise SettingError(
+                    f"{self.name} has no setting {name!r}; known: {', '.join(known)}"
+                )
+        return replace(self, **params)
+
+    def fit(self, annotations: Labels, known: Mapping[Any, Any] | None = None) -> Consensus:
+        """The consensus of these labels; `known` maps some items to their certain truths.
+
+        Labels are `Annotations`, or a frame or a matrix as `as_annotations` takes them.
+        """
+        annotations = as_annotations(annotations)
         if annotations.n_annotations == 0:
             raise DataError("there is not a single label; nothing can be aggregated")
         evidence = gather_evidence(annotations.as_kind(self.kind), known)
         return self._fit(evidence, None)
 
-    def predict(self, consensus: Consensus, annotations: Annotations) -> Consensus:
+    def predict(self, consensus: Consensus, annotations: Labels) -> Consensus:
         """See `Consensus.predict`."""
-        recoded = recode_like(annotations.as_kind(self.kind), consensus.annotations)
+        labels = as_annotations(annotations, kind=self.kind)
+        recoded = recode_like(labels, consensus.annotations)
         evidence = gather_evidence(recoded)
         n_new = recoded.n_annotators - consensus.annotations.n_annotators
         before: P = consensus.parameters
@@ -99,11 +122,11 @@ class Aggregator(ABC, Generic[P]):
         )
 
     def update(
-        self, consensus: Consensus, more: Annotations, known: Mapping[Any, Any] | None
+        self, consensus: Consensus, more: Labels, known: Mapping[Any, Any] | None
     ) -> Consensus:
         """See `Consensus.update`."""
         before = consensus.annotations
-        merged = before.extended(more)
+        merged = before.extended(as_annotations(more, kind=before.kind))
         evidence = gather_evidence(merged, consensus.evidence.known_by_name() | dict(known or {}))
         if merged.n_classes != before.n_classes:
             return self._fit(evidence, None)  # the old parameters know nothing of the new class

@@ -10,7 +10,7 @@ from manyhands.aggregation.catalog import AGGREGATORS, DEFAULTS, make_aggregator
 from manyhands.aggregation.compare import leave_one_label_out, predict_validation_labels
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.guard import fit_guarded
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Labels, as_annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, SettingError
 from manyhands.evaluation import paired_difference
@@ -27,13 +27,16 @@ CANDIDATES = (
 
 
 def aggregate(
-    annotations: Annotations,
+    annotations: Labels,
     method: str | None = None,
     *,
     known: Mapping[Any, Any] | None = None,
     **settings: Any,
 ) -> Consensus:
     """The consensus of a set of labels by a method of `AGGREGATORS`.
+
+    Labels are `Annotations`, or what `as_annotations` makes them of: a long frame, a matrix of
+    items x annotators, or {item: {annotator: label}}.
 
     Without a method it is annotator-types for classes and gaussian for numbers. `settings` are
     those of the method; `known` maps some items to their certain truths.
@@ -53,6 +56,7 @@ def aggregate(
     >>> aggregate(ann, method="dawid-skene", max_iter=5).n_iterations
     5
     """
+    annotations = as_annotations(annotations)
     name, why = method or DEFAULTS[annotations.kind], ""
     if name == AUTO:
         if settings:

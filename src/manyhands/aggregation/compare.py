@@ -10,7 +10,7 @@ import numpy as np
 from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.catalog import AGGREGATORS
 from manyhands.aggregation.consensus import Consensus
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Labels, as_annotations
 from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import generator
@@ -39,7 +39,7 @@ class Comparison:
 
 
 def compare(
-    annotations: Annotations,
+    annotations: Labels,
     methods: Sequence[str] | None = None,
     *,
     truth: Mapping[Any, Any] | None = None,
@@ -51,6 +51,7 @@ def compare(
     they are ranked by the column `validation`: the mean log-probability of labels held out of the
     fit (`validation_score`). It is NaN if no item has enough labels to hold one out.
     """
+    annotations = as_annotations(annotations)
     names = list(methods or _methods_for(annotations))
     require_comparable(names)
     rows = [_row(name, annotations, truth, seed) for name in names]
@@ -114,7 +115,7 @@ def _dtype(value: Any) -> Any:
     return object if isinstance(value, str) else np.float64
 
 
-def validation_score(method: Aggregator[Any], annotations: Annotations, *, seed: int = 0) -> float:
+def validation_score(method: Aggregator[Any], annotations: Labels, *, seed: int = 0) -> float:
     """The mean log-probability of one held-out label per item; higher is better.
 
     p(y_n) = sum_k q_ik C[a_n, k, y_n] with q and C from the other labels. A method without
@@ -122,7 +123,7 @@ def validation_score(method: Aggregator[Any], annotations: Annotations, *, seed:
     around the consensus, with each annotator's bias and noise. No label is held out of an item
     with fewer than three.
     """
-    train, validation = leave_one_label_out(annotations.as_kind(method.kind), seed)
+    train, validation = leave_one_label_out(as_annotations(annotations, kind=method.kind), seed)
     consensus = method.fit(train)
     item, annotator, label = validation.item, validation.annotator, validation.label
     if consensus.probabilities is None:
@@ -162,12 +163,13 @@ def _log(probability: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(probability, np.finfo(np.float64).tiny)))
 
 
-def leave_one_label_out(annotations: Annotations, seed: int) -> tuple[Annotations, Annotations]:
+def leave_one_label_out(annotations: Labels, seed: int) -> tuple[Annotations, Annotations]:
     """The training labels, and one held-out label of every item with three labels or more.
 
     All labels of a held-out (item, annotator) pair leave the training labels: a repeat of the
     held-out label would reveal it.
     """
+    annotations = as_annotations(annotations)
     validation = _one_label_each(annotations, seed)
     if len(validation) == 0:
         raise DataError("no item has three labels or more, so none can be held out")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyhands.aggregation.evidence import Evidence, Quality, estimate_quality, nothing_known
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Labels
 from manyhands.annotations.columns import make_frame
+from manyhands.annotations.html import HtmlTable
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 from manyhands.core.errors import DataError
 from manyhands.evaluation import (
@@ -31,7 +32,7 @@ _NO_METHOD = "this consensus has no aggregator to continue with; fit one to all 
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Consensus:
+class Consensus(HtmlTable):
     """The result of aggregation; rows follow the items and annotators of `annotations`.
 
     For classes, `probabilities` has shape (i, k) and `confidence` is the probability of the
@@ -185,11 +186,9 @@ class Consensus:
         variance = float(np.var(ann.label)) if ann.n_annotations else 0.0
         with np.errstate(invalid="ignore"):
             mean_i = off_i / ann.labels_per_item
-        return (
-            np.clip(1.0 - mean_i / variance, 0.0, 1.0)
-            if variance > 0
-            else np.where(np.isnan(mean_i), np.nan, 1.0)
-        )
+        if variance == 0:
+            return np.where(np.isnan(mean_i), np.nan, 1.0)
+        return np.clip(1.0 - mean_i / variance, 0.0, 1.0)
 
     @property
     def annotator_quality(self) -> Floats:
@@ -234,6 +233,9 @@ class Consensus:
             columns["spread"] = self.spread
         return columns | dict(self.item_traits)
 
+    def _preview(self, n_rows: int) -> dict[str, AnyArray]:
+        return self.item_columns()
+
     def annotator_columns(self) -> dict[str, AnyArray]:
         """The columns of the annotators table."""
         columns: dict[str, AnyArray] = {
@@ -246,19 +248,18 @@ class Consensus:
         columns |= dict(self.annotator_traits)
         if self.confusion is not None:
             right_ak = np.einsum("akk->ak", self.confusion)
-            columns |= {
-                f"right_{name}": right_ak[:, k] for k, name in enumerate(self.annotations.classes)
-            }
+            names = enumerate(self.annotations.classes)
+            columns |= {f"right_{name}": right_ak[:, k] for k, name in names}
         return columns
 
-    def predict(self, annotations: Annotations) -> "Consensus":
+    def predict(self, annotations: Labels) -> "Consensus":
         """The consensus of other items, by the parameters as they are; nothing is fitted.
 
         An annotator who was not seen before is treated as an average one.
         """
         return self._continuing().predict(self, annotations)
 
-    def update(self, more: Annotations, known: Mapping[Any, Any] | None = None) -> "Consensus":
+    def update(self, more: Labels, known: Mapping[Any, Any] | None = None) -> "Consensus":
         """The consensus of all labels once more have arrived, started from these parameters.
 
         Items, annotators and classes may be new. Truths that were known before stay known.
@@ -316,11 +317,8 @@ class Consensus:
         if not known.any():
             return truth
         codes = self.annotations.item_vocabulary.codes(truth)
-        others = {
-            name: value
-            for (name, value), code in zip(truth.items(), codes, strict=True)
-            if code < 0 or not known[code]
-        }
+        pairs = zip(truth.items(), codes, strict=True)
+        others = {name: value for (name, value), code in pairs if code < 0 or not known[code]}
         if not others:
             raise DataError("all these truths were known beforehand; give others")
         return others

@@ -23,7 +23,7 @@ from manyhands.aggregation.kernels.confusion_pass import (
     fit_confusions,
 )
 from manyhands.aggregation.spectral import spectral_posterior
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Labels, as_annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import COUNT, NOT_NEGATIVE, require, setting
@@ -211,7 +211,7 @@ class ConfusionSteps:
 
 
 def estimate_confusions(
-    annotations: Annotations,
+    annotations: Labels,
     posterior_ik: Floats,
     *,
     prior_strength: float = DawidSkene.prior_strength,
@@ -222,7 +222,7 @@ def estimate_confusions(
     annotator: the M-step of Dawid-Skene with its pooled prior.
     """
     require(prior_strength > 0, "prior_strength", "> 0", prior_strength)
-    expected = ConfusionPass(gather_evidence(annotations)).count(posterior_ik)
+    expected = ConfusionPass(gather_evidence(as_annotations(annotations))).count(posterior_ik)
     crowd_lk = crowd_confusion(expected.counts_alk, max(prior_strength, 1.0))
     step = fit_confusions(expected.counts_alk, prior_strength * crowd_lk[None])
     return np.exp(step.log_confusion_alk).transpose(0, 2, 1)

@@ -89,10 +89,10 @@ def _pack_consensus(consensus: Consensus) -> Packed:
 
 
 def _pack_names(names: Mapping[str, AnyArray]) -> Packed:
-    """Whole numbers as arrays, other names as lists of text."""
+    """Whole numbers and truth values as arrays, other names as lists of text."""
     arrays, lists = {}, {}
     for key, each in names.items():
-        if each.dtype.kind == "i":
+        if each.dtype.kind in "ib":
             arrays[f"names.{key}"] = each
         else:
             lists[key] = [_as_json(name) for name in each.tolist()]

@@ -13,7 +13,7 @@ from manyhands.aggregation.consensus import Consensus, most_probable
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.one_coin import OneCoin
 from manyhands.agreement import fleiss_kappa
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Labels, as_annotations
 
 # Classes are lost if they are found less often than this share of how often they are said; and the
 # share of the labels that lost classes have before a consensus has collapsed.
@@ -29,7 +29,7 @@ class ConsensusWarning(UserWarning):
 
 def fit_guarded(
     model: Aggregator[Any],
-    annotations: Annotations,
+    annotations: Labels,
     known: Mapping[Any, Any] | None = None,
     *,
     replace_collapsed: bool = True,
@@ -40,6 +40,7 @@ def fit_guarded(
     `OneCoin` and `Majority`, in this order. `warnings` of the consensus say what happened, and
     they are issued as `ConsensusWarning`. Without `replace_collapsed` they only warn.
     """
+    annotations = as_annotations(annotations)
     consensus = model.fit(annotations, known)
     if consensus.probabilities is None:
         return consensus

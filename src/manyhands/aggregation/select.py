@@ -14,7 +14,7 @@ from manyhands.aggregation.compare import (
     predict_validation_labels,
     require_comparable,
 )
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Labels, as_annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
 from manyhands.evaluation import (
@@ -48,7 +48,7 @@ class Choice:
 
 
 def select(
-    annotations: Annotations,
+    annotations: Labels,
     methods: Sequence[str] | None = None,
     *,
     monitor: str = RANKS,
@@ -64,7 +64,7 @@ def select(
     """
     CRITERIA[monitor]  # an unknown name raises an error that lists the known ones
     require(runs >= 1, "runs", ">= 1", runs)
-    ann = annotations.as_kind("classes")
+    ann = as_annotations(annotations, kind="classes")
     names = candidates(methods)
     predictions: dict[str, list[LabelPredictions]] = {}
     extra: dict[str, dict[str, float]] = {}

@@ -11,12 +11,13 @@ from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.choose import aggregate
 from manyhands.aggregation.consensus import Consensus, most_probable
 from manyhands.annotations import (
-    Annotations,
+    Labels,
     Sentences,
     Spans,
     TagScheme,
     TokenizedTexts,
     align_to_tokens,
+    as_annotations,
     decode_bio,
     find_spans,
 )
@@ -79,7 +80,7 @@ class TokenConsensus:
 
 def aggregate_tokens(
     sentences: Sentences,
-    annotations: Annotations,
+    annotations: Labels,
     method: str | Aggregator[Any] | None = None,
     *,
     known: Mapping[Any, Any] | None = None,
@@ -92,6 +93,7 @@ def aggregate_tokens(
     `settings` may follow, or an aggregator. `known` maps item names ("<sentence>:<token>") to
     certain tags. Items with such names are matched by name, others by their order.
 
+    >>> from manyhands.annotations import Annotations
     >>> sentences = Sentences.from_lists([["Anna", "Berg"]])
     >>> ann = Annotations.from_arrays(
     ...     ["0:0", "0:0", "0:1", "0:1"], [0, 1, 0, 1], ["B-PER", "O", "I-PER", "I-PER"],
@@ -100,7 +102,7 @@ def aggregate_tokens(
     >>> aggregate_tokens(sentences, ann, "majority").tags.tolist()
     ['B-PER', 'I-PER']
     """
-    annotations = align_to_tokens(sentences, annotations)
+    annotations = align_to_tokens(sentences, as_annotations(annotations))
     if annotations.kind != "classes":
         raise DataError("the labels of tokens are numbers; tags are needed")
     if method is None or isinstance(method, str):

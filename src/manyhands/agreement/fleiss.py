@@ -1,19 +1,18 @@
 """Agreement of the whole crowd above chance."""
 
-from manyhands.annotations import Annotations
+from manyhands.annotations import Labels, as_annotations
 
 
-def fleiss_kappa(annotations: Annotations) -> float:
+def fleiss_kappa(annotations: Labels) -> float:
     """Fleiss' kappa of class labels: 1 is full agreement, 0 is what chance would give.
 
     Items may have different numbers of labels; those with one label say how often the classes are
     used. NaN if no item has two labels, or if only one class is used.
 
-    >>> ann = Annotations.from_dense([[0, 0, 0], [1, 1, 1], [0, 0, 1]])
-    >>> round(fleiss_kappa(ann), 3)
+    >>> round(fleiss_kappa([[0, 0, 0], [1, 1, 1], [0, 0, 1]]), 3)
     0.55
     """
-    counts_ik = annotations.label_counts()
+    counts_ik = as_annotations(annotations, kind="classes").label_counts()
     n_i = counts_ik.sum(axis=1)
     paired, labelled = n_i >= 2, n_i >= 1
     if not paired.any():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Labels, as_annotations
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, Offsets
 from manyhands.core.kernels import kernel
 
@@ -57,7 +57,7 @@ class PairMoments:
 
 
 def pair_agreement(
-    annotations: Annotations, *, min_shared: int = 1, involving: Bools | None = None
+    annotations: Labels, *, min_shared: int = 1, involving: Bools | None = None
 ) -> PairAgreement:
     """Agreement of all pairs of annotators with at least `min_shared` shared items.
 
@@ -68,6 +68,7 @@ def pair_agreement(
     >>> pairs.first.tolist(), pairs.second.tolist(), pairs.shared.tolist(), pairs.agreed.tolist()
     ([0], [1], [2], [2])
     """
+    annotations = as_annotations(annotations)
     label = annotations.label.astype(np.float64)
     first, second, sums = _pairs(annotations, label, 2, min_shared, involving)
     shared, agreed = sums.astype(np.int32).T

@@ -1,6 +1,14 @@
 """Annotations, the common data type: which annotator gave which label to which item."""
 
 from manyhands.annotations.annotations import Annotations, recode_like, reindex_items
+from manyhands.annotations.convert import (
+    Labels,
+    as_annotations,
+    form_of,
+    is_frame,
+    items_in_order,
+    one_annotator,
+)
 from manyhands.annotations.decoding import decode_bio
 from manyhands.annotations.items import Items
 from manyhands.annotations.labels import Kind
@@ -22,6 +30,7 @@ __all__ = [
     "Annotations",
     "Items",
     "Kind",
+    "Labels",
     "Rows",
     "Sentences",
     "Span",
@@ -32,9 +41,14 @@ __all__ = [
     "TokenizedTexts",
     "Vocabulary",
     "align_to_tokens",
+    "as_annotations",
     "decode_bio",
     "find_spans",
+    "form_of",
+    "is_frame",
     "is_valid_bio",
+    "items_in_order",
+    "one_annotator",
     "recode_like",
     "reindex_items",
     "spans_to_tags",

@@ -20,7 +20,15 @@ from manyhands.annotations.grouping import (
     run_indices,
     stable_order,
 )
-from manyhands.annotations.labels import USED, Kind, as_list, classes_as_numbers, numbers_as_classes
+from manyhands.annotations.html import HtmlTable
+from manyhands.annotations.labels import (
+    USED,
+    Kind,
+    as_list,
+    classes_as_numbers,
+    declared_classes,
+    numbers_as_classes,
+)
 from manyhands.annotations.rows import Rows, encode_rows, nested_columns
 from manyhands.annotations.source import Source
 from manyhands.annotations.vocabulary import Vocabulary
@@ -30,7 +38,7 @@ from manyhands.core.settings import require_choice
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Annotations(ItemArray):
+class Annotations(ItemArray, HtmlTable):
     """Parallel arrays `item`, `annotator`, `label`, sorted by item and then by annotator.
 
     Labels are class codes (`kind` is "classes") or real numbers ("numbers"). The object behaves as
@@ -114,6 +122,8 @@ class Annotations(ItemArray):
         table = open_frame(frame)
         names = find_columns(table.columns, item, annotator, label)
         columns = [table.get_column(name).to_arrow() for name in names]
+        if classes is None and kind is None:
+            classes = declared_classes(table.get_column(names[2]).to_native())
         annotations = cls.from_arrays(
             *columns, kind=kind, classes=classes, missing=missing, duplicates=duplicates
         )
@@ -273,6 +283,9 @@ class Annotations(ItemArray):
         """The columns item, annotator and label of a long table, as names."""
         item, annotator = self.items[self.item], self.annotators[self.annotator]
         return {"item": item, "annotator": annotator, "label": self.label_names()}
+
+    def _preview(self, n_rows: int) -> dict[str, AnyArray]:
+        return self.only(np.arange(min(n_rows, self.n_annotations))).to_columns()
 
     def to_frame(self) -> Any:
         """A long table with columns item, annotator, label, of the library the data came from."""

@@ -1,6 +1,7 @@
 """Dense matrices with a row per item and a column per annotator."""
 
 from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def dense_cells(
 
     NaN and None are always missing. Items and annotators are called 0, 1, 2 ... by default.
     """
-    grid = _as_grid(matrix)
+    grid = as_grid(matrix)
     if grid.ndim != 2:
         raise DataError(f"expected a matrix of items x annotators; got shape {grid.shape}")
     filled = ~_is_missing(grid, list(missing))
@@ -38,8 +39,13 @@ def dense_cells(
 def dense_matrix(
     shape: tuple[int, int], row: Codes, column: Codes, label: AnyArray, missing: Any
 ) -> AnyArray:
-    """The matrix of labels; `missing` fills the other cells, and the last repeated label wins."""
-    dtype = object if label.dtype == object else np.result_type(label.dtype, type(missing))
+    """The matrix of labels; `missing` fills the other cells, and the last repeated label wins.
+
+    Truth values stay such beside None or a word; beside a number they are 0 and 1.
+    """
+    beside_number = isinstance(missing, Real)
+    any_type = label.dtype.kind == "O" or (label.dtype.kind == "b" and not beside_number)
+    dtype = object if any_type else np.result_type(label.dtype, type(missing))
     grid: AnyArray = np.full(shape, missing, dtype=dtype)
     grid[row, column] = label
     return grid
@@ -62,7 +68,8 @@ def _names(noun: str, n_names: int, given: Sequence[Any] | None) -> AnyArray:
     return np.array([*given, None], dtype=object)[:-1]  # one dimension, also for sequences
 
 
-def _as_grid(matrix: Any) -> AnyArray:
+def as_grid(matrix: Any) -> AnyArray:
+    """The cells of a matrix as an array; masked cells are None."""
     if isinstance(matrix, np.ma.MaskedArray):
         return np.array(matrix.tolist(), dtype=object)  # None where masked
     grid = np.asarray(matrix)

@@ -46,7 +46,8 @@ def encode_labels(
     """Encode a column of labels; `kind` and `classes` override the guess of the kind.
 
     Labels are guessed to be numbers if one of them has a decimal part, or if they are more than 20
-    distinct whole numbers, some below zero. Otherwise they are classes.
+    distinct whole numbers, some below zero. Otherwise they are classes. A categorical column lists
+    its classes itself, in its order; those that no label has are classes too.
 
     >>> encode_labels(["yes", "no", "yes"]).values.tolist()
     [1, 0, 1]
@@ -57,12 +58,16 @@ def encode_labels(
         require_choice("kind", kind, KINDS)
     if classes is not None and kind == "numbers":
         raise DataError("classes are listed, but kind is 'numbers'; give only one of the two")
+    if classes is None and kind is None:
+        classes = declared_classes(values)
     missing = list(missing)
     floats = _float_column(values) if kind != "classes" and classes is None else None
     if floats is not None and (kind == "numbers" or _decimal(floats)):
         return _plain_numbers(floats, missing)
     codes, words = encode(values, "label")
-    texts = [str(name) for name in words.names.tolist()]
+    if words.names.tolist() and _is_bool_column(values):
+        words = Vocabulary(read_only(words.names == "true"), "label")
+    texts = [name_to_text(name) for name in words.names.tolist()]
     dropped = {"" if is_blank(code) else name_to_text(code) for code in missing}
     state_of_word = np.array([_state(text, dropped) for text in texts] + [0, 0], dtype=np.int8)
     state_of_word[BLANK] = DROPPED if "" in dropped else EMPTY
@@ -175,6 +180,25 @@ def _float_column(values: Any) -> AnyArray | None:
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         return values.astype(np.float64)  # a copy: the caller's array must not change
     return None
+
+
+def declared_classes(values: Any) -> list[Any] | None:
+    """All categories of a categorical column (pandas, or Enum of polars) in their order, or None.
+
+    Categorical columns of polars and dictionaries of arrow have the order of the rows, which means
+    nothing.
+    """
+    categories: Any = getattr(getattr(values, "dtype", None), "categories", None)
+    return list(categories.to_list()) if hasattr(categories, "to_list") else None
+
+
+def _is_bool_column(values: Any) -> bool:
+    if hasattr(values, "dtype") and getattr(values.dtype, "kind", "") == "b":
+        return True
+    if isinstance(values, pa.ChunkedArray | pa.Array):
+        kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+        return bool(pa.types.is_boolean(kind))
+    return all(isinstance(value, bool | np.bool_) or is_blank(value) for value in values)
 
 
 def _decimal(floats: AnyArray) -> bool:

@@ -25,6 +25,8 @@ _WHOLE_CLASS = re.compile(r"(0|-?[1-9][0-9]{0,17})(?:\.0+)?")
 class Vocabulary:
     """The names of codes 0, 1, 2 ...: whole numbers or strings; sorted if they come from data.
 
+    Names of classes may be bool.
+
     >>> Vocabulary.of(["cat", "dog"]).codes(["dog", "cow"]).tolist()
     [1, -1]
     """
@@ -56,7 +58,7 @@ class Vocabulary:
 
     @cached_property
     def _code_of(self) -> dict[str, int]:
-        return {str(name): code for code, name in enumerate(self.names.tolist())}
+        return {name_to_text(name): code for code, name in enumerate(self.names.tolist())}
 
     def codes(self, names: Iterable[Any]) -> Codes:
         """The code of every name, -1 for an unknown name; 7 and "7" are the same name."""
@@ -81,7 +83,7 @@ class Vocabulary:
         if len(self) == 0:
             return Vocabulary(fresh, self.noun)
         if self.names.dtype != fresh.dtype:
-            everything = [str(name) for name in [*self.names.tolist(), *fresh.tolist()]]
+            everything = [name_to_text(name) for name in [*self.names.tolist(), *fresh.tolist()]]
             return Vocabulary(read_only(np.array(everything, dtype=object)), self.noun)
         return Vocabulary(read_only(np.concatenate([self.names, fresh])), self.noun)
 
@@ -117,13 +119,15 @@ def as_arrow(values: Any) -> pa.Array:
 
 
 def normalize_names(names: Sequence[Any] | AnyArray) -> AnyArray:
-    """Names as whole numbers if all of them are written as such, otherwise as text.
+    """Names as whole numbers if all are written as such, as bool if all are, otherwise as text.
 
     >>> normalize_names(["1", "20"]).tolist(), normalize_names(["1", "007"]).tolist()
     ([1, 20], ['1', '007'])
     """
     if isinstance(names, np.ndarray) and names.dtype.kind == "i":
         return names.astype(np.int64)
+    if len(names) and all(isinstance(name, bool | np.bool_) for name in names):
+        return np.array(names, dtype=bool)
     texts = [name_to_text(name) for name in names]
     whole = re.compile(_WHOLE_NUMBER)
     if texts and all(whole.fullmatch(text) for text in texts):

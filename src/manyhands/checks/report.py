@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations, Rows
+from manyhands.annotations import Labels, Rows, as_annotations
 from manyhands.annotations.labels import MixedLabelsError
 from manyhands.checks import annotators, coverage, label_values, rows
 from manyhands.checks.copies import copies
@@ -71,18 +71,21 @@ class CheckReport:
         }
 
 
-def check(annotations: Annotations | Rows) -> CheckReport:
+def check(annotations: Labels | Rows) -> CheckReport:
     """Find everything that is wrong or risky in a label table.
 
-    Rows that cannot be used are reported, and the other checks ignore them. If an annotator
+    Labels are `Annotations`, a frame or a matrix as `as_annotations` takes them, or the rows of a
+    file. Rows that cannot be used are reported, and the other checks ignore them. If an annotator
     labelled an item more than once, comparisons between annotators use the first label.
 
+    >>> from manyhands import Annotations
     >>> labels = ["cat", "Cat", "dog", "dog"]
     >>> ann = Annotations.from_arrays([1, 1, 2, 2], ["u", "v", "u", "v"], labels)
     >>> [finding.check for finding in check(ann).findings]
     ['near-duplicate-classes', 'few-labels-annotators', 'too-few-annotators']
     """
-    table = LabelTable(annotations.to_rows())
+    found = annotations if hasattr(annotations, "to_rows") else as_annotations(annotations)
+    table = LabelTable(found.to_rows())
     findings = [
         replace(finding, check=name) for name, find in CHECKS.items() for finding in find(table)
     ]

@@ -111,7 +111,7 @@ def near_duplicates(vocabulary: Vocabulary, *, ignore_case: bool = False) -> Any
     >>> near_duplicates(Vocabulary.of(["cat ", "dog", "Cat"])).tolist()
     []
     """
-    if vocabulary.is_whole_numbers or len(vocabulary) == 0:
+    if vocabulary.names.dtype != object or len(vocabulary) == 0:
         return np.zeros(0, dtype=np.int64)
     names = pa.array(vocabulary.names, type=pa.string())
     normalized = pc.replace_substring_regex(pc.utf8_trim_whitespace(names), r"\s+", " ")

@@ -113,7 +113,7 @@ class Classification(Task):
         super().require_learnable(annotations)
         if annotations.n_classes < 2:
             raise DataError(
-                f"every label says {annotations.classes[0]!r}: with a single class there is "
+                f"every label says {annotations.classes.tolist()[0]!r}: with one class there is "
                 "nothing to tell apart; name the others with classes="
             )
 

@@ -124,6 +124,11 @@ class NumericEncoder(FeatureEncoder):
     def transform(self, features: Any) -> Inputs:
         """See `FeatureEncoder.transform`; columns with names may come in any order."""
         inputs = as_inputs(self._in_order(features), keep_integers=self.keep_integers)
+        if inputs.shape != self.shape and len(inputs.shape) == len(self.shape) == 1:
+            raise DataError(
+                f"X has {inputs.shape[0]} features, but model is expecting {self.shape[0]} "
+                "features as input; give those of training"
+            )
         if inputs.shape != self.shape:
             raise DataError(
                 f"features of shape {inputs.shape} per item where the model was trained on "
@@ -281,10 +286,22 @@ def _checked_array(features: Any, names: list[str] | None) -> AnyArray:
         raise DataError(
             "features must be numbers, a row of equal length per item; got something else"
         ) from None
+    if array.dtype.kind == "c":
+        raise DataError(
+            f"features must be numbers; got an array of {array.dtype}. Complex data not supported"
+        )
     if array.dtype.kind not in "biuf":
         raise DataError(f"features must be numbers; got an array of {array.dtype}")
-    if array.ndim < 2 or 0 in array.shape[1:]:
-        raise DataError(f"features must have a row per item; got an array of shape {array.shape}")
+    if array.ndim < 2:
+        raise DataError(
+            f"features must have a row per item; got an array of shape {array.shape}. Reshape your "
+            "data: (items, features)"
+        )
+    if 0 in array.shape[1:]:
+        raise DataError(
+            f"features must have a row per item; got an array of shape {array.shape}: "
+            f"0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
+        )
     with np.errstate(over="ignore"):
         array = np.ascontiguousarray(array, dtype=np.float32)
     _require_finite(np.isfinite(array), array, names)
@@ -327,6 +344,7 @@ def _require_finite(finite: AnyArray, array: AnyArray, names: list[str] | None) 
 
 
 def _refuse_value(value: Any, row: int, column: Any) -> None:
+    shown = "NaN" if np.isnan(value) else value
     raise DataError(
-        f"features: row {row}, column {column!r} is {value}; fill it or leave the item out"
+        f"features: row {row}, column {column!r} is {shown}; fill it or leave the item out"
     )

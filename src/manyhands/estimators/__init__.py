@@ -2,7 +2,15 @@
 
 from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.estimators.files import ESTIMATORS, load
+from manyhands.estimators.labels import SingleAnnotatorWarning
 from manyhands.estimators.regressor import CrowdRegressor
 from manyhands.estimators.tagger import CrowdTagger
 
-__all__ = ["ESTIMATORS", "CrowdClassifier", "CrowdRegressor", "CrowdTagger", "load"]
+__all__ = [
+    "ESTIMATORS",
+    "CrowdClassifier",
+    "CrowdRegressor",
+    "CrowdTagger",
+    "SingleAnnotatorWarning",
+    "load",
+]

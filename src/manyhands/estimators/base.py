@@ -12,9 +12,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from manyhands.aggregation import Consensus
-from manyhands.annotations import Annotations, Kind, Vocabulary, recode_like, reindex_items
+from manyhands.annotations import (
+    Annotations,
+    Kind,
+    Labels,
+    as_annotations,
+    form_of,
+    recode_like,
+)
 from manyhands.annotations.columns import make_frame
-from manyhands.annotations.vocabulary import join_names
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import Setting, describe, settings_of
@@ -31,6 +37,7 @@ from manyhands.engine.task import (
     torch_threads,
 )
 from manyhands.engine.tasks import TASKS
+from manyhands.estimators.labels import labels_of_rows
 from manyhands.methods import METHODS, Method, Problem
 from manyhands.methods.base import FitPlan
 
@@ -75,9 +82,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "noise_")
         save_model(self, folder)
 
-    def log_likelihood(
-        self, X: Any, y: Annotations, *, X_items: Iterable[Any] | None = None
-    ) -> float:
+    def log_likelihood(self, X: Any, y: Labels, *, X_items: Iterable[Any] | None = None) -> float:
         """The mean log-probability, or log density, of these labels under network and annotators.
 
         On labels that were not trained on, it ranks models without any truth. Labels of unseen
@@ -91,7 +96,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
     def _fit(
         self,
         features: Any,
-        labels: Annotations,
+        labels: Labels,
         items: Iterable[Any] | None,
         truth: Any,
         resume: bool,
@@ -103,7 +108,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         self._check_settings()
         task, method = self._task(), self._resolve_method()
         encoder, inputs = method.fit_encoder(task, features, self._encoder_options(method))
-        annotations = align_items(require_annotations(labels, self.kind), len(inputs), items)
+        annotations = labels_of_rows(labels, self.kind, len(inputs), items, features)
         task.require_learnable(annotations)
         scaler = task.fit_scaler(annotations)
         truths = task.truth_values(truth, annotations)
@@ -145,6 +150,11 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         self.search_history_ = fit.result.search_history
         self._set_feature_names()
         self.annotator_columns_ = self._posterior(inputs, annotations).annotator_columns()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _set_feature_names(self) -> None:
         self.n_features_in_ = int(np.prod(self.encoder_.shape))
@@ -226,15 +236,15 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         return self._task().posterior(self._fitted(), inputs, annotations)
 
     def _encode(
-        self, features: Any, labels: Annotations, items: Iterable[Any] | None
+        self, features: Any, labels: Labels, items: Iterable[Any] | None
     ) -> tuple[Inputs, Annotations]:
         """Inputs, and labels in the codes of the fitted model; unseen annotators come last."""
         inputs = self._fitted().encoder.transform(features)
-        annotations = align_items(require_annotations(labels, self.kind), len(inputs), items)
+        annotations = labels_of_rows(labels, self.kind, len(inputs), items, features)
         return inputs, recode_like(annotations, self.crowd_)
 
     def _labels_of_known(
-        self, features: Any, labels: Annotations, items: Iterable[Any] | None
+        self, features: Any, labels: Labels, items: Iterable[Any] | None
     ) -> tuple[CrowdModule, CrowdData]:
         """The model, and the labels of the annotators it knows."""
         inputs, annotations = self._encode(features, labels, items)
@@ -255,7 +265,7 @@ class ItemEstimator(CrowdEstimator, FeatureOptions):
     def fit(
         self,
         X: Any,
-        y: Annotations,
+        y: Labels,
         *,
         X_items: Iterable[Any] | None = None,
         truth: Iterable[Any] | Mapping[Any, Any] | None = None,
@@ -264,9 +274,11 @@ class ItemEstimator(CrowdEstimator, FeatureOptions):
     ) -> Self:
         """Train on features and the labels of annotators, and return `self`.
 
-        `X_items` names the item of every row of X where rows are not in the order of the items.
-        `truth` is only for the method "truth": the class, or the number, of every item. `resume`
-        continues from the checkpoint. `callback` is called after every epoch, also while the best
+        Labels are `Annotations`, a long frame or a matrix of items x annotators (see
+        `as_annotations`); one label per row is taken as those of one annotator. Row i of X belongs
+        to item i; `X_items` names the item of every row of X where rows have another order. `truth`
+        is only for the method "truth": the class, or the number, of every item. `resume` continues
+        from the checkpoint. `callback` is called after every epoch, also while the best
         epoch is searched, with a function of X that predicts with the model at that time, class
         probabilities or numbers; the numbers by name that it returns are added to the history. An
         epoch that is chosen by a truth seen in a callback is chosen with truth.
@@ -274,7 +286,7 @@ class ItemEstimator(CrowdEstimator, FeatureOptions):
         self._fit(X, y, X_items, truth, resume, callback)
         return self
 
-    def infer(self, X: Any, y: Annotations, *, X_items: Iterable[Any] | None = None) -> Consensus:
+    def infer(self, X: Any, y: Labels, *, X_items: Iterable[Any] | None = None) -> Consensus:
         """The consensus of network and labels about labelled items.
 
         Unseen annotators are taken as average ones; nothing is learnt from these labels.
@@ -288,8 +300,8 @@ class ItemEstimator(CrowdEstimator, FeatureOptions):
 
         With labels of a crowd in place of the truth, `values` of the labelled items are taken.
         """
-        if isinstance(y, Annotations):
-            labels = y.as_kind(self.kind)
+        if _is_crowd(y):
+            labels = as_annotations(y, kind=self.kind)
             kept = labels.labels_per_item > 0
             if not kept.any():
                 raise DataError("not one item has a label to score against")
@@ -302,6 +314,11 @@ class ItemEstimator(CrowdEstimator, FeatureOptions):
         return predicted, truth, weights
 
 
+def _is_crowd(labels: Any) -> bool:
+    """Whether labels are those of a crowd, and not one truth per row."""
+    return np.ndim(labels) > 0 and form_of(labels) in ("annotations", "frame", "matrix")
+
+
 def document(cls: type) -> type:
     """Append the parameters of an estimator to its docstring, from their declarations."""
     parameters = "\n".join(f"    {line}" for line in describe(cls).splitlines())
@@ -309,38 +326,3 @@ def document(cls: type) -> type:
     section = f"{text.rstrip()}\n\n    Parameters\n    ----------\n{parameters}\n"
     cls.__doc__ = f"{section}\n    Examples\n{examples}" if examples else section
     return cls
-
-
-def require_annotations(labels: Any, kind: Kind = "classes") -> Annotations:
-    """The labels of a crowd, of this kind, or an error that says how to make them."""
-    if not isinstance(labels, Annotations):
-        raise DataError(
-            f"y must be Annotations; got {type(labels).__name__}: make them with "
-            "mh.read_annotations, Annotations.from_frame or Annotations.from_dense"
-        )
-    return labels.as_kind(kind)
-
-
-def align_items(annotations: Annotations, n_rows: int, items: Iterable[Any] | None) -> Annotations:
-    """The annotations with the rows of the features as items, in their order.
-
-    Rows without labels become items without labels; labels without a row are refused.
-    """
-    if items is None:
-        if n_rows != annotations.n_items:
-            raise DataError(
-                f"{n_rows} rows of features for {annotations.n_items} items; row i belongs to "
-                "item i: give X_items, the item of every row, when it does not"
-            )
-        return annotations
-    names = Vocabulary.of(items, "item")
-    if len(names) != n_rows:
-        raise DataError(f"{n_rows} rows of features and {len(names)} names in X_items")
-    row_i = names.codes(annotations.items.tolist())
-    lost = (row_i < 0) & (annotations.labels_per_item > 0)
-    if lost.any():
-        raise DataError(
-            f"{int(lost.sum())} items have labels but no features: "
-            f"{join_names(annotations.items[lost])}; add their features or leave the labels out"
-        )
-    return reindex_items(annotations, names)

@@ -9,7 +9,7 @@ import torch
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from manyhands.annotations import Annotations, Vocabulary
+from manyhands.annotations import Labels, Vocabulary
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.settings import setting
 from manyhands.engine.classification import confusions_of
@@ -35,7 +35,7 @@ class ConfusionEstimator(CrowdEstimator):
         return self._predictions(X)
 
     def predict_labels(
-        self, X: Any, y: Annotations, *, X_items: Iterable[Any] | None = None
+        self, X: Any, y: Labels, *, X_items: Iterable[Any] | None = None
     ) -> LabelPredictions:
         """Labels with their predicted log-probabilities, for the criteria of evaluation.
 
@@ -87,6 +87,7 @@ class CrowdClassifier(ClassifierMixin, ConfusionEstimator, ItemEstimator):  # ty
 
     Examples
     --------
+    >>> from manyhands import Annotations
     >>> ann = Annotations.from_dense([[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 0, 1]])
     >>> X = [[0.0, 1.0], [1.0, 0.1], [0.1, 0.9], [0.9, 0.0]]
     >>> clf = CrowdClassifier(method="speelfc", network="logistic", epochs=20, learning_rate=0.1)
@@ -108,8 +109,9 @@ class CrowdClassifier(ClassifierMixin, ConfusionEstimator, ItemEstimator):  # ty
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy of the predictions.
 
-        `y` is the truth of every row by name. With `Annotations` it is the majority label of every
-        item, which is not the truth but all there is without it; rows without labels do not count.
+        `y` is the truth of every row by name. With labels of a crowd it is the majority label of
+        every item, which is not the truth but all there is without it; rows without labels do not
+        count.
         """
         found = self.predict_proba(X).argmax(axis=1)
         codes, truth, weights = self._scored_rows(

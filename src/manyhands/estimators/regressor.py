@@ -65,8 +65,8 @@ class CrowdRegressor(RegressorMixin, ItemEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of the predictions.
 
-        `y` is the truth of every row. With `Annotations` it is the mean label of every item, which
-        is not the truth but all there is without it; rows without labels do not count.
+        `y` is the truth of every row. With labels of a crowd it is the mean label of every item,
+        which is not the truth but all there is without it; rows without labels do not count.
         """
         found, truth, weights = self._scored_rows(self.predict(X), y, sample_weight, np.asarray)
         return float(r2_score(truth.astype(np.float64), found, sample_weight=weights))

@@ -10,12 +10,14 @@ from manyhands.aggregation import TokenConsensus, aggregate_tokens
 from manyhands.aggregation.tokens import decode_tokens
 from manyhands.annotations import (
     Annotations,
+    Labels,
     Sentences,
     TaggedSentences,
     TagScheme,
     TokenLabels,
     align_to_tokens,
     decode_bio,
+    is_frame,
 )
 from manyhands.annotations.tags import is_bio_tag
 from manyhands.core.arrays import AnyArray, Floats
@@ -24,8 +26,9 @@ from manyhands.core.settings import setting
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import TaggingOptions
 from manyhands.engine.text import as_sentences
-from manyhands.estimators.base import Callback, document, require_annotations
+from manyhands.estimators.base import Callback, document
 from manyhands.estimators.classifier import ConfusionEstimator
+from manyhands.estimators.labels import require_annotations
 from manyhands.evaluation import score_entities
 from manyhands.methods import Method
 
@@ -61,7 +64,7 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
     def fit(
         self,
         X: Any,
-        y: Annotations | TokenLabels,
+        y: Labels | TokenLabels,
         *,
         truth: Tags | None = None,
         resume: bool = False,
@@ -87,7 +90,7 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
         """The tags of all tokens in order."""
         return [tag for tags in self.predict(X) for tag in tags]
 
-    def score(self, X: Any, y: Tags | Annotations | TokenLabels) -> float:
+    def score(self, X: Any, y: Tags | Labels | TokenLabels) -> float:
         """F1 of the entities by exact span and type; the accuracy for tags that are not BIO.
 
         `y` are the true tags: a list for every sentence, `TaggedSentences`, or the tags of all
@@ -95,14 +98,14 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
         there is without it; sentences with a token nobody labelled do not count.
         """
         sentences = as_sentences(X)
-        if isinstance(y, Annotations | TokenLabels):
+        if isinstance(y, Annotations | TokenLabels) or is_frame(y):
             sentences, y = _majority_tags(sentences, _token_annotations(y, X))
         truth, found = flat_tags(y, sentences), self._names(sentences)
         if all(is_bio_tag(str(name)) for name in self.classes_):
             return score_entities(truth, found, sentences.offsets).f1
         return float(np.mean(truth.astype(str) == found.astype(str)))
 
-    def infer(self, X: Any, y: Annotations | TokenLabels) -> TokenConsensus:
+    def infer(self, X: Any, y: Labels | TokenLabels) -> TokenConsensus:
         """The consensus of network and labels about labelled tokens, and its entities.
 
         Unseen annotators are taken as average ones; nothing is learnt from these labels.

@@ -12,13 +12,13 @@ from sklearn.base import clone
 
 from manyhands.aggregation import Choice
 from manyhands.aggregation.select import rank_by_predictions
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Labels
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import require
 from manyhands.engine.batches import split_labels
 from manyhands.engine.features import as_inputs
 from manyhands.estimators import CrowdClassifier
-from manyhands.estimators.base import align_items, require_annotations
+from manyhands.estimators.labels import labels_of_rows
 from manyhands.evaluation import CRITERIA, RANKS, LabelPredictions
 from manyhands.methods import METHODS
 from manyhands.selection.compare import methods_for, scores_of, settings_for
@@ -44,7 +44,7 @@ class Selection(Choice):
 
 def select(
     X: Any,
-    annotations: Annotations,
+    annotations: Labels,
     candidates: Candidates | None = None,
     *,
     monitor: str = RANKS,
@@ -77,7 +77,7 @@ def select(
     network = next(iter(models.values())).network
     own_network = not (network is None or isinstance(network, str))
     inputs = as_inputs(X, keep_integers=own_network)
-    ann = align_items(require_annotations(annotations), len(inputs), None)
+    ann = labels_of_rows(annotations, "classes", len(inputs), None)
     splits = [_split_labels(ann, validation_fraction, seed + run) for run in range(runs)]
     results = Parallel(n_jobs=jobs, return_as="generator_unordered")(
         delayed(_run)(name, models[name], X, splits[run], run, seed + run, inform)

@@ -13,7 +13,7 @@ from manyhands.datasets import Corpus
 from manyhands.engine.classification import known_truth
 from manyhands.engine.task import UNKNOWN, UNSAID, Task
 from manyhands.engine.tasks import TASK_OF, TASKS
-from manyhands.estimators.base import align_items, require_annotations
+from manyhands.estimators.labels import align_items, require_annotations
 from manyhands.io import Features
 
 

@@ -1,0 +1,177 @@
+"""Labels as users have them: frames, matrices and dictionaries become annotations."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+
+from manyhands.annotations.annotations import Annotations
+from manyhands.annotations.columns import find_columns, open_frame
+from manyhands.annotations.dense import as_grid
+from manyhands.annotations.labels import Kind
+from manyhands.annotations.vocabulary import encode
+from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import DataError
+
+# What is taken where annotations are: `Annotations`, a frame, a matrix, nested dictionaries.
+Labels = Any
+Form = Literal["annotations", "frame", "dictionaries", "matrix", "column"]
+
+_NO_LABEL = (-1, "?")
+_FORMS = (
+    "a long frame (item, annotator, label), a matrix of items x annotators, "
+    "{item: {annotator: label}} or Annotations"
+)
+
+
+def as_annotations(labels: Labels, *, kind: Kind | None = None) -> Annotations:
+    """The annotations that a frame, a matrix or nested dictionaries hold.
+
+    - `Annotations` are returned as they are.
+    - A frame (pandas, polars, pyarrow ...) has one row per label. Its columns are found by their
+      names, as in a file; `Annotations.from_frame` takes other names.
+    - A matrix (array, tensor or lists) has one row per item and one column per annotator. NaN, None
+      and blank cells are no label. -1 is no label where the other labels are whole numbers, 0 or
+      more, of two kinds or more; where -1 may as well be a label it is refused:
+      `Annotations.from_dense` takes `missing`.
+    - {item: {annotator: label}}.
+
+    `kind` is the kind of labels that is needed; an error if they are not of it.
+
+    >>> as_annotations([[0, 1, -1], [1, 1, 0]]).n_annotations
+    5
+    >>> as_annotations({"a": {"u": "cat", "v": "dog"}}).classes.tolist()
+    ['cat', 'dog']
+    """
+    form = form_of(labels)
+    if form == "annotations":
+        found: Annotations = labels
+    elif form == "frame":
+        found = _from_frame(labels)
+    elif form == "dictionaries":
+        found = _from_dicts(labels)
+    elif form == "matrix":
+        found = Annotations.from_dense(labels, _missing_codes(_as_grid(labels)))
+    else:
+        raise DataError(
+            f"expected {_FORMS}; got one column of {len(_as_grid(labels))} labels: it does not say "
+            "who gave them to which item"
+        )
+    return found if kind is None else found.as_kind(kind)
+
+
+def form_of(labels: Labels) -> Form:
+    """The form of labels; a `DataError` if they have none of the forms that are known.
+
+    >>> form_of([["cat", "dog"]]), form_of(["cat", "dog"]), form_of({"a": {"u": "cat"}})
+    ('matrix', 'column', 'dictionaries')
+    """
+    if isinstance(labels, Annotations):
+        return "annotations"
+    if is_frame(labels):
+        return "frame"
+    if isinstance(labels, Mapping):
+        return "dictionaries"
+    n_axes = _as_grid(labels).ndim
+    if n_axes not in (1, 2):
+        raise DataError(f"expected {_FORMS}; got {_described(labels)}")
+    return "column" if n_axes == 1 else "matrix"
+
+
+def is_frame(labels: Labels) -> bool:
+    """Whether labels are a table of pandas, polars, pyarrow and the like, with named columns."""
+    wrapped = nw.from_native(labels, pass_through=True)
+    return isinstance(wrapped, nw.DataFrame | nw.LazyFrame)
+
+
+def one_annotator(labels: Labels) -> Annotations:
+    """One label of every item by one annotator, called 0, from a column of labels.
+
+    >>> one_annotator(["dog", "cat"]).label.tolist()
+    [1, 0]
+    """
+    if not hasattr(labels, "__len__"):
+        labels = np.asarray(labels)
+    rows = np.arange(len(labels))
+    return Annotations.from_arrays(rows, np.zeros_like(rows), labels, items=rows)
+
+
+def items_in_order(frame: Any) -> bool:
+    """Whether the items of a long frame first appear in the order that annotations give them.
+
+    Annotations sort items by name. Where the frame has another order, the rows of features that
+    belong to it may follow either.
+    """
+    table = open_frame(frame)
+    column = find_columns(table.columns, None, None, None)[0]
+    codes, names = encode(table.get_column(column).to_arrow(), "item")
+    if np.array_equal(names.names, np.arange(len(names))):
+        return True  # the numbers of the rows
+    first = np.unique(codes, return_index=True)[1]
+    return bool((np.diff(first) > 0).all())
+
+
+def _from_frame(frame: Any) -> Annotations:
+    try:
+        return Annotations.from_frame(frame)
+    except DataError as error:
+        raise DataError(
+            *error.args,
+            "; these are settings of Annotations.from_frame, and Annotations.from_dense takes a "
+            "frame with a column per annotator",
+        ) from None
+
+
+def _from_dicts(labels: Mapping[Any, Any]) -> Annotations:
+    if not labels or not all(isinstance(row, Mapping) for row in labels.values()):
+        raise DataError(f"expected {_FORMS}; got a dictionary of another form")
+    return Annotations.from_dicts(labels)
+
+
+def _as_grid(labels: Any) -> AnyArray:
+    rows = isinstance(labels, Iterable) or hasattr(labels, "__array__")
+    if isinstance(labels, str) or not rows:
+        raise DataError(f"expected {_FORMS}; got {_described(labels)}")
+    try:
+        return as_grid(labels)
+    except (TypeError, ValueError):  # lists of different lengths
+        raise DataError("the rows of the matrix of labels have different lengths") from None
+
+
+def _described(labels: Any) -> str:
+    shape = getattr(labels, "shape", None)
+    name = type(labels).__name__
+    return name if shape is None else f"{name} of shape {tuple(shape)}"
+
+
+def _missing_codes(grid: AnyArray) -> tuple[Any, ...]:
+    """The codes of a matrix that mean "no label"; an error where -1 may be a label."""
+    numbers = _whole_matrix(grid)
+    if numbers is None or not (numbers == -1).any():
+        return _NO_LABEL
+    others = np.unique(numbers[~np.isnan(numbers) & (numbers != -1)])
+    if len(others) and others[0] < 0:
+        return ()  # -1 is one of several numbers below 0
+    codes = len(others) == 0 or (len(others) >= 2 and bool((others % 1 == 0).all()))
+    if codes and not np.isnan(numbers).any():
+        return _NO_LABEL
+    raise DataError(
+        "-1 may be a label or stand for 'no label' in this matrix; say which with "
+        "Annotations.from_dense(matrix, missing=-1) or Annotations.from_dense(matrix, missing=())"
+    )
+
+
+def _whole_matrix(grid: AnyArray) -> AnyArray | None:
+    """The cells as numbers, NaN for empty ones; None if some cells are words."""
+    if grid.dtype.kind in "biuf":
+        return grid.astype(np.float64)
+    try:
+        return np.array([[_cell(cell) for cell in row] for row in grid.tolist()], dtype=float)
+    except ValueError:
+        return None
+
+
+def _cell(cell: object) -> float:
+    blank = cell is None or str(cell).strip() in ("", "?", "<NA>", "NaT")
+    return float("nan") if blank else float(str(cell))

@@ -1,0 +1,30 @@
+"""scikit-learn's own checks of estimators."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from manyhands.estimators import CrowdClassifier, CrowdRegressor
+
+QUICK = {"network": "logistic", "learning_rate": 0.05, "progress": False, "device": "cpu"}
+
+EXCEPTIONS = {
+    "check_supervised_y_2d": "a matrix of one column is a crowd of one annotator: no warning",
+    "check_dtype_object": "features that are no numbers raise a DataError, which is a ValueError "
+    "and not a TypeError",
+}
+
+
+def test_exceptions_are_few():
+    assert len(EXCEPTIONS) < 5
+
+
+@pytest.mark.filterwarnings("ignore::manyhands.estimators.labels.SingleAnnotatorWarning")
+@parametrize_with_checks(
+    [
+        CrowdClassifier(method="speelfc", epochs=60, **QUICK),
+        CrowdRegressor(epochs=60, **QUICK),
+    ],
+    expected_failed_checks=lambda _: EXCEPTIONS,
+)
+def test_what_scikit_learn_checks(estimator, check):
+    check(estimator)
