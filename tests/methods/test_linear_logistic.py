@@ -112,7 +112,7 @@ def test_items_without_weight_do_not_count():
 
 
 def test_invalid_requests_raise():
-    with pytest.raises(DataError, match=r"row 1, column 0 is NaN"):
+    with pytest.raises(DataError, match=r"row 1, column 0 is nan"):
         fit_logistic([[0.0], [np.nan]], np.eye(2))
     with pytest.raises(DataError, match="shape"):
         fit_logistic([0.0, 1.0], np.eye(2))
