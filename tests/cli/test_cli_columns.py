@@ -117,7 +117,7 @@ def test_an_array_is_matched_by_its_order_and_that_is_told(folder, tmp_path):
     for model in (folder / "model", tmp_path / "m"):
         refused = call("predict", model, tmp_path / "few.npz")
         assert refused.code == 2
-        assert "features of shape (2,) per item where the model was trained on (3,)" in refused.err
+        assert "X has 2 features, but model is expecting 3 features as input" in refused.err
 
 
 def test_a_model_of_a_frame_reads_files(folder, tmp_path):

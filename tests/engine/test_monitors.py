@@ -177,7 +177,7 @@ def test_several_devices_are_not_watched(crowd):
 
 def test_features_of_another_shape_are_refused_while_watching(crowd):
     model = CrowdClassifier(progress=False, device="cpu", epochs=1)
-    with pytest.raises(ValueError, match="features of shape"):
+    with pytest.raises(ValueError, match="model is expecting 5 features"):
         model.fit(
             crowd.x, crowd.annotations, callback=lambda predict: predict(crowd.x[:, :2]) and {}
         )
