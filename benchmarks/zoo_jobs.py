@@ -10,24 +10,8 @@ from typing import Any
 import manyhands as mh
 from benchmarks.benchmark import Row
 from benchmarks.zoo_crowds import Crowd, draw_crowd
-from manyhands.annotations import Annotations
+from manyhands.agreement import fleiss_kappa
 from manyhands.evaluation import calibration_curve, log_loss
-
-
-def fleiss_kappa(annotations: Annotations) -> float:
-    """Agreement of two labels of an item above chance: 0 is chance, 1 is perfect.
-
-    Items with one label do not count. If all labels are the same class, it is 0.
-
-    >>> fleiss_kappa(Annotations.from_dense([[0, 0], [1, 1], [0, 1], [1, 0]]))
-    0.0
-    """
-    counts_ik = annotations.label_counts()
-    n_i = counts_ik.sum(axis=1)
-    several = n_i > 1
-    same_i = (counts_ik * (counts_ik - 1)).sum(axis=1)[several] / (n_i * (n_i - 1))[several]
-    chance = ((counts_ik.sum(axis=0) / n_i.sum()) ** 2).sum()
-    return float((same_i.mean() - chance) / (1 - chance)) if chance < 1 else 0.0
 
 
 def measure(seed: int) -> Row:

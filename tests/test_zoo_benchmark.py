@@ -9,7 +9,7 @@ import pytest
 from benchmarks import zoo, zoo_page
 from benchmarks.benchmark import ZOO
 from benchmarks.zoo_crowds import KINDS, draw_confusions, draw_crowd
-from benchmarks.zoo_jobs import class_aggregators, fleiss_kappa, measure
+from benchmarks.zoo_jobs import class_aggregators, measure
 
 import manyhands as mh
 
@@ -127,19 +127,6 @@ def test_hard_items_are_labelled_wrong_more_often(crowds):
 
     # A quarter of the items is hard: a label is lured away in 20 to 60 % of them.
     assert 0.03 < share({0.0}) - share({0.23, 0.24, 0.25, 0.26, 0.27}) < 0.2
-
-
-def test_kappa_is_zero_by_chance_and_one_if_all_agree():
-    assert fleiss_kappa(mh.Annotations.from_dense([[0, 0], [1, 1]])) == 1
-    assert fleiss_kappa(mh.Annotations.from_dense([[0, 1], [1, 0]])) == -1
-    assert fleiss_kappa(mh.Annotations.from_dense([[1, 1], [1, 1]])) == 0
-    # Pairs agree in 1/3, 1 and 1 of the items; 4 of 9 labels are of class 1.
-    three = mh.Annotations.from_dense([[0, 0, 1], [1, 1, 1], [0, 0, 0]])
-    assert fleiss_kappa(three) == pytest.approx((7 / 9 - 41 / 81) / (40 / 81))
-    one_more = mh.Annotations.from_arrays([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [0, 0, 1, 1, 1])
-    assert fleiss_kappa(one_more) == 1
-    guesses = np.random.default_rng(0).integers(0, 3, size=(5000, 4))
-    assert fleiss_kappa(mh.Annotations.from_dense(guesses)) == pytest.approx(0, abs=0.02)
 
 
 def test_every_aggregator_of_classes_is_measured(rows):

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from spam_crowd import spam_crowd
 
 import manyhands as mh
 from manyhands.aggregation import (
@@ -15,26 +16,11 @@ from manyhands.aggregation import (
     fit_guarded,
 )
 from manyhands.aggregation.choose import CANDIDATES
-from manyhands.aggregation.guard import collapse
+from manyhands.aggregation.guard import find_collapse
 from manyhands.agreement import fleiss_kappa
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
 from manyhands.methods.two_stage import TwoStage
-
-
-def button_crowd(seed=0, n_annotators=300, n_classes=3):
-    """A fifth are experts, two fifths average, two fifths always press the same button."""
-    rng = np.random.default_rng(seed)
-    n_items = n_annotators * 3
-    kind_a = rng.choice(3, size=n_annotators, p=[0.2, 0.4, 0.4])
-    truth_i = rng.integers(n_classes, size=n_items)
-    item = np.repeat(np.arange(n_items), 5)
-    annotator = np.argsort(rng.random((n_items, n_annotators)), axis=1)[:, :5].ravel()
-    right = rng.random(len(item)) < np.array([0.95, 0.6, 0.0])[kind_a[annotator]]
-    wrong = (truth_i[item] + rng.integers(1, n_classes, size=len(item))) % n_classes
-    button = rng.integers(n_classes, size=n_annotators)[annotator]
-    label = np.where(right, truth_i[item], np.where(kind_a[annotator] == 2, button, wrong))
-    return Annotations.from_arrays(item, annotator, label), truth_i
 
 
 def without_agreement(n_items=60):
@@ -43,7 +29,7 @@ def without_agreement(n_items=60):
 
 
 def test_a_collapse_is_named_and_the_next_best_model_is_used():
-    annotations, truth_i = button_crowd()
+    annotations, truth_i, _ = spam_crowd(300)
     with pytest.warns(ConsensusWarning, match="dawid-skene collapsed.*annotator-types is used"):
         found = fit_guarded(DawidSkene(), annotations)
     assert found.method_name == "annotator-types"
@@ -53,7 +39,7 @@ def test_a_collapse_is_named_and_the_next_best_model_is_used():
 
 
 def test_a_named_method_is_kept_with_a_warning():
-    annotations, _ = button_crowd()
+    annotations, _, _ = spam_crowd(300)
     with pytest.warns(ConsensusWarning, match="collapsed.*do not rely on it"):
         consensus = mh.aggregate(annotations, "dawid-skene")
     assert consensus.method_name == "dawid-skene"
@@ -62,7 +48,7 @@ def test_a_named_method_is_kept_with_a_warning():
 
 def test_the_default_is_not_below_the_majority_on_such_crowds_and_does_not_warn():
     for seed in range(4):
-        annotations, truth_i = button_crowd(seed)
+        annotations, truth_i, _ = spam_crowd(300, seed=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             consensus = mh.aggregate(annotations)
@@ -84,7 +70,7 @@ def test_a_consensus_against_unanimous_items_has_collapsed():
     annotations = Annotations.from_dense(np.repeat(label_i[:, None], 3, axis=1))
     for said, contradicts in ((label_i, False), (1 - label_i, True)):
         consensus = Consensus.from_probabilities(annotations, np.eye(2)[said])
-        assert ("contradicts 30 of 30" in collapse(consensus)) == contradicts
+        assert ("contradicts 30 of 30" in find_collapse(consensus)) == contradicts
 
 
 def test_known_truths_may_contradict_unanimous_items():
@@ -92,7 +78,7 @@ def test_known_truths_may_contradict_unanimous_items():
     annotations = Annotations.from_dense(np.repeat(label_i[:, None], 3, axis=1))
     known = {i: int(1 - label_i[i]) for i in range(29)}
     consensus = AGGREGATORS["majority"]().fit(annotations, known)
-    assert collapse(consensus) == ""
+    assert find_collapse(consensus) == ""
 
 
 def test_no_public_kind_of_crowd_warns():
@@ -108,7 +94,7 @@ def test_no_public_kind_of_crowd_warns():
 
 
 def test_training_on_a_consensus_goes_through_the_guard():
-    annotations, truth_i = button_crowd()
+    annotations, truth_i, _ = spam_crowd(300)
     rng = np.random.default_rng(0)
     features = rng.normal(size=(len(truth_i), 4)) + 3 * np.eye(4)[truth_i]
     model = mh.CrowdClassifier(method=TwoStage("dawid-skene"), epochs=20, seed=0)
@@ -118,7 +104,7 @@ def test_training_on_a_consensus_goes_through_the_guard():
 
 
 def test_auto_takes_the_most_probable_candidate_and_says_why():
-    annotations, _ = button_crowd(n_annotators=120)
+    annotations, _, _ = spam_crowd(120)
     consensus = mh.aggregate(annotations, "auto")
     assert consensus.method_name in CANDIDATES
     assert consensus.method_name != "majority"

@@ -7,7 +7,7 @@ from torch import nn
 
 from featured_crowds import assert_same_bits, featured, fit, weights
 from manyhands.aggregation import DawidSkene, aggregate, estimate_confusions, fit_guarded
-from manyhands.aggregation.guard import collapse
+from manyhands.aggregation.guard import find_collapse
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
 from manyhands.engine.batches import CrowdData
@@ -62,7 +62,7 @@ def test_where_the_consensus_has_collapsed_another_one_is_the_start():
         for start in ("own", "consensus", "auto")
     }  # fmt: skip
     collapsed, found = DawidSkene().fit(ann), fit_guarded(DawidSkene(), ann)
-    assert collapse(collapsed)
+    assert find_collapse(collapsed)
     assert found.method_name != "dawid-skene"
     for start, confusion_akl in (("auto", found.confusion), ("consensus", collapsed.confusion)):
         np.testing.assert_allclose(starts[start].numpy(), confusion_akl, atol=0.02)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammaln, log_softmax, psi
 
 from manyhands.aggregation.base import Parameters
-from manyhands.aggregation.confidence import doubted
+from manyhands.aggregation.confidence import discount_correlation
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.dawid_skene import ConfusionAggregator, PassParameters
 from manyhands.aggregation.evidence import Evidence, majority_posterior
@@ -223,7 +223,9 @@ class AnnotatorTypes(ConfusionAggregator[TypeParameters]):
 
     def _estimate_items(self, evidence: Evidence, parameters: TypeParameters) -> dict[str, Any]:
         raw_ik = parameters.expected(ConfusionPass(evidence)).posterior_ik
-        doubted_ik = doubted(raw_ik, evidence.annotations.labels_per_item, self.correlation)
+        doubted_ik = discount_correlation(
+            raw_ik, evidence.annotations.labels_per_item, self.correlation
+        )
         return {"probabilities": evidence.clamp(doubted_ik), "raw_probabilities": raw_ik}
 
     def first_parameters(self, n_annotators: int, used_k: Bools) -> TypeParameters:

@@ -7,7 +7,7 @@ from manyhands.core.arrays import AnyArray, Floats
 _SHARED_BY_ALL = 0.01  # share of items that everyone may be wrong about, whatever their number
 
 
-def doubted(posterior_ik: Floats, n_i: AnyArray, correlation: float) -> Floats:
+def discount_correlation(posterior_ik: Floats, n_i: AnyArray, correlation: float) -> Floats:
     """A posterior made under independence, as if an item's n labels were correlated.
 
     q_ik to the power 1 / (1 + (n - 1) correlation): n labels with that correlation tell as much as
@@ -16,7 +16,7 @@ def doubted(posterior_ik: Floats, n_i: AnyArray, correlation: float) -> Floats:
     probable class stays the same. Nothing changes for items without labels, or with a correlation
     of 0.
 
-    >>> doubted(np.array([[0.999, 0.001]]), np.array([5]), 0.2).round(3).tolist()
+    >>> discount_correlation(np.array([[0.999, 0.001]]), np.array([5]), 0.2).round(3).tolist()
     [[0.974, 0.026]]
     """
     if correlation == 0:

@@ -36,7 +36,7 @@ def fit_guarded(
 ) -> Consensus:
     """The consensus of a model, or of the next best model if it collapsed.
 
-    `collapse` tells when a consensus has collapsed. The next best models are `AnnotatorTypes`,
+    `find_collapse` tells when a consensus has collapsed. The next best models are `AnnotatorTypes`,
     `OneCoin` and `Majority`, in this order. `warnings` of the consensus say what happened, and
     they are issued as `ConsensusWarning`. Without `replace_collapsed` they only warn.
     """
@@ -45,7 +45,7 @@ def fit_guarded(
     if consensus.probabilities is None:
         return consensus
     texts = _without_agreement(consensus)
-    reason = collapse(consensus)
+    reason = find_collapse(consensus)
     if reason and replace_collapsed:
         consensus = _next_best(consensus, annotations, known)
     if reason:
@@ -57,7 +57,7 @@ def fit_guarded(
     return replace(consensus, warnings=tuple(texts))
 
 
-def collapse(consensus: Consensus) -> str:
+def find_collapse(consensus: Consensus) -> str:
     """Why a consensus of classes must be wrong; empty if nothing shows it.
 
     - It contradicts most of the items whose labels are unanimous, three labels or more.
@@ -111,7 +111,7 @@ def _next_best(
         if model.name == collapsed.method_name:
             continue
         found = model.fit(annotations, known)
-        if not collapse(found):
+        if not find_collapse(found):
             return found
     return Majority().fit(annotations, known)
 

@@ -13,7 +13,7 @@ from manyhands.cli.output import counting, records, say, say_json, show_table
 from manyhands.core.arrays import AnyArray
 
 Records = list[dict[str, Any]]
-_QUALITY = "Quality of annotators by dawid-skene (behaviour: as simulated)"
+_QUALITY = "Quality of annotators by annotator-types (behaviour: as simulated)"
 
 
 class _Demo(NamedTuple):
@@ -187,7 +187,7 @@ def _sentences(seed: int) -> _Demo:
     ann, sentences = data.labels.annotations, data.labels.sentences
     columns = ("method", "f1", "precision", "recall")
     aggregators = []
-    for method in ("majority", "one-coin", "dawid-skene"):
+    for method in ("majority", "one-coin", "dawid-skene", "annotator-types"):
         tags = mh.aggregate_tokens(sentences, ann, method).tags
         scores = mh.evaluation.score_entities(data.truth.tags, tags, sentences.offsets).as_dict()
         aggregators.append({"method": method} | {name: scores[name] for name in columns[1:]})

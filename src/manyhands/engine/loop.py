@@ -135,6 +135,9 @@ def _work(fabric: "Fabric", run: TrainingRun) -> Any:
             return safetensors.torch.save(unshared(weights)) if several else weights, epoch, history
     except ManyhandsError as error:
         return error
+    finally:
+        if several:  # or its threads may be running when the process ends, which aborts it
+            torch.distributed.destroy_process_group()
 
 
 @contextmanager

@@ -120,7 +120,7 @@ class ItemFile:
         texts = [name for name in table.columns if name not in names and is_text(name)]
         columns = table.select([*names, *texts])
         item, annotator, label = names
-        self._require_plausible(table, columns)
+        self._require_plausible(table, columns, annotator, label)
         rows = self._encoded(*(columns[name] for name in names), first_line=table.first_line)
         notes = text_notes(item, {name: columns[name] for name in (item, *texts)})
         return self._read(rows, "long", item, annotator, label, notes)
@@ -135,14 +135,15 @@ class ItemFile:
         source = Source(str(self.path), found.tool, notes=(found.summary(),), known=found.known)
         return replace(rows, read_from=source)
 
-    def _require_plausible(self, table: Table, columns: dict[str, Any]) -> None:
+    def _require_plausible(
+        self, table: Table, columns: dict[str, Any], annotator: str, label: str
+    ) -> None:
         """Raise a `DataError` if the cells of a column that was found by name do not fit."""
-        names = find_columns(table.columns, self.item, self.annotator, self.label)
         try:
             if self.annotator is None:
-                require_annotators(names[1], columns[names[1]])
+                require_annotators(annotator, columns[annotator])
             if self.label is None and self.kind is None and self.classes is None:
-                require_labels(names[2], columns[names[2]])
+                require_labels(label, columns[label])
         except DataError as error:
             raise error.at(table.path) from None
 
