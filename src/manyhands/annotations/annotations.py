@@ -338,7 +338,7 @@ def recode_like(annotations: Annotations, reference: Annotations) -> Annotations
     annotator = annotators.codes(annotations.annotators)[annotations.annotator]
     label, classes = annotations.label, reference.class_vocabulary
     if classes is not None and annotations.n_classes:
-        code_k = np.array([classes.code(name) for name in annotations.classes], dtype=np.int32)
+        code_k = np.array([classes.code(name) for name in annotations.classes.tolist()], np.int32)
         label = code_k[label]
     rows = replace(annotations.to_rows(), annotator=annotator, annotators=annotators)
     return _like(annotations, replace(rows, label=label, classes=classes))

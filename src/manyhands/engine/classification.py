@@ -54,7 +54,8 @@ class ClassificationModule(CrowdModule):
     def profile_annotators(self, crowd: CrowdData) -> None:
         """See `CrowdModule.profile_annotators`."""
         self.eval()
-        self.noise.reset_statistics()
+        if not self.continues:
+            self.noise.reset_statistics()
         for batch in crowd.batches(crowd.labelled, EVALUATION_BATCH):
             log_class_bk = self.network(batch.inputs).log_softmax(-1)
             self.noise.update_statistics(log_class_bk, batch.annotations)
@@ -95,8 +96,8 @@ class ClassificationModule(CrowdModule):
         return scores
 
     def target_loss(self, outputs: Tensor, target_b: Tensor) -> Tensor:
-        """See `CrowdModule.target_loss`: -mean_b sum_k target_bk log softmax(outputs)_bk."""
-        return -(target_b * outputs.log_softmax(dim=-1)).sum(dim=-1).mean()
+        """See `CrowdModule.target_loss`: -sum_k target_bk log softmax(outputs)_bk."""
+        return -(target_b * outputs.log_softmax(dim=-1)).sum(dim=-1)
 
 
 class Classification(Task):

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import mse_loss
 
 from manyhands.aggregation import Consensus, Gaussian, aggregate
 from manyhands.aggregation.gaussian_steps import GaussianSteps, NetworkedParameters
@@ -69,6 +68,8 @@ class RegressionModule(CrowdModule):
     @torch.no_grad()
     def profile_annotators(self, crowd: CrowdData) -> None:
         """See `CrowdModule.profile_annotators`."""
+        if self.continues:  # a few new labels do not tell the level of all
+            return
         ann, value_i = crowd.annotations[crowd.labelled], self.fit_intercept(crowd)
         if self.on_targets:
             crowd_variance = float(self.noise.crowd_variance)
@@ -82,8 +83,16 @@ class RegressionModule(CrowdModule):
         """The number to add to f(x_i) of every labelled item to make the loss least."""
         if self.on_targets:
             target_i = self.targets[crowd.labelled].squeeze(1).cpu().double().numpy()
-            return float((target_i - value_i).mean())
-        return best_shift(self.noise, crowd.annotations[crowd.labelled], value_i)
+            return float(np.average(target_i - value_i, weights=self._weights_of(crowd)))
+        ann = crowd.annotations[crowd.labelled]
+        return best_shift(self.noise, ann, value_i, self._weights_of(crowd))
+
+    def _weights_of(self, crowd: CrowdData) -> Floats | None:
+        """The weights of the labelled items."""
+        if self.item_weights is None:
+            return None
+        weight_i: Floats = self.item_weights[crowd.labelled].cpu().double().numpy()
+        return weight_i
 
     def add_validation_error(self, searched: CrowdModule, crowd: CrowdData) -> None:
         """Keep the variance of the network's error on validation items, by their labels."""
@@ -107,8 +116,8 @@ class RegressionModule(CrowdModule):
         return value_i
 
     def target_loss(self, outputs: Tensor, target_b: Tensor) -> Tensor:
-        """See `CrowdModule.target_loss`: the mean squared error."""
-        return mse_loss(outputs, target_b)
+        """See `CrowdModule.target_loss`: the squared error."""
+        return (outputs - target_b).square().squeeze(1)
 
 
 class Regression(Task):

@@ -25,10 +25,16 @@ Profile = Mapping[str, Floats]  # scale, bias and precision of every annotator
 _MIN_PRIOR = 1e-3  # labels that a prior is worth at least, so that intervals are finite
 
 
-def best_shift(layer: RegressionLayer, annotations: Annotations, value_i: Floats) -> float:
+def best_shift(
+    layer: RegressionLayer,
+    annotations: Annotations,
+    value_i: Floats,
+    weight_i: Floats | None = None,
+) -> float:
     """What to add to every f(x_i) for the labels to be most probable, annotators as they are.
 
-    The log density of an item's labels (`RegressionLayer.joint_log_prob`) is quadratic in it, so::
+    The log density of an item's labels (`RegressionLayer.joint_log_prob`) is quadratic in it, so,
+    with items that count alike or by their weights::
 
         c = sum_i pull_i / (1 + v S_i)  /  sum_i S_i / (1 + v S_i)
         pull_i = sum_n w_n r_n,   S_i = sum_n w_n scale_n
@@ -38,7 +44,7 @@ def best_shift(layer: RegressionLayer, annotations: Annotations, value_i: Floats
     size_i = item_sums(annotations, weight_n * scale_n)
     # With equal precisions labels weigh alike in training, and items have no error of their own.
     variance = 0.0 if layer.precision == "equal" else layer.error_variance
-    share_i = 1.0 / (1.0 + variance * size_i)
+    share_i = (1.0 if weight_i is None else weight_i) / (1.0 + variance * size_i)
     whole = float((size_i * share_i).sum())
     return float((pull_i * share_i).sum()) / whole if whole > 0 else 0.0
 

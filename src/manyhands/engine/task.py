@@ -24,7 +24,7 @@ from manyhands.engine.text import TextEncoder
 from manyhands.networks import NETWORKS, Network
 from manyhands.networks.text import WordNetwork
 from manyhands.noise import AnnotatorModel, annotation_loss
-from manyhands.noise.base import warn_of_probabilities
+from manyhands.noise.base import warn_of_probabilities, weighted
 
 NoiseSpec = tuple[str, dict[str, Any]]  # the name of an annotator model, and its settings
 Scores = dict[str, float]
@@ -42,10 +42,12 @@ class CrowdModule(nn.Module, ABC):
     """A network with an annotator model, trained on annotations or on one target per item.
 
     `targets` hold a row for every item. A two-stage method trains on them throughout
-    (`on_targets`), the others during the warm-up.
+    (`on_targets`), the others during the warm-up. `item_weights` (i,) are 1 on average.
     """
 
     targets: Tensor
+    item_weights: Tensor | None
+    continues = False  # whether it was trained before, on other labels
 
     def __init__(
         self, network: nn.Module, noise: Any, targets: Tensor, *, on_targets: bool = False
@@ -53,6 +55,7 @@ class CrowdModule(nn.Module, ABC):
         super().__init__()
         self.network, self.noise, self.on_targets = network, noise, on_targets
         self.register_buffer("targets", targets, persistent=False)
+        self.register_buffer("item_weights", None, persistent=False)
         if on_targets:  # the noise model then only holds the profiles, made beforehand
             noise.requires_grad_(False)
 
@@ -75,15 +78,18 @@ class CrowdModule(nn.Module, ABC):
 
     @abstractmethod
     def target_loss(self, outputs: Tensor, target_b: Tensor) -> Tensor:
-        """The mean loss of the network's outputs against the targets of their items."""
+        """The loss of the network's outputs against the targets of their items, shape (b,)."""
 
     def _loss(self, outputs: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
         """The loss of the network's outputs for a batch."""
         if len(batch.items) == 0:  # a step of fewer items than processes
             return outputs.sum() * 0.0
+        weight_b = None if self.item_weights is None else self.item_weights[batch.items]
         if self.on_targets or warm_up_epoch:
-            return self.target_loss(outputs, self.targets[batch.items]) * batch.item_weight
-        return annotation_loss(self.noise, outputs, batch.annotations) * batch.label_weight
+            loss_b = self.target_loss(outputs, self.targets[batch.items])
+            return weighted(loss_b, weight_b).mean() * batch.item_weight
+        given = batch.annotations if weight_b is None else batch.annotations.weighted(weight_b)
+        return annotation_loss(self.noise, outputs, given) * batch.label_weight
 
     @torch.no_grad()
     def log_likelihood(self, crowd: CrowdData) -> float:
@@ -114,10 +120,7 @@ class Metrics:
 
 @dataclass(frozen=True)
 class TargetScaler:
-    """Labels are mean + scale * standardised labels, so that learning rates suit any unit.
-
-    The labels of classes are left as they are.
-    """
+    """Labels are mean + scale * standardised labels, so that learning rates suit any unit."""
 
     mean: float = 0.0
     scale: float = 1.0
@@ -297,10 +300,7 @@ def make_network(network: Network, shape: tuple[int, ...], n_outputs: int) -> nn
 def check_network_output(
     network: nn.Module, inputs: Tensor, n_outputs: int, n_items: int, *, warn: bool = True
 ) -> None:
-    """Raise an error unless the network gives `n_outputs` per item; warn of probabilities.
-
-    `n_items` is the number of items that the inputs hold. For regression there is one output.
-    """
+    """Raise an error unless the network gives `n_outputs` per item; warn of probabilities."""
     was_training = network.training
     network.eval()
     try:
@@ -329,9 +329,8 @@ def torch_threads(
 ) -> Iterator[None]:
     """Set the number of torch threads while a network is used on `n_items` at once.
 
-    The threads of a small step mostly wait for each other: one thread is as fast and never waits
-    for a core that another program uses. The size of a step is estimated from the weights of a
-    network that uses each once per item (flat inputs), or once per word (but for the embeddings).
+    The threads of a small step mostly wait for each other: one is as fast. The size of a step is
+    estimated from the weights, used once per item (flat inputs) or word (but for embeddings).
     """
     before = torch.get_num_threads()
     tables = {each.weight for each in network.modules() if isinstance(each, nn.Embedding)}

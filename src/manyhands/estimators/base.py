@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,18 +16,16 @@ from manyhands.annotations import (
     Annotations,
     Kind,
     Labels,
-    as_annotations,
-    form_of,
     recode_like,
 )
 from manyhands.annotations.columns import make_frame
-from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import Setting, describe, settings_of
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.features import EncoderOptions
 from manyhands.engine.inputs import Inputs
-from manyhands.engine.settings import EstimatorOptions, FeatureOptions, TrainingOptions
+from manyhands.engine.settings import EstimatorOptions, TrainingOptions
 from manyhands.engine.task import (
     EVALUATION_BATCH,
     CrowdModule,
@@ -37,7 +35,7 @@ from manyhands.engine.task import (
     torch_threads,
 )
 from manyhands.engine.tasks import TASKS
-from manyhands.estimators.labels import labels_of_rows
+from manyhands.estimators.labels import item_weights, labels_of_rows
 from manyhands.methods import METHODS, Method, Problem
 from manyhands.methods.base import FitPlan
 
@@ -97,27 +95,46 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         self,
         features: Any,
         labels: Labels,
-        items: Iterable[Any] | None,
-        truth: Any,
-        resume: bool,
-        callback: Callback | None,
+        items: Iterable[Any] | None = None,
+        *,
+        truth: Any = None,
+        sample_weight: Any = None,
+        resume: bool = False,
+        callback: Callback | None = None,
+        start: FittedModel | None = None,
+        classes: Annotations | None = None,
+        fixed: Mapping[str, Any] | None = None,
     ) -> None:
-        """Train and set the fitted attributes; if training fails, the previous fit stays."""
+        """Train and set the fitted attributes; if training fails, the previous fit stays.
+
+        `start` is a model to continue from. `classes` has the classes of labels that may come
+        later, and `fixed` settings that replace those given.
+        """
         if resume and self.checkpoint is None:
             raise SettingError("checkpoint must be a folder to resume from; got None")
         self._check_settings()
         task, method = self._task(), self._resolve_method()
-        encoder, inputs = method.fit_encoder(task, features, self._encoder_options(method))
-        annotations = labels_of_rows(labels, self.kind, len(inputs), items, features)
+        if start is None:
+            encoder, inputs = method.fit_encoder(task, features, self._encoder_options(method))
+            annotations = labels_of_rows(labels, self.kind, len(inputs), items, features)
+            annotations = annotations if classes is None else recode_like(annotations, classes)
+        else:
+            encoder = start.encoder
+            inputs, annotations = self._encode(features, labels, items)
+            method = method.configured(None, "own")  # a few labels make no consensus to start from
         task.require_learnable(annotations)
-        scaler = task.fit_scaler(annotations)
+        scaler = task.fit_scaler(annotations) if start is None else start.scaler
         truths = task.truth_values(truth, annotations)
         truths = None if truths is None else scaler.transform_truth(truths)
-        settings = method.resolve_settings(self._training_options(), annotations)
+        options = self._training_options() | dict(fixed or {})
+        settings = method.resolve_settings(options, annotations)
+        if sample_weight is not None and not method.takes_item_weights:
+            raise SettingError(f"sample_weight is not for the method {self._method_text()}")
         problem = Problem(
             annotations=scaler.transform_labels(annotations),
             shape=inputs.noise_feature_shape,
             truth=truths,
+            item_weights=item_weights(sample_weight, annotations),
         )
         plan = FitPlan(
             settings=settings,
@@ -131,6 +148,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
                 "init": self.init,
                 **encoder.fingerprint(),
             },
+            start=start,
         )
         crowd = problem.annotations[:0]  # its names only
         if callback is not None:  # it sees the model after every epoch
@@ -257,66 +275,6 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
 
     def _threads(self) -> Any:
         return torch_threads(self.network_, self.encoder_.shape, EVALUATION_BATCH, self.settings_)
-
-
-class ItemEstimator(CrowdEstimator, FeatureOptions):
-    """What estimators share whose items are rows of features or texts."""
-
-    def fit(
-        self,
-        X: Any,
-        y: Labels,
-        *,
-        X_items: Iterable[Any] | None = None,
-        truth: Iterable[Any] | Mapping[Any, Any] | None = None,
-        resume: bool = False,
-        callback: Callback | None = None,
-    ) -> Self:
-        """Train on features and the labels of annotators, and return `self`.
-
-        Labels are `Annotations`, a long frame or a matrix of items x annotators (see
-        `as_annotations`); one label per row is taken as those of one annotator. Row i of X belongs
-        to item i; `X_items` names the item of every row of X where rows have another order. `truth`
-        is only for the method "truth": the class, or the number, of every item. `resume` continues
-        from the checkpoint. `callback` is called after every epoch, also while the best
-        epoch is searched, with a function of X that predicts with the model at that time, class
-        probabilities or numbers; the numbers by name that it returns are added to the history. An
-        epoch that is chosen by a truth seen in a callback is chosen with truth.
-        """
-        self._fit(X, y, X_items, truth, resume, callback)
-        return self
-
-    def infer(self, X: Any, y: Labels, *, X_items: Iterable[Any] | None = None) -> Consensus:
-        """The consensus of network and labels about labelled items.
-
-        Unseen annotators are taken as average ones; nothing is learnt from these labels.
-        """
-        return self._posterior(*self._encode(X, y, X_items))
-
-    def _scored_rows(
-        self, predicted: AnyArray, y: Any, weights: Any, values: Callable[[Annotations], AnyArray]
-    ) -> tuple[AnyArray, AnyArray, Any]:
-        """Predictions, truths and weights of the rows that count.
-
-        With labels of a crowd in place of the truth, `values` of the labelled items are taken.
-        """
-        if _is_crowd(y):
-            labels = as_annotations(y, kind=self.kind)
-            kept = labels.labels_per_item > 0
-            if not kept.any():
-                raise DataError("not one item has a label to score against")
-            predicted, truth = predicted[kept], values(labels)[kept]
-            weights = None if weights is None else np.asarray(weights)[kept]
-        else:
-            truth = np.atleast_1d(np.asarray(y))
-        if len(truth) != len(predicted):
-            raise DataError(f"{len(truth)} truths for {len(predicted)} rows of features")
-        return predicted, truth, weights
-
-
-def _is_crowd(labels: Any) -> bool:
-    """Whether labels are those of a crowd, and not one truth per row."""
-    return np.ndim(labels) > 0 and form_of(labels) in ("annotations", "frame", "matrix")
 
 
 def document(cls: type) -> type:

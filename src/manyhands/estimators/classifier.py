@@ -2,18 +2,20 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from manyhands.annotations import Labels, Vocabulary
+from manyhands.annotations import Annotations, Labels, Vocabulary
 from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.errors import DataError
 from manyhands.core.settings import setting
 from manyhands.engine.classification import confusions_of
-from manyhands.estimators.base import CrowdEstimator, ItemEstimator, document
+from manyhands.estimators.base import CrowdEstimator, document
+from manyhands.estimators.items import ItemEstimator
 from manyhands.evaluation import LabelPredictions
 from manyhands.methods import Method
 from manyhands.noise import NoiseModel
@@ -101,6 +103,32 @@ class CrowdClassifier(ClassifierMixin, ConfusionEstimator, ItemEstimator):  # ty
         "A name of `METHODS`, or a method with its own settings, such as "
         "`TwoStage(DawidSkene(prior_strength=5))`.",
     )
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Labels,
+        classes: Iterable[Any] | None = None,
+        sample_weight: Any = None,
+        *,
+        X_items: Iterable[Any] | None = None,
+    ) -> Self:
+        """Learn from some rows more: one epoch over them, from the model as it is.
+
+        For labels that arrive in parts, and end-to-end methods. The first call makes the network
+        and scales features by the rows it is given. `classes` are all classes, and are needed there
+        if the first labels do not have all of them. New annotators may come at any time. The
+        optimiser starts anew in every call, so that rows should come in parts of many batches.
+        """
+        crowd = None
+        if classes is not None:
+            crowd = Annotations.from_arrays([], [], [], kind="classes", classes=classes)
+            if hasattr(self, "network_") and list(crowd.classes) != list(self.classes_):
+                raise DataError(
+                    f"classes are {list(crowd.classes)}, and the model was made for "
+                    f"{list(self.classes_)}: call fit to start anew"
+                )
+        return self._partial_fit(X, y, sample_weight, X_items, crowd)
 
     def predict(self, X: Any) -> AnyArray:
         """The most probable class of every row, by name."""

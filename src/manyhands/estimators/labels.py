@@ -4,6 +4,8 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from manyhands.annotations import (
     Annotations,
     Kind,
@@ -16,6 +18,7 @@ from manyhands.annotations import (
     reindex_items,
 )
 from manyhands.annotations.vocabulary import join_names
+from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
 
 
@@ -81,6 +84,24 @@ def align_items(annotations: Annotations, n_rows: int, items: Iterable[Any] | No
             f"{join_names(annotations.items[lost])}; add their features or leave the labels out"
         )
     return reindex_items(annotations, names)
+
+
+def item_weights(sample_weight: Any, annotations: Annotations) -> Floats | None:
+    """The weights of the rows, scaled to be 1 on average over items with labels; None for None."""
+    if sample_weight is None:
+        return None
+    weight_i = np.asarray(sample_weight, dtype=np.float64)
+    if weight_i.shape != (annotations.n_items,):
+        raise DataError(
+            f"sample_weight has shape {weight_i.shape} where {annotations.n_items} rows of "
+            "features need one number each"
+        )
+    if not (np.isfinite(weight_i).all() and (weight_i >= 0).all()):
+        raise DataError("sample_weight must be finite numbers from 0 up")
+    mean = float(weight_i[annotations.labels_per_item > 0].mean())
+    if not mean > 0:
+        raise DataError("sample_weight: the weight of every item with labels is zero")
+    return np.asarray(weight_i / mean)
 
 
 def _index_names(features: Any, annotations: Annotations) -> list[Any] | None:

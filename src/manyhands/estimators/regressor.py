@@ -1,16 +1,19 @@
 """A regressor trained from the disagreeing numbers of a crowd."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
+from manyhands.annotations import Labels
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.settings import require, setting
-from manyhands.estimators.base import ItemEstimator, document
+from manyhands.estimators.base import document
+from manyhands.estimators.items import ItemEstimator
 from manyhands.methods import Method
 
 
@@ -40,6 +43,16 @@ class CrowdRegressor(RegressorMixin, ItemEstimator):  # type: ignore[misc]
         "A name of `METHODS` that is for regression, or a method with its own settings, such as "
         "`EMRegression(biases=True)`.",
     )
+
+    def partial_fit(
+        self, X: Any, y: Labels, sample_weight: Any = None, *, X_items: Iterable[Any] | None = None
+    ) -> Self:
+        """Learn from some rows more: one epoch over them, from the model as it is.
+
+        See `CrowdClassifier.partial_fit`. The first rows also set the unit of the labels, so they
+        should be like those that follow.
+        """
+        return self._partial_fit(X, y, sample_weight, X_items)
 
     def predict(self, X: Any) -> Floats:
         """The number of every row, from the network alone."""

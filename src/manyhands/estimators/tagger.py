@@ -76,7 +76,7 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
         are as in `CrowdClassifier.fit`; probabilities are of all tokens.
         """
         tags = None if truth is None else flat_tags(truth, as_sentences(X))
-        self._fit(X, _token_annotations(y, X), None, tags, resume, callback)
+        self._fit(X, _token_annotations(y, X), truth=tags, resume=resume, callback=callback)
         return self
 
     def predict(self, X: Any) -> list[list[str]]:

@@ -1,5 +1,6 @@
 """What a method is: how it learns a network and its annotators from a crowd's labels."""
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -13,7 +14,7 @@ import torch
 from torch import nn
 
 from manyhands.annotations import Annotations
-from manyhands.core.arrays import AnyArray, digest
+from manyhands.core.arrays import AnyArray, Floats, digest
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import seed_for, settings_of
 from manyhands.engine.batches import CrowdData, split_items, split_labels
@@ -23,6 +24,7 @@ from manyhands.engine.loop import TrainingResult, TrainingRun, train
 from manyhands.engine.settings import TrainingOptions, TrainingSettings
 from manyhands.engine.task import (
     CrowdModule,
+    FittedModel,
     Task,
     check_network_output,
     make_network,
@@ -43,13 +45,14 @@ class Problem:
     """The labels that a method learns from, and the truth where it needs one.
 
     `shape` is the shape of the features that a noise model gets for one item. `truth` holds class
-    codes, -1 where it is not known, or numbers, NaN where it is not known. `validation` are labels
-    to find the best epoch by.
+    codes, -1 where it is not known, or numbers, NaN where it is not known. `item_weights` say how
+    much items count in the loss. `validation` are labels to find the best epoch by.
     """
 
     annotations: Annotations
     shape: tuple[int, ...]
     truth: AnyArray | None = None
+    item_weights: Floats | None = None
     validation: Annotations | None = None
 
     @property
@@ -72,7 +75,8 @@ class Problem:
 class FitPlan:
     """How to fit: the settings, the network that was asked for, and where checkpoints go.
 
-    `fingerprint` tells this fit from others; a checkpoint continues only where it is equal.
+    `fingerprint` tells this fit from others; a checkpoint continues only where it is equal. `start`
+    is a model to continue from, whose annotators are the first ones of the labels.
     """
 
     settings: TrainingSettings
@@ -82,6 +86,7 @@ class FitPlan:
     progress: bool = True
     callback: Callable[[CrowdModule], Mapping[str, Any]] | None = None
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    start: FittedModel | None = None
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,8 @@ class Method(ABC):
     required_network: ClassVar[str | None] = None  # the only network that the method is made for
     models_features: ClassVar[bool] = False  # it models the features, which must be numbers then
     takes_noise_settings: ClassVar[bool] = False  # `noise` and `init` are settings of the method
+    takes_item_weights: ClassVar[bool] = False  # its loss is a mean over items or their labels
+    takes_more_labels: ClassVar[bool] = False  # a fitted model can learn from other items as well
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -250,15 +257,23 @@ class NetworkMethod(Method):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed_for(settings.seed, "start of the weights"))
             n_outputs = problem.task.n_outputs(ann.n_classes)
-            network = make_network(plan.network, inputs.shape, n_outputs).cpu()
-            inputs.init_embeddings(network)
-            network = self.network(network, ann.n_annotators, ann.n_classes)
+            if plan.start is not None:
+                network = copy.deepcopy(plan.start.network).cpu()
+            else:
+                network = make_network(plan.network, inputs.shape, n_outputs).cpu()
+                inputs.init_embeddings(network)
+                network = self.network(network, ann.n_annotators, ann.n_classes)
             some = torch.arange(min(len(inputs), 8))
             rows = inputs.to(torch.device("cpu")).rows(some)
             with torch_threads(network, inputs.shape, len(some), settings):
                 check_network_output(network, rows, n_outputs, len(some), warn=warn)
                 module = self.make_module(network, problem, settings)
             module.noise.outputs_checked = True  # the outputs were just checked, for any method
+            if plan.start is not None:
+                module.noise.continue_from(plan.start.noise, ann.labels_per_annotator)
+                module.continues = True
+            if problem.item_weights is not None:
+                module.item_weights = torch.from_numpy(problem.item_weights).float()
             return module
 
 
@@ -295,6 +310,7 @@ def _fingerprint(
         "shape of features": list(inputs.shape),
         "set of features": inputs.digest,
         "truth": "" if problem.truth is None else digest(problem.truth),
+        "weights": "" if problem.item_weights is None else digest(problem.item_weights),
         "epochs to train": stop_after,
     }
 

@@ -45,6 +45,8 @@ class NoiseMethod(NetworkMethod):
     """
 
     takes_noise_settings = True
+    takes_item_weights = True
+    takes_more_labels = True
     noise: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     init: Literal["auto", "own", "consensus"] = "own"

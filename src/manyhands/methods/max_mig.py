@@ -62,6 +62,7 @@ class MaxMIG(EndToEnd):
     weights from the confusions of the majority and a uniform prior.
     """
 
+    takes_item_weights = takes_more_labels = False  # it has a loss of its own
     noise: str = field(init=False, default="speelfc")
     prior: Literal["shares", "learnt", "uniform"] = field(kw_only=True, default="shares")
 
@@ -112,7 +113,7 @@ class MaxMIGModule(ClassificationModule):
         if len(batch.items) == 0:  # a step of fewer items than processes
             return logits.sum() * 0.0
         if warm_up_epoch:
-            return self.target_loss(logits, self.targets[batch.items]) * batch.item_weight
+            return self.target_loss(logits, self.targets[batch.items]).mean() * batch.item_weight
         assert isinstance(self.noise, SpeeLFC), "its table holds the confusions"
         log_said_bk = label_log_prob(self.noise, batch.annotations, len(logits))
         loss = information_loss(logits.log_softmax(dim=-1), log_said_bk, self.prior.log())

@@ -49,6 +49,7 @@ class SemiLFC(EndToEnd):
     Source: Atarashi, Oyama and Kurihara 2018, after M2 in Kingma et al. 2014.
     """
 
+    takes_item_weights = takes_more_labels = False  # it has a loss of its own
     tasks = ("classification",)  # for tagging it would have to model the words
     models_features = True
 

@@ -25,6 +25,7 @@ class TwoStage(NetworkMethod):
     collapsed is replaced, see `fit_guarded`.
     """
 
+    takes_item_weights = True
     aggregator: str | Aggregator[Any]
     hard: bool = False
 
@@ -52,6 +53,7 @@ class TrainOnTruth(NetworkMethod):
 
     tasks = ("classification", "regression", "tagging")
     needs_truth = True
+    takes_item_weights = True
 
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings

@@ -1,10 +1,9 @@
 """Annotator models: from the output of a network to the labels that annotators give."""
 
-import inspect
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, InitVar, dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,12 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from manyhands.core.arrays import Floats, Offsets, symmetric_confusions
-from manyhands.core.errors import DataError, SettingError
+from manyhands.core.errors import DataError
 from manyhands.core.settings import require
 from manyhands.noise.annotator_table import AnnotatorTable, as_confusions
 
 Features = Tensor | None  # of the items of a batch, shape (b, ...), where they are known
-_ARGUMENTS = {"n_annotators", "n_classes", "n_features", "sparse", "device", "dtype"}
 _MAX_CELLS = 1 << 24  # of `confusion`, which holds K x K x K numbers per annotator
 
 
@@ -26,7 +24,8 @@ class AnnotationBatch:
     """The annotations of a batch of items: row of the item, annotator and label, each (n,).
 
     Annotators are codes; labels are class codes, or numbers for a `RegressionLayer`. `features`
-    (b, ...) are those of the items, for models that need them.
+    (b, ...) are those of the items, for models that need them. `weight` (n,) is how often an
+    annotation counts in the loss; once by default.
 
     >>> AnnotationBatch(torch.tensor([0, 0]), torch.tensor([3, 5]), torch.tensor([1, 1])).label
     tensor([1, 1])
@@ -36,15 +35,20 @@ class AnnotationBatch:
     annotator: Tensor
     label: Tensor
     features: Features = None
+    weight: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.row)
 
     def to(self, device: torch.device | str) -> "AnnotationBatch":
         """The same batch on another device."""
-        row, annotator, label = (x.to(device) for x in (self.row, self.annotator, self.label))
-        features = None if self.features is None else self.features.to(device)
-        return AnnotationBatch(row, annotator, label, features)
+        tensors = (self.row, self.annotator, self.label, self.features, self.weight)
+        moved: list[Any] = [None if x is None else x.to(device) for x in tensors]
+        return AnnotationBatch(*moved)
+
+    def weighted(self, weight_b: Tensor) -> "AnnotationBatch":
+        """The same batch in which every annotation has the weight of its item."""
+        return replace(self, weight=weight_b[self.row])
 
 
 class AnnotatorModel(nn.Module, ABC):
@@ -90,6 +94,22 @@ class AnnotatorModel(nn.Module, ABC):
         count_a = torch.from_numpy(np.maximum(labels_a, 1))
         for table in self._tables():
             table.set_label_counts(count_a)
+        return self
+
+    @torch.no_grad()
+    def continue_from(self, fitted: Self, labels_a: Offsets) -> Self:
+        """Take over a fitted model whose annotators are the first ones here.
+
+        New annotators keep their own parameters. `labels_a` are the labels that each annotator of
+        this model has given since; they add to those that the fitted model has seen.
+        """
+        fitted_state = fitted.state_dict()
+        for name, each in self.state_dict().items():
+            known = fitted_state[name].to(each)
+            if name.split(".")[-1] == "labels_a":
+                known = known + torch.from_numpy(labels_a[: len(known)]).to(each)
+            part = each if each.shape == known.shape else each[: len(known)]
+            part.copy_(known)
         return self
 
     def _tables(self) -> list[AnnotatorTable]:
@@ -159,7 +179,7 @@ class NoiseModel(AnnotatorModel):
         log_class_bk = outputs.log_softmax(dim=-1)
         log_label_nl = self(log_class_bk, batch.row, batch.annotator, batch.features)
         log_likelihood_n = self.log_likelihood(log_label_nl, batch.label)
-        loss = self.penalty(batch.annotator) - log_likelihood_n.mean()
+        loss = self.penalty(batch.annotator) - weighted(log_likelihood_n, batch.weight).mean()
         class_penalty = self.class_penalty(log_class_bk)
         return loss if class_penalty is None else loss + class_penalty
 
@@ -260,55 +280,6 @@ class NoiseModel(AnnotatorModel):
         return log_label.reshape(len(annotator_n), n_classes, n_classes)
 
 
-@dataclass(frozen=True)
-class NoiseMaker:
-    """An entry: a class of noise models, with the settings that are fixed for this entry.
-
-    >>> from manyhands.noise import NOISE
-    >>> NOISE["speelfc"](n_annotators=100, n_classes=3, accuracy=0.8, dtype=torch.float64).n_classes
-    3
-    """
-
-    model: Callable[..., NoiseModel]
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def settings(self) -> list[str]:
-        """The names of the settings of the model."""
-        return [name for name in self._parameters if name not in _ARGUMENTS | set(self.fixed)]
-
-    @property
-    def _parameters(self) -> Mapping[str, inspect.Parameter]:
-        return inspect.signature(self.model).parameters
-
-    def __call__(
-        self,
-        n_annotators: int,
-        n_classes: int,
-        *,
-        n_features: int | None = None,
-        sparse: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-        **settings: Any,
-    ) -> NoiseModel:
-        """Make a noise model; only the models that depend on the items use `n_features`."""
-        for name in settings:
-            if name not in self.settings:
-                known = ", ".join(self.settings)
-                raise SettingError(f"the noise model has no setting {name!r}; known: {known}")
-        parameters = self._parameters
-        given = {**self.fixed, **settings, "device": device, "dtype": dtype}
-        if "sparse" in parameters:
-            given["sparse"] = sparse
-        if "n_features" in parameters:
-            optional = parameters["n_features"].default is not inspect.Parameter.empty
-            rule = "given: the model depends on the features of the items"
-            require(n_features is not None or optional, "n_features", rule, None)
-            given["n_features"] = n_features
-        return self.model(n_annotators, n_classes, **given)
-
-
 def annotation_loss(layer: AnnotatorModel, logits: Tensor, batch: AnnotationBatch) -> Tensor:
     """Mean negative log-likelihood of the annotations of a batch, plus the penalties of the layer.
 
@@ -316,9 +287,10 @@ def annotation_loss(layer: AnnotatorModel, logits: Tensor, batch: AnnotationBatc
 
         loss = -mean_n log P(y_n | softmax(logits of the item), a_n) + penalty + class_penalty
 
-    Every label counts once. A batch without labels has loss 0. Arguments: `logits` (b, k), the
-    output of any network for the items. For a `RegressionLayer` they are the predicted values
-    (b, 1), and the labels of an item are taken together (`RegressionLayer.joint_log_prob`).
+    Every label counts once, or as its weight says. A batch without labels has loss 0. Arguments:
+    `logits` (b, k), the output of any network for the items. For a `RegressionLayer` they are the
+    predicted values (b, 1), and the labels of an item are taken together
+    (`RegressionLayer.joint_log_prob`).
 
     >>> from manyhands.noise import SpeeLFC
     >>> row, annotator = torch.tensor([0, 0, 1]), torch.tensor([7, 9, 7])
@@ -342,6 +314,11 @@ def warn_of_probabilities(logits: Tensor) -> None:
             "remove the softmax at its end",
             stacklevel=4,
         )
+
+
+def weighted(terms: Tensor, weight: Tensor | None) -> Tensor:
+    """Terms of a loss times their weights; None is once."""
+    return terms if weight is None else terms * weight
 
 
 def _at_label(log_label_nl: Tensor, label_n: Tensor) -> Tensor:

@@ -190,7 +190,11 @@ class RegressionLayer(AnnotatorModel):
             )
         if len(batch) == 0:
             return outputs.sum() * 0.0
-        log_likelihood: Tensor = self.joint_log_prob(outputs, batch).sum() / len(batch)
+        joint_b = self.joint_log_prob(outputs, batch)
+        if batch.weight is not None:  # annotations of an item have one weight
+            weight_b = torch.ones_like(joint_b).index_copy(0, batch.row, batch.weight)
+            joint_b = joint_b * weight_b
+        log_likelihood: Tensor = joint_b.sum() / len(batch)
         return self.penalty(batch.annotator) - log_likelihood
 
     def joint_log_prob(self, outputs: Tensor, batch: AnnotationBatch) -> Tensor:
