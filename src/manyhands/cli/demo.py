@@ -106,6 +106,7 @@ def _digits(seed: int) -> _Demo:
     seen, test = np.sort(order[: len(order) // 3]), order[len(order) // 3 :]
 
     def write(out: str) -> list[str]:
+        mh.io.new_files(out, "labels.csv", "truth.csv", "annotators.csv", "features.csv")
         files = mh.simulation.write_labels_and_truth(crowd, out)
         return [*files, _write_features(ann.items, "pixel_", data.features, out)]
 
@@ -258,7 +259,4 @@ def _write_features(items: AnyArray, prefix: str, features: AnyArray, out: str) 
 
 
 def _paths(out: str, *names: str) -> list[str]:
-    from manyhands.io.bundle import make_folder
-
-    home = make_folder(out)
-    return [str(home / name) for name in names]
+    return [str(path) for path in mh.io.new_files(out, *names)]

@@ -58,6 +58,7 @@ class Rule:
 
 
 AT_LEAST_ONE = Rule(lambda value: value >= 1, "a whole number >= 1")
+FEW = Rule(lambda value: 1 <= value <= 1024, "a whole number in 1..1024")
 COUNT = Rule(lambda value: value >= 0, "a whole number >= 0")
 POSITIVE = Rule(lambda value: 0 < value < math.inf, "> 0")
 NOT_NEGATIVE = Rule(lambda value: 0 <= value < math.inf, ">= 0")

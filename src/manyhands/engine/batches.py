@@ -116,6 +116,16 @@ def _share(first: int, last: int, rank: int, n_ranks: int) -> tuple[int, int]:
     return first + size * rank // n_ranks, first + size * (rank + 1) // n_ranks
 
 
+def finite_outputs(outputs: Tensor) -> Tensor:
+    """The outputs of a network, or a `DataError` if there is one that is not a finite number."""
+    if outputs.isfinite().all():
+        return outputs
+    row = int((~outputs.isfinite()).any(dim=1).nonzero()[0])
+    raise DataError(
+        f"the network gives no finite number for row {row}; its features may be too large"
+    )
+
+
 def split_labels(
     annotations: Annotations, share: float, seed: int
 ) -> tuple[Annotations, Annotations | None]:

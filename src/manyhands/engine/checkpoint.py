@@ -15,6 +15,7 @@ from manyhands.io.bundle import read_bundle, under, write_bundle
 
 NAME = "checkpoint"
 _LONGEST = 80  # of a value in an error
+_MOMENTS = ("exp_avg", "exp_avg_sq")  # of Adam, for every parameter
 _REST = 10.0  # times as long as saving took, before saving again
 
 
@@ -74,7 +75,7 @@ class Checkpoint:
         self._require_same(header.get("identity", {}))
         try:
             return _restored(as_tensors(arrays), header, module, optimisers)
-        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        except Exception as error:  # nothing in a file may be more than refused
             raise DataError(
                 f"{self.folder}: the checkpoint does not fit its description; start afresh"
             ) from error
@@ -99,22 +100,63 @@ def _restored(
     module: torch.nn.Module,
     optimisers: Sequence[Any],
 ) -> TrainingState:
-    module.load_state_dict(under("learner.", tensors))
+    """The state of a run, after all of it was checked against what the run needs."""
+    state = _checked_state(header, under("best.", tensors) or None)
+    learnt = under("learner.", tensors)
+    for weights in (learnt, state.best):
+        require_like(weights or learnt, module.state_dict())
     entries = under("optimiser.", tensors) | under("optimiser.", header["numbers"])
-    for place, optimiser in enumerate(optimisers):
-        state: dict[int, dict[str, Any]] = {}
-        for name, value in under(f"{place}.", entries).items():
-            row, _, key = name.partition(".")
-            state.setdefault(int(row), {})[key] = value
+    states = [_optimiser_state(under(f"{n}.", entries), one) for n, one in enumerate(optimisers)]
+    module.load_state_dict(learnt)
+    for optimiser, found in zip(optimisers, states, strict=True):
         groups = optimiser.state_dict()["param_groups"]
-        optimiser.load_state_dict({"state": state, "param_groups": groups})
-    return TrainingState(
-        epoch=header["epoch"],
-        history=header["history"],
-        best_epoch=header["best_epoch"],
-        best=under("best.", tensors) or None,
-        finished=header["finished"],
+        optimiser.load_state_dict({"state": found, "param_groups": groups})
+    return state
+
+
+def require_like(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
+    """Raise a `ValueError` unless tensors have these names, shapes and types, and are finite."""
+    for name in wanted.keys() ^ found.keys():
+        raise ValueError(f"the tensor {name!r} is {'missing' if name in wanted else 'not known'}")
+    for name, each in found.items():
+        like = wanted[name]
+        if each.shape != like.shape or each.dtype != like.dtype:
+            raise ValueError(
+                f"the tensor {name!r} has shape {list(each.shape)} and type {each.dtype}, where "
+                f"{list(like.shape)} and {like.dtype} are expected"
+            )
+        if each.is_floating_point() and not torch.isfinite(each).all():
+            raise ValueError(f"the tensor {name!r} has numbers that are not finite")
+
+
+def _checked_state(header: Mapping[str, Any], best: dict[str, Tensor] | None) -> TrainingState:
+    epoch, best_epoch, history = header["epoch"], header["best_epoch"], header["history"]
+    whole = isinstance(epoch, int) and isinstance(best_epoch, int | None)
+    listed = isinstance(history, list) and len(history) == epoch and all(map(_is_entry, history))
+    if not (whole and listed and isinstance(header["finished"], bool)):
+        raise ValueError("the epochs of the checkpoint do not fit each other")
+    return TrainingState(epoch, history, best_epoch, best, header["finished"])
+
+
+def _is_entry(entry: Any) -> bool:
+    return isinstance(entry, dict) and all(
+        isinstance(value, int | float) for value in entry.values()
     )
+
+
+def _optimiser_state(entries: Mapping[str, Any], optimiser: Any) -> dict[int, dict[str, Any]]:
+    """The state of an optimiser by parameter: a number of steps, and moments like the parameter."""
+    parameters = [each for group in optimiser.param_groups for each in group["params"]]
+    state: dict[int, dict[str, Any]] = {}
+    for name, value in entries.items():
+        place, _, key = name.partition(".")
+        state.setdefault(int(place), {})[key] = value
+    for row, found in state.items():
+        moments = {key: each for key, each in found.items() if key != "step"}
+        require_like(moments, dict.fromkeys(_MOMENTS, parameters[row]))
+        if row < 0 or float(found["step"]) < 1:
+            raise ValueError("there is no such parameter, or no step was made")
+    return state
 
 
 def _short(value: Any) -> str:

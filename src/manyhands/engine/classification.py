@@ -12,7 +12,7 @@ from manyhands.aggregation.evidence import gather_evidence, majority_posterior
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
-from manyhands.engine.batches import CrowdBatch, CrowdData
+from manyhands.engine.batches import CrowdBatch, CrowdData, finite_outputs
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.task import (
@@ -198,6 +198,7 @@ class Classification(Task):
                 unseen_akl = np.repeat(average_akl, n_unseen, 0)
                 confusion_akl = np.concatenate([confusion_akl, unseen_akl])
             posterior_ik = joint_posterior(model.network, noise, crowd, confusion_akl)
+            finite_outputs(torch.from_numpy(posterior_ik))
         return Consensus.from_probabilities(
             annotations, posterior_ik, confusion=confusion_akl, cannot_continue=NEEDS_FEATURES
         )

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from manyhands.annotations.vocabulary import join_names, repeated
-from manyhands.core.arrays import AnyArray
+from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError
 from manyhands.engine.inputs import DatasetInputs, Inputs, Scaling, SparseInputs, TensorInputs
 
@@ -166,9 +166,9 @@ class NumericEncoder(FeatureEncoder):
     @classmethod
     def restore(cls, header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> "NumericEncoder":
         """See `FeatureEncoder.restore`."""
-        names = None if header["names"] is None else np.array(header["names"], dtype=object)
+        names = None if header["names"] is None else object_array([*map(str, header["names"])])
         scaling = Scaling(tensors["shift"], tensors["factor"]) if tensors else None
-        return cls(tuple(header["shape"]), names, scaling, header["keep_integers"])
+        return cls(tuple(map(int, header["shape"])), names, scaling, bool(header["keep_integers"]))
 
 
 def fit_scaling(inputs: Inputs, scale: str) -> Scaling | None:

@@ -31,6 +31,7 @@ from manyhands.engine.progress import EpochBar, EpochLog
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import VALIDATION, CrowdModule, torch_threads
 from manyhands.evaluation import CRITERIA, CROWD_METRICS
+from manyhands.io.folders import locked_folder, make_folder
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -186,10 +187,12 @@ class _Worker:
 
     def run_epochs(self) -> tuple[dict[str, Tensor], int, list[dict[str, Any]]]:
         """All epochs, from the start or from a checkpoint; the parts of the result."""
-        if self.run.resume and self.place is not None and self.place.exists():
-            self.state = self.place.restore(self.module, self.optimisers)
         first = self.fabric.is_global_zero
         with ExitStack() as stack:
+            if self.run.folder is not None and first:
+                stack.enter_context(locked_folder(make_folder(self.run.folder)))
+            if self.run.resume and self.place is not None and self.place.exists():
+                self.state = self.place.restore(self.module, self.optimisers)
             shown = [stack.enter_context(closing(each)) for each in self._reports()]
             while not self.state.finished:
                 entry = self._epoch(self.state.epoch)

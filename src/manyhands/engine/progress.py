@@ -8,9 +8,8 @@ from typing import Any
 
 from manyhands.engine.task import VALIDATION
 from manyhands.io import atomic_write
-from manyhands.io.bundle import make_folder, remove_matching
-
-LOG_FILE = "log.jsonl"
+from manyhands.io.bundle import require_no_link
+from manyhands.io.folders import LOG_FILE, claim_folder
 
 
 class EpochBar:
@@ -52,8 +51,8 @@ class EpochLog:
     """A line per epoch in `log.jsonl`, and TensorBoard's files beside it if it is installed."""
 
     def __init__(self, folder: str | Path, history: Sequence[dict[str, Any]]) -> None:
-        home = make_folder(folder)
-        remove_matching(home, f".{LOG_FILE}.*")
+        home = claim_folder(folder)
+        require_no_link(home / LOG_FILE)
         # Epochs after the checkpoint are trained again: only those before it are kept.
         with atomic_write(home / LOG_FILE) as stream:
             stream.write("".join(json.dumps(entry) + "\n" for entry in history).encode())

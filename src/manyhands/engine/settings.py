@@ -14,6 +14,7 @@ from manyhands.core.errors import SettingName
 from manyhands.core.settings import (
     AT_LEAST_ONE,
     COUNT,
+    FEW,
     FRACTION,
     NOT_NEGATIVE,
     POSITIVE,
@@ -128,14 +129,14 @@ class TrainingOptions:
         "any number of annotators. By default only for large crowds. Results differ slightly.",
     )
     device: Literal["auto", "cpu", "cuda", "mps"] = setting("auto", "Device to train on.")
-    devices: int = setting(1, "Number of devices, one process each.", rule=AT_LEAST_ONE)
+    devices: int = setting(1, "Number of devices, one process each.", rule=FEW)
     precision: Literal["32", "bf16"] = setting(
         "32", 'Floating-point precision of training: "32", or "bf16" for mixed precision.'
     )
     threads: int | None = setting(
         None,
         "Number of torch threads on the CPU. By default one for small networks, else all cores.",
-        rule=AT_LEAST_ONE,
+        rule=FEW,
     )
     seed: int = setting(0, "Seed of all random numbers.")
 

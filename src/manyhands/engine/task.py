@@ -16,7 +16,7 @@ from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations, Kind
 from manyhands.core.arrays import AnyArray, Floats, read_only
 from manyhands.core.errors import DataError, ManyhandsError, SettingError, first_line
-from manyhands.engine.batches import CrowdBatch, CrowdData
+from manyhands.engine.batches import CrowdBatch, CrowdData, finite_outputs
 from manyhands.engine.features import EncoderOptions, FeatureEncoder, NumericEncoder, is_text
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import TrainingSettings
@@ -263,7 +263,7 @@ def network_outputs(network: nn.Module, crowd: CrowdData) -> Tensor:
     batches = crowd.batches(crowd.labelled[order], EVALUATION_BATCH)
     parts = [network(batch.inputs) for batch in batches]
     back = torch.from_numpy(np.argsort(order)).to(crowd.device)
-    return torch.cat(parts).index_select(0, back)
+    return finite_outputs(torch.cat(parts).index_select(0, back))
 
 
 def predict_outputs(
@@ -279,7 +279,7 @@ def predict_outputs(
             network(inputs.rows(index.to(device))).cpu().double()
             for index in map(torch.from_numpy, inputs.parts(order, EVALUATION_BATCH))
         ]
-    return torch.cat(parts)[torch.from_numpy(np.argsort(order))]
+    return finite_outputs(torch.cat(parts)[torch.from_numpy(np.argsort(order))])
 
 
 def make_network(network: Network, shape: tuple[int, ...], n_outputs: int) -> nn.Module:

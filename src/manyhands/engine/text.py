@@ -214,8 +214,9 @@ class TextEncoder(FeatureEncoder):
     def restore(cls, header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> "TextEncoder":
         """See `FeatureEncoder.restore`."""
         table = WordEmbeddings(tuple(header["words"]), tensors["vectors"].numpy())
-        rest = {name: value for name, value in header.items() if name != "words"}
-        return cls(table, **rest)
+        flags = {name: bool(header[name]) for name in ("tokens", "frozen", "vectors_given")}
+        longest = header["max_tokens"]
+        return cls(table, max_tokens=None if longest is None else int(longest), **flags)
 
     def _inputs(self, sentences: Sentences) -> TextInputs:
         sentences = truncate(sentences, self.max_tokens)

@@ -1,6 +1,6 @@
 """A fitted model in a folder: weights as safetensors, everything else as JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ from torch import Tensor, nn
 import manyhands
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError, first_line
-from manyhands.engine.checkpoint import as_arrays, as_tensors
+from manyhands.core.errors import DataError, ManyhandsError, first_line
+from manyhands.engine.checkpoint import as_arrays, as_tensors, require_like
 from manyhands.engine.features import NumericEncoder
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import TargetScaler, make_network
@@ -85,12 +85,14 @@ def load(folder: str | Path, *, network: Network | None = None) -> CrowdEstimato
     that makes it, as `network`. It is copied.
     """
     arrays, header = read_bundle(folder, NAME)
-    if header.get("task") not in ESTIMATORS:
+    if str(header.get("task")) not in ESTIMATORS:
         raise DataError(f"{folder}: holds {header.get('task')!r}, not a model of a known task")
     try:
         with torch.random.fork_rng(devices=[]):  # a new network draws weights
             return _restored(as_tensors(arrays), header, network)
-    except (KeyError, TypeError, RuntimeError) as error:
+    except ManyhandsError as error:
+        raise DataError(f"{folder}: {error}") from None
+    except Exception as error:  # nothing in a file may be more than refused
         reason = first_line(error)
         raise DataError(f"{folder}: the model does not fit its description: {reason}") from error
 
@@ -122,22 +124,26 @@ def _restored(
     def new_network() -> nn.Module:
         return make_network(asked_for, encoder.shape, task.n_outputs(crowd.n_classes))
 
-    model.network_ = method_class.restore_network(
-        new_network, header["network_settings"], crowd.n_annotators, crowd.n_classes
-    )
-    model.network_.load_state_dict(under("network.", tensors))
+    def restored_network() -> nn.Module:
+        return method_class.restore_network(
+            new_network, header["network_settings"], crowd.n_annotators, crowd.n_classes
+        )
+
+    def restored_noise() -> nn.Module:
+        return task.restore_noise(header["noise"], noise_settings, crowd, encoder.n_noise_features)
+
+    model.network_ = _with_weights(restored_network, under("network.", tensors), network is None)
     model.network_.eval()
     model.noise_spec_ = (header["noise"], noise_settings)
-    model.noise_ = task.restore_noise(
-        header["noise"], noise_settings, crowd, encoder.n_noise_features
-    )
-    model.noise_.load_state_dict(under("noise.", tensors))
+    model.noise_ = _with_weights(restored_noise, under("noise.", tensors), True)
     model.encoder_, model.crowd_, model.method_class_ = encoder, crowd, method_class
     model.network_settings_ = header["network_settings"]
-    model.scaler_ = TargetScaler(**header["scaler"])
+    for name, declared in make._settings().items():
+        declared.checked(getattr(model, name))
+    model.scaler_ = TargetScaler(**{key: float(each) for key, each in header["scaler"].items()})
     model.settings_ = TrainingSettings(**header["training"])
-    model.epoch_, model.history_ = header["epoch"], header["history"]
-    model.search_history_ = header["search_history"]
+    model.epoch_ = int(header["epoch"])
+    model.history_, model.search_history_ = map(list, (header["history"], header["search_history"]))
     model._set_feature_names()
     columns: dict[str, AnyArray] = {"annotator": crowd.annotators}
     for name in header["annotator_columns"]:
@@ -146,6 +152,22 @@ def _restored(
     model.annotator_columns_ = columns
     restored: CrowdEstimator = model
     return restored
+
+
+def _with_weights(
+    make: Callable[[], nn.Module], tensors: Mapping[str, Tensor], sized_by_file: bool
+) -> nn.Module:
+    """A module with the weights of a file.
+
+    If the file says how large it is, it is compared with the weights before memory is taken.
+    """
+    if sized_by_file:
+        with torch.device("meta"):
+            require_like(tensors, make().state_dict())
+    module = make()
+    require_like(tensors, module.state_dict())
+    module.load_state_dict(tensors)
+    return module
 
 
 def _prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -7,6 +7,7 @@ moment, the header still refers to a complete file of arrays.
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,45 +19,54 @@ from safetensors import SafetensorError
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.io.atomic import atomic_write
+from manyhands.io.folders import DIGITS, claim_folder, has_own_name, header_of, locked_folder
 
 FORMAT = 2  # 1 was that of version 0.1
+_PATIENCE = 60.0  # seconds to wait for another process that saves
+_ENCODING = ("utf-8", "surrogatepass")
 
 
 def write_bundle(
     folder: str | Path, name: str, arrays: Mapping[str, AnyArray], header: Mapping[str, Any]
 ) -> None:
-    """Write arrays and header; the previous bundle stays until the new one is complete."""
-    home = make_folder(folder)
-    remove_matching(home, f".{name}-*.safetensors.*", f".{name}.json.*")
+    """Write arrays and header; the previous bundle stays until the new one is complete.
+
+    A folder that is not ours is refused (`claim_folder`), and only our own files are removed.
+    """
+    home = claim_folder(folder)
+    path = home / f"{name}.json"
     content = safetensors.numpy.save(
         {key: np.asarray(each, order="C") for key, each in arrays.items()}
     )
     checksum = hashlib.sha256(content).hexdigest()
-    weights = f"{name}-{checksum[:12]}.safetensors"
-    with atomic_write(home / weights) as stream:
-        stream.write(content)
+    weights = f"{name}-{checksum[:DIGITS]}.safetensors"
     complete = {**header, "format": FORMAT, "tensors": weights, "sha256": checksum}
     text = json.dumps(complete, ensure_ascii=False, indent=1, allow_nan=False)
-    with atomic_write(home / f"{name}.json") as stream:
-        stream.write(text.encode("utf-8", "surrogatepass"))
-    for old in home.glob(f"{name}-*.safetensors"):
-        if old.name != weights:
-            old.unlink(missing_ok=True)
+    with locked_folder(home, patience=_PATIENCE):
+        if path.exists() and header_of(path) is None:
+            raise DataError(f"{path}: is not the header of a {name}; name another folder")
+        _remove_unfinished(home, name)
+        for target, part in ((home / weights, content), (path, text.encode(*_ENCODING))):
+            require_no_link(target)
+            with atomic_write(target) as stream:
+                stream.write(part)
+        for old in home.glob(f"{name}-*.safetensors"):
+            if old.name != weights and has_own_name(old):
+                old.unlink(missing_ok=True)
 
 
-def make_folder(folder: str | Path) -> Path:
-    """The folder, created if it does not exist."""
-    home = Path(folder)
-    if home.exists() and not home.is_dir():
-        raise DataError(f"{home}: is a file; name a folder")
-    home.mkdir(parents=True, exist_ok=True)
-    return home
+def require_no_link(path: Path) -> None:
+    """Raise a `DataError` for a link: what it points to is not ours to overwrite."""
+    if path.is_symlink():
+        raise DataError(f"{path}: is a link; remove it, or name another folder")
 
 
-def remove_matching(home: Path, *patterns: str) -> None:
-    """Remove unfinished files that a killed process left behind."""
-    for pattern in patterns:
-        for left in home.glob(pattern):
+def _remove_unfinished(home: Path, name: str) -> None:
+    """Remove the temporary files of a process that was killed; nobody else writes here now."""
+    rest = rf"(-[0-9a-f]{{{DIGITS}}}\.safetensors|\.json)\.[a-z0-9_]{{8}}"
+    ours = re.compile(rf"\.{re.escape(name)}{rest}")
+    for left in home.iterdir():
+        if ours.fullmatch(left.name):
             left.unlink(missing_ok=True)
 
 
@@ -72,7 +82,7 @@ def read_header(folder: str | Path, name: str) -> dict[str, Any]:
         raise DataError(f"{path}: no such file; there is no {name} in this folder")
     try:
         header = json.loads(path.read_bytes())
-    except ValueError:
+    except (ValueError, RecursionError):
         raise DataError(f"{path}: is not JSON; the {name} is truncated or corrupted") from None
     if not isinstance(header, dict) or not {"format", "tensors", "sha256"} <= header.keys():
         raise DataError(f"{path}: is not the header of a {name}")
@@ -88,10 +98,9 @@ def read_bundle(folder: str | Path, name: str) -> tuple[dict[str, AnyArray], dic
     """Arrays (read-only) and header; an incomplete or corrupted bundle raises a `DataError`."""
     header = read_header(folder, name)
     path = Path(folder) / Path(str(header["tensors"])).name
-    try:
-        content = path.read_bytes()
-    except (FileNotFoundError, IsADirectoryError):
-        raise DataError(f"{path}: no such file; the {name} is not complete") from None
+    if not path.is_file():  # nor a pipe or a device, which have no end
+        raise DataError(f"{path}: no such file; the {name} is not complete")
+    content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != header["sha256"]:
         raise DataError(f"{path}: is truncated or corrupted: its checksum is another")
     try:

@@ -9,9 +9,11 @@ import numpy as np
 from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
-from manyhands.io import atomic_write, write_annotations, write_table
+from manyhands.io import atomic_write, new_files, write_annotations, write_table
 from manyhands.simulation.crowds import SimulatedCrowd
 from manyhands.simulation.settings import CrowdSizes
+
+_TABLES = ("labels.csv", "truth.csv", "annotators.csv")
 
 
 def write_crowd(
@@ -22,12 +24,15 @@ def write_crowd(
     The files are labels.csv, truth.csv, annotators.csv and scenario.json. Items with features add
     features.csv, test items test_truth.csv and test_features.csv, labels with a source sources.csv.
     """
-    written = write_labels_and_truth(crowd, folder)
+    further = _further_tables(crowd)
     scenario_path = Path(folder) / "scenario.json"
+    if not _was_simulated(scenario_path):
+        new_files(folder, *_TABLES, "scenario.json", *further)
+    written = write_labels_and_truth(crowd, folder)
     with atomic_write(scenario_path) as stream:
         content = {"scenario": scenario} | asdict(settings)
         stream.write((json.dumps(content, indent=2) + "\n").encode())
-    for name, columns in _further_tables(crowd).items():
+    for name, columns in further.items():
         write_table(columns, Path(folder) / name)
         written.append(str(Path(folder) / name))
     return [*written[:3], str(scenario_path), *written[3:]]
@@ -39,11 +44,21 @@ def write_labels_and_truth(crowd: SimulatedCrowd, folder: str | Path) -> list[st
     if home.exists() and not home.is_dir():
         raise DataError(f"{home}: is a file; name a folder")
     home.mkdir(parents=True, exist_ok=True)
-    paths = [home / name for name in ("labels.csv", "truth.csv", "annotators.csv")]
+    paths = [home / name for name in _TABLES]
     write_annotations(crowd.annotations, paths[0])
     write_table({"item": crowd.annotations.items, "truth": crowd.truth}, paths[1])
     write_table(annotator_columns(crowd), paths[2])
     return [str(path) for path in paths]
+
+
+def _was_simulated(path: Path) -> bool:
+    """Whether the tables beside this file are those of a crowd that was simulated before."""
+    if not path.is_file():
+        return False
+    try:
+        return "scenario" in json.loads(path.read_bytes())
+    except (ValueError, TypeError, RecursionError):
+        return False
 
 
 def annotator_columns(crowd: SimulatedCrowd) -> dict[str, AnyArray]:
