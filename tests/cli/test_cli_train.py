@@ -218,3 +218,25 @@ def test_what_is_kept_aside_can_be_chosen(folder, tmp_path, words, wanted):
 
 def test_only_labels_or_items_are_kept_aside(folder, tmp_path):
     assert_refused(train(folder, tmp_path / "m", "--epochs", 2, "--validation-unit", "people"))
+
+
+def test_a_truth_of_other_items_is_refused_before_the_model_is_replaced(folder, tmp_path):
+    train(folder, tmp_path / "m", "--epochs", 1)
+    before = {path: path.read_bytes() for path in (tmp_path / "m").glob("model*")}
+    other = tmp_path / "other.csv"
+    other.write_text("item,truth\nnobody,cat\n")
+    outcome = train(folder, tmp_path / "m", "--truth", other, "--epochs", 1)
+    assert_refused(outcome)
+    assert "not one item of the truth table has features" in outcome.err
+    assert {path: path.read_bytes() for path in (tmp_path / "m").glob("model*")} == before
+
+
+@pytest.mark.parametrize("name", ["", "taken"])
+def test_a_folder_that_is_not_ours_is_refused_before_files_are_read(name, folder, tmp_path):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "model-00001-of-00002.safetensors").write_text("a shard")
+    out = tmp_path / name if name else ""
+    assert_refused(call("train", "no-such-file.csv", "neither.csv", "--out", out))
+    assert [path.name for path in (tmp_path / "taken").iterdir()] == [
+        "model-00001-of-00002.safetensors"
+    ]

@@ -74,6 +74,7 @@ def train(request: Request) -> None:
     """
     if request.method is not None:
         mh.METHODS[request.method]  # an unknown name is an error before files are read
+    mh.io.require_folder(request.out)
     if request.annotators is not None:
         read = [request.features, request.labels, request.truth]
         output.require_targets(request.annotators, read=read)
@@ -109,12 +110,11 @@ def _train_items(request: Request) -> None:
     ann = output.told(request.file.read_items())
     model = _new_model(request, "regression" if ann.kind == "numbers" else "classification")
     known = truth if mh.METHODS[model.method].needs_truth else None
-    scores = {}
+    trial = mh.selection.trial_of_files(table, ann, truth)
     with _stoppable(request.out), output.noting():
         model.fit(table.X, ann, X_items=table.items, truth=known, resume=request.resume)
+        scores = mh.selection.scores_of(trial, model) if truth is not None else {}
         model.save(request.out)
-        if truth is not None:
-            scores = mh.selection.scores_of(mh.selection.trial_of_files(table, ann, truth), model)
     _tell(request, model, ann, scores)
 
 
@@ -133,8 +133,8 @@ def _train_tokens(request: Request) -> None:
     trial = mh.selection.trial_of_tokens(labels, gold)
     with _stoppable(request.out), output.noting():
         model.fit(labels, ann, truth=known, resume=request.resume)
-    model.save(request.out)
-    scores = mh.selection.scores_of(trial, model) if gold is not None else {}
+        scores = mh.selection.scores_of(trial, model) if gold is not None else {}
+        model.save(request.out)
     notes = request.reading.notes_on(marked)
     if gold is not None and trial.test_features is not None:
         notes.append(f"scored on the {len(gold)} sentences of {truth}, not on the labelled ones")

@@ -4,7 +4,7 @@ from manyhands.io.atomic import atomic_write
 from manyhands.io.conll import read_bio, read_conll, write_bio, write_conll
 from manyhands.io.convert import copy_table, is_table, write_annotations
 from manyhands.io.features import Features, read_features, read_truth
-from manyhands.io.folders import new_files
+from manyhands.io.folders import new_files, require_folder
 from manyhands.io.labels import read_annotations
 from manyhands.io.read import LabelFile, read, require_same_tokens
 from manyhands.io.sniff import column_names
@@ -35,6 +35,7 @@ __all__ = [
     "read_truth",
     "read_word_counts",
     "read_word_vectors",
+    "require_folder",
     "require_same_tokens",
     "require_target",
     "write_annotations",

@@ -33,12 +33,21 @@ def claim_folder(folder: str | Path) -> Path:
 
     A folder is ours if it is empty, or has a bundle, or only what a stopped run leaves behind.
     """
-    home = make_folder(folder)
-    if not is_ours(home):
+    require_folder(folder)
+    return make_folder(folder)
+
+
+def require_folder(folder: str | Path) -> None:
+    """Raise a `DataError` for a folder that `claim_folder` would refuse; nothing is made."""
+    home = Path(folder)
+    if str(folder) == "":
+        raise DataError("the name of the folder is empty; name a folder")
+    if home.exists() and not home.is_dir():
+        raise DataError(f"{home}: is a file; name a folder")
+    if home.is_dir() and not is_ours(home):
         raise DataError(
             f"{home}: has other files and nothing of manyhands; name a new or an empty folder"
         )
-    return home
 
 
 def make_folder(folder: str | Path) -> Path:
