@@ -4,7 +4,9 @@ from manyhands.io.atomic import atomic_write
 from manyhands.io.conll import read_bio, read_conll, write_bio, write_conll
 from manyhands.io.convert import copy_table, is_table, write_annotations
 from manyhands.io.features import Features, read_features, read_truth
+from manyhands.io.input_file import InputFile
 from manyhands.io.labels import read_annotations
+from manyhands.io.opening import input_files, sheet_of
 from manyhands.io.read import LabelFile, read, require_same_tokens
 from manyhands.io.sniff import column_names
 from manyhands.io.spans import TextLabels, read_spans, write_spans
@@ -16,12 +18,14 @@ __all__ = [
     "SUFFIXES",
     "TAGGED_SUFFIXES",
     "Features",
+    "InputFile",
     "LabelFile",
     "TextLabels",
     "WordVectors",
     "atomic_write",
     "column_names",
     "copy_table",
+    "input_files",
     "is_table",
     "read",
     "read_annotations",
@@ -35,6 +39,7 @@ __all__ = [
     "read_word_vectors",
     "require_same_tokens",
     "require_target",
+    "sheet_of",
     "write_annotations",
     "write_bio",
     "write_conll",
