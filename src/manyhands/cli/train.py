@@ -74,9 +74,8 @@ def train(request: Request) -> None:
     """
     if request.method is not None:
         mh.METHODS[request.method]  # an unknown name is an error before files are read
-    if request.annotators is not None:
-        read = [request.features, request.labels, request.truth]
-        output.require_targets(request.annotators, read=read)
+    read = [request.features, request.labels, request.truth]
+    output.require_targets(request.annotators, read=read)
     run = _train_items if request.file.tokens is None else _train_tokens
     run(request)
 

@@ -6,7 +6,7 @@ from manyhands.io.convert import copy_table, is_table, write_annotations
 from manyhands.io.features import Features, read_features, read_truth
 from manyhands.io.input_file import InputFile
 from manyhands.io.labels import read_annotations
-from manyhands.io.opening import input_files, sheet_of
+from manyhands.io.opening import STANDARD_INPUT, input_files, sheet_of
 from manyhands.io.read import LabelFile, read, require_same_tokens
 from manyhands.io.sniff import column_names
 from manyhands.io.spans import TextLabels, read_spans, write_spans
@@ -15,6 +15,7 @@ from manyhands.io.texts import read_texts, read_word_counts
 from manyhands.io.word_vectors import WordVectors, read_word_vectors
 
 __all__ = [
+    "STANDARD_INPUT",
     "SUFFIXES",
     "TAGGED_SUFFIXES",
     "Features",

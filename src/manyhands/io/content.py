@@ -2,12 +2,14 @@
 
 import codecs
 import json
+import re
 from typing import Any
 
 from manyhands.annotations.tags import is_bio_tag
 
 LOOKED_AT = 1 << 16  # bytes
 _MOST = 0.9  # of the lines must look like tagged tokens
+_NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+|\?|nan", re.IGNORECASE)  # ? and nan: no label
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -56,8 +58,9 @@ def _suffix_of_lines(lines: list[str]) -> str | None:
         return ".tsv"
     if any(mark in lines[0] for mark in ",;|"):
         return ".csv"
-    widths = {len(line.split()) for line in lines}
-    return ".txt" if len(widths) == 1 and widths != {1} else None
+    rows = [line.split() for line in lines]
+    is_matrix = len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
+    return ".txt" if is_matrix and all(_NUMBER.fullmatch(c) for row in rows for c in row) else None
 
 
 def _are_tagged_tokens(rows: list[list[str]]) -> bool:

@@ -66,8 +66,8 @@ class InputFile(_Path):
 
     @property
     def title(self) -> str:
-        """The name of the content without folders and suffixes: ann for round 1/ann.csv.gz."""
-        return Path(self.content_name).name.split(".")[0] or self.content_name
+        """The name of the content without folders and its suffix: ann for round 1/ann.csv.gz."""
+        return Path(self.content_name).stem
 
     def encoding(self, given: str) -> str:
         """The encoding of the content: the given one, unless the content was written here."""

@@ -32,7 +32,7 @@ from manyhands.io.plausible import (
     text_notes,
 )
 from manyhands.io.tables import SUFFIXES, Table
-from manyhands.io.tool_files import read_exports
+from manyhands.io.tool_files import files_of_users, read_exports
 
 LABEL_SUFFIXES = SUFFIXES | {".txt": "txt", ".npy": "npy", ".json": "json"}
 LAYOUTS = ("long", "wide", "dense")
@@ -103,6 +103,10 @@ class ItemFile:
     def names(self) -> list[str]:
         """The names of all files."""
         return [str(file) for file in self.inputs]
+
+    def is_export_of_users(self) -> bool:
+        """Whether there is a file per user, so that the names of the files are needed."""
+        return bool(files_of_users(self.inputs, self.encoding))
 
     def rows(self) -> Rows:
         """The rows of the file or files, including unusable ones."""

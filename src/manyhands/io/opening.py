@@ -15,7 +15,7 @@ from manyhands.io.sheets import sheet_as_csv, sheet_names
 
 Paths: TypeAlias = "str | Path | Iterable[str | Path]"
 
-STANDARD_INPUT = "standard input"
+STANDARD_INPUT = "standard input"  # its name in errors; users write -
 _STREAMS = ("-", "/dev/stdin", STANDARD_INPUT)
 _KNOWN = {
     ".csv", ".tsv", ".tab", ".parquet", ".pq", ".jsonl", ".ndjson", ".json", ".txt", ".npy", ".npz",
@@ -103,7 +103,7 @@ def _files_of_folder(folder: Path) -> list[Path]:
     )
     if not files:
         raise DataError(f"{folder}: is a folder without files; name a file")
-    require_one_format(f"{folder}: is a folder", [each.name for each in files])
+    require_one_format(f"{folder}: is a folder", [each.name for each in files], "name one of them")
     return files
 
 

@@ -21,7 +21,7 @@ from manyhands.io.input_file import InputFile
 
 MAX_UNPACKED = 1 << 30  # bytes; more only for a file that is large itself:
 MAX_RATIO = 50  # unpacked bytes for each of its own
-_ZIP = b"PK\x03\x04"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the second is that of an empty archive
 _MARKS = {
     "gzip": re.compile(rb"\x1f\x8b"),
     "bzip2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),  # the second is that of an empty file
@@ -93,20 +93,11 @@ def _decompressed(raw: BinaryIO, packing: str) -> Any:
 def _bounded(stream: Any, raw: BinaryIO, file: InputFile) -> Iterator[bytes]:
     """The content of a stream, up to the bound; `raw` is the packed file that it reads from."""
     size, n_bytes = file.stat().st_size, 0
-    if isinstance(stream, gzip.GzipFile) and _declared(file) > _limit(size):
-        raise _too_large(file, _declared(file))
     while part := stream.read(_PART):
         n_bytes += len(part)
         if n_bytes > _limit(size):
             raise _too_large(file, n_bytes * size // max(raw.tell(), 1))
         yield part
-
-
-def _declared(file: InputFile) -> int:
-    """The size that the last bytes of a gzip file give, for a file below 4 GiB."""
-    with file.open("rb") as stream:
-        stream.seek(-4, 2)
-        return int.from_bytes(stream.read(), "little")
 
 
 def _limit(size: int) -> int:
@@ -148,18 +139,18 @@ def _kind_of(file: InputFile, names: list[str]) -> str | None:
         return suffix if suffix == ".npy" else ".npz"
     if "xl/workbook.bin" in names or {"content.xml", "mimetype"} <= set(names):
         raise DataError(f"{file}: is a workbook that is not read; save it as .xlsx or .csv")
-    require_one_format(f"{file}: is an archive", names)
+    require_one_format(f"{file}: is an archive", names, "unpack it and name one of them")
     return None
 
 
-def require_one_format(place: str, names: list[str]) -> None:
+def require_one_format(place: str, names: list[str], remedy: str) -> None:
     """Raise a `DataError` for files that do not all have the same suffix; `place` begins it."""
     kinds = {_plain_suffix(name) for name in names}
     if len(kinds) > 1:
         shown = ", ".join(names[:_MOST_NAMES]) + (" ..." if len(names) > _MOST_NAMES else "")
         raise DataError(
-            f"{place} with files of several formats ({shown}); name one of them, or keep "
-            "those of one format"
+            f"{place} with files of several formats ({shown}); keep those of one format, "
+            f"or {remedy}"
         )
 
 

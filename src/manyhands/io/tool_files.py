@@ -28,7 +28,7 @@ def read_exports(
     Archives and several files of doccano are those of its users. Other files must all be exports
     of one tool; `named` are fields of items, annotators and labels.
     """
-    by_user = _files_of_users(files, encoding) if format == "jsonl" else {}
+    by_user = files_of_users(files, encoding) if format == "jsonl" else {}
     if by_user:
         try:
             return EXPORTS["doccano"].read(by_user, **named)
@@ -46,7 +46,7 @@ def read_exports(
     return _joined(files, exports) if exports else None
 
 
-def _files_of_users(files: Sequence[InputFile], encoding: str) -> dict[str, list[Any]]:
+def files_of_users(files: Sequence[InputFile], encoding: str) -> dict[str, list[Any]]:
     """{user: records} of a doccano export; nothing for other files, or one outside of a zip."""
     titles = [file.title for file in files]
     if len(set(titles)) < len(files) or not (len(files) > 1 or files[0].from_archive):
