@@ -1,7 +1,6 @@
 """Packed files, workbooks, standard input and several files are read as one plain file is."""
 
 import bz2
-import datetime
 import gc
 import gzip
 import io
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import openpyxl
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -248,7 +248,7 @@ def sheet_rows(*rows):
 
 
 def test_a_sheet_is_read_as_a_table(tmp_path):
-    day = datetime.datetime(2026, 1, 5)
+    day = pd.Timestamp("2026-01-05").to_pydatetime()
     rows = sheet_rows(["007", "ann", 1, day], ["007", "ben", 2.0, day], [], ["12", "ann", 2, None])
     path = workbook(tmp_path / "labels.xlsx", Labels=[[], *rows], Empty=[])
     ann = mh.read(path)
@@ -261,7 +261,7 @@ def test_a_sheet_is_read_as_a_table(tmp_path):
 
 
 def test_cells_of_a_sheet_keep_what_they_say(tmp_path):
-    noon = datetime.datetime(2026, 1, 5, 12, 30)
+    noon = pd.Timestamp("2026-01-05 12:30").to_pydatetime()
     cells = ["café, au lait", 'a "quote"', "two\nlines", 3.0, 2.5, 12345678901234, True, noon]
     rows = [["item", "truth"], *([n, cell] for n, cell in enumerate(cells))]
     path = workbook(tmp_path / "truth.xlsx", Truth=rows)
