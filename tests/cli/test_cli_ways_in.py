@@ -136,6 +136,17 @@ def test_the_users_of_a_doccano_zip_stay_annotators_when_converted(tmp_path):
     assert (tmp_path / "out.csv").read_text().splitlines()[1:] == ['1,"ann","a"', '1,"ben","b"']
 
 
+def test_tagged_tokens_are_read_from_standard_input_and_packed_files(pipe, tmp_path):
+    tokens = "Anna\tB-PER\tB-PER\nsang\tO\tO\n"
+    pipe(tokens)
+    outcome = call("aggregate", "-", "--out", tmp_path / "out.bio")
+    assert outcome.code == 0
+    assert "note: read as conll, by its content" in outcome.out
+    (tmp_path / "tokens.conll.gz").write_bytes(gzip.compress(tokens.encode()))
+    outcome = call("convert", tmp_path / "tokens.conll.gz", tmp_path / "spans.csv")
+    assert (outcome.code, outcome.err) == (0, "note: unpacked (gzip)\n")
+
+
 def test_the_help_tells_the_ways(tmp_path):
     for command in ("aggregate", "check", "convert"):
         text = " ".join(call(command, "--help").out.replace("│", " ").split())

@@ -144,9 +144,17 @@ def test_no_file_is_unpacked_beyond_the_bound(tmp_path, packing, monkeypatch, te
             archive.writestr("labels.csv", content)
     else:
         path.write_bytes(packed_as(packing, content))
-    with pytest.raises(DataError, match=r"would unpack to about .* more than the 1 MiB"):
+    with pytest.raises(DataError, match=r"would unpack to about .* and at most 1 MiB are"):
         mh.read(path)
     assert list(temporary.iterdir()) == []
+
+
+def test_the_bound_is_that_of_all_files_of_an_archive(tmp_path, monkeypatch):
+    monkeypatch.setattr(packed, "MAX_UNPACKED", 1 << 20)
+    inner = gzip.compress(bytes(900_000))
+    path = zipped(tmp_path / "labels.zip", a__csv__gz=inner, b__csv__gz=inner)
+    with pytest.raises(DataError, match=r"labels\.zip \(b\.csv\.gz\): would unpack to about"):
+        mh.read(path)
 
 
 def test_a_zip_of_one_file_is_that_file(tmp_path):
@@ -472,6 +480,31 @@ def test_files_that_cannot_be_joined_are_refused(folder, tmp_path):
         (tmp_path / name).write_text(TOKENS)
     with pytest.raises(DataError, match="a file of tagged tokens is read from one file"):
         mh.read(tmp_path / "?.conll")
+
+
+@pytest.mark.parametrize(
+    "given", [{"a": {"u": 1}}, pd.DataFrame({"item": [1]}), None, [["a.csv"]], io.BytesIO(b"x")]
+)
+def test_what_is_no_path_is_told(given):
+    with pytest.raises(SettingError, match="path must be a file, a folder, a pattern or a list"):
+        mh.read(given)
+
+
+def test_a_path_may_be_found_while_it_is_read(folder):
+    assert said(mh.read(folder.glob("*.csv"))) == WANTED
+    with pytest.raises(DataError, match="the name of a file is empty"):
+        mh.read("")
+
+
+def test_tables_with_the_suffix_txt_are_no_matrices(tmp_path):
+    path = tmp_path / "labels.txt"
+    for mark in (",", "\t", ";"):
+        path.write_text(TABLE.replace(",", mark))
+        assert said(mh.read(path)) == WANTED
+    path.write_text("0,1,1\n1,1,0\n")
+    with pytest.raises(DataError, match=r"parted by blanks; give format='csv', and layout='dense'"):
+        mh.read(path)
+    assert mh.read(path, format="csv", layout="dense").n_annotations == 6
 
 
 def test_a_file_whose_name_looks_like_a_pattern_is_read(tmp_path):

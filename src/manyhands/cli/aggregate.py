@@ -160,7 +160,7 @@ def _aggregate_tokens(request: Request) -> None:
         output.put_table(found.span_columns(marked.texts), request.spans)
     if request.out != "-" or not request.json:
         output.put_tokens(sentences, found.tags, columns, request.out)
-    notes = reading.notes_on(marked)
+    notes = [*request.file.notes, *reading.notes_on(marked)]
     lines = _token_lines(request, found, notes, scores)
     _tell(request, _token_summary(found, notes), columns, scores, lines)
 

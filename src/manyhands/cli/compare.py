@@ -25,7 +25,7 @@ class Request(options.OptionGroup):
 
     labels: Annotated[
         list[str] | None,
-        typer.Argument(metavar="LABELS...", help="Labels, or tagged tokens; - is standard input. "
+        typer.Argument(metavar="LABELS", help="Labels, or tagged tokens; - is standard input. "
                        "Not with --dataset."),
     ] = None  # fmt: skip
     methods: Annotated[

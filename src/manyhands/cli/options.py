@@ -37,18 +37,20 @@ _WAYS = (
     '"labels/*.csv", or - for standard input.'
 )
 LabelsFiles = Annotated[
-    list[str], typer.Argument(metavar="LABELS...", help=f"{_LABELS}{_WAYS} Several are joined.")
+    list[str], typer.Argument(metavar="LABELS", help=f"{_LABELS}{_WAYS} Several are joined.")
 ]
 AnyLabelsFiles = Annotated[
     list[str],
-    typer.Argument(metavar="LABELS...", help=f"{_LABELS}{_TOKENS}{_WAYS} Several are joined."),
+    typer.Argument(metavar="LABELS", help=f"{_LABELS}{_TOKENS}{_WAYS} Several are joined."),
 ]
 AnyLabelsFile = Annotated[str, typer.Argument(metavar="LABELS", help=f"{_LABELS}{_TOKENS}{_WAYS}")]
 FeaturesFile = Annotated[
     str, typer.Argument(metavar="FEATURES", help="Numbers: a table with one row per item, a column "
-                        "that names it and numbers in all others (.csv .tsv .parquet .jsonl), or "
+                        "that names it and numbers in all others (.csv .tsv .parquet .jsonl "
+                        ".xlsx), or "
                         "an array with one row per item (.npy .npz). Texts: one per line (.txt), "
-                        "or a table with a column named text. Tokens (.conll .bio).")
+                        "or a table with a column named text. Tokens (.conll .bio). May be "
+                        "packed (.gz .zip ...) or - for standard input.")
 ]  # fmt: skip
 TextColumn = Annotated[str | None, in_labels("Column of texts.", metavar="NAME")]
 Truth = Annotated[

@@ -26,9 +26,9 @@ class Request(options.OptionGroup):
     labels: Annotated[
         str | None,
         typer.Argument(metavar="LABELS", help="Table of labels: columns item, annotator, label "
-                       "(.csv .tsv .parquet .jsonl), a matrix (.txt .npy) or .json. Leave it out "
-                       "for tagging: FEATURES then holds the words and a column of tags per "
-                       "annotator."),
+                       "(.csv .tsv .parquet .jsonl .xlsx), a matrix (.txt .npy) or .json; may be "
+                       "packed, a folder, or a pattern in quotes. Leave it out for tagging: "
+                       "FEATURES then holds the words and a column of tags per annotator."),
     ] = None  # fmt: skip
     method: Annotated[
         str | None,

@@ -22,8 +22,8 @@ from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.input_file import InputFile
 from manyhands.io.joined import FILE_NAME, common_format, joined, table_of
-from manyhands.io.matrices import read_matrix
-from manyhands.io.opening import Paths, input_files, shown_paths
+from manyhands.io.matrices import header_of, read_matrix
+from manyhands.io.opening import Paths, as_paths, input_files, shown_paths
 from manyhands.io.plausible import (
     distinct_cells,
     is_prose,
@@ -89,6 +89,9 @@ class ItemFile:
     encoding: str = "utf-8"
     sheet: str | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", as_paths(self.path))
+
     @cached_property
     def inputs(self) -> tuple[InputFile, ...]:
         """The files to read: one, or several of one format."""
@@ -104,26 +107,32 @@ class ItemFile:
         """The names of all files."""
         return [str(file) for file in self.inputs]
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know about how the files were found and opened."""
+        if len(self.inputs) == 1:
+            return self.inputs[0].notes
+        return (f"read {len(self.inputs)} files: {shown_paths(self.inputs)}",)
+
     def is_export_of_users(self) -> bool:
         """Whether there is a file per user, so that the names of the files are needed."""
         return bool(files_of_users(self.inputs, self.encoding))
 
     def rows(self) -> Rows:
         """The rows of the file or files, including unusable ones."""
-        rows, files = self._rows(), self.inputs
+        rows = self._rows()
         assert rows.read_from is not None
-        notes = [note for note in files[0].notes if len(files) == 1]
-        if len(files) > 1:
-            notes.append(f"read {len(files)} files: {shown_paths(files)}")
         source = replace(
-            rows.read_from, path=", ".join(self.names), notes=(*notes, *rows.read_from.notes),
-            files=tuple(self.names) if len(files) > 1 else (),
+            rows.read_from, path=", ".join(self.names), notes=(*self.notes, *rows.read_from.notes),
+            files=tuple(self.names) if len(self.names) > 1 else (),
         )  # fmt: skip
         return replace(rows, read_from=source)
 
     def _rows(self) -> Rows:
         files = self.inputs
         format = common_format(files, self.format, LABEL_SUFFIXES)
+        if format == "txt" and self.format is None and self.layout is None:
+            format = self._format_of_text()
         if self.layout is not None:
             require_choice("layout", self.layout, LAYOUTS)
         exported = self._exported(format) if self.layout is None else None
@@ -135,6 +144,15 @@ class ItemFile:
             return self._json_rows()
         table = table_of(files, format, self.encoding, with_names=self.annotator == FILE_NAME)
         return self._wide_rows(table) if self.layout == "wide" else self._long_rows(table)
+
+    def _format_of_text(self) -> str:
+        """The format of a .txt file: that of a table if its first line names the columns of one."""
+        format, names = header_of(self.inputs[0], self.encoding)
+        try:
+            find_columns(names, self.item, self.annotator, self.label)
+        except DataError:
+            return "txt"
+        return format
 
     def _only(self, what: str) -> InputFile:
         if len(self.inputs) > 1:

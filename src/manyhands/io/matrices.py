@@ -7,13 +7,21 @@ from pathlib import Path
 import numpy as np
 
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.io.delimited import DELIMITERS
 from manyhands.io.texts import text_lines
 
 _SEPARATORS = {**DELIMITERS, "txt": None}  # None is white space
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
+
+
+def header_of(path: Path, encoding: str) -> tuple[str, list[str]]:
+    """The format and the names of columns of a text file that may be a table, not a matrix."""
+    first = next(text_lines(path, encoding))
+    mark = next((mark for mark in "\t,;|" if mark in first), None)
+    names = [] if mark is None else [cell.strip().strip('"') for cell in first.split(mark)]
+    return "tsv" if mark == "\t" else "csv", names
 
 
 def read_matrix(path: Path, format: str, encoding: str) -> tuple[AnyArray, int | None]:
@@ -30,6 +38,12 @@ def read_matrix(path: Path, format: str, encoding: str) -> tuple[AnyArray, int |
     if not rows:
         raise DataError(f"{path}: the file is empty")
     width = len(rows[0][1])
+    if format == "txt" and width == 1 and any(mark in rows[0][1][0] for mark in ",;|"):
+        raise DataError(
+            f"{path}: the cells of a matrix in a .txt file are parted by blanks; give ",
+            SettingName("format", "csv"), ", and ", SettingName("layout", "dense"),
+            " if there is no line of column names",
+        )  # fmt: skip
     for number, row in rows:
         if len(row) != width:
             raise DataError(

@@ -2,12 +2,12 @@
 
 import glob
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingError
 from manyhands.io.content import LOOKED_AT, suffix_by_content
 from manyhands.io.input_file import InputFile, is_opened
 from manyhands.io.packed import require_one_format, unpacked
@@ -40,6 +40,20 @@ def input_files(paths: Paths, sheet: str | None = None) -> tuple[InputFile, ...]
     if twice is not None:
         raise DataError(f"{twice}: is named twice, and its labels would count twice; name it once")
     return tuple(file for path in listed for file in opened(path, sheet))
+
+
+def as_paths(given: Any) -> Paths:
+    """A path, or a tuple of several; a `SettingError` for anything else."""
+    if isinstance(given, str | Path):
+        return given
+    listed = isinstance(given, Iterable) and not hasattr(given, "columns")
+    paths = tuple(given) if listed and not isinstance(given, Mapping) else (None,)
+    if not all(isinstance(path, str | Path) for path in paths):
+        raise SettingError(
+            "path must be a file, a folder, a pattern or a list of files; got "
+            f"{type(given).__name__}; frames and arrays are not read, but given as they are"
+        )
+    return paths
 
 
 def opened(path: str | Path, sheet: str | None = None) -> list[InputFile]:
@@ -86,6 +100,8 @@ def _matching(path: str | Path) -> list[str | Path]:
     text = str(path)
     if is_opened(path) or text in _STREAMS:
         return [path]
+    if not text:
+        raise DataError("the name of a file is empty; name a file")
     if Path(path).is_dir():
         return list(_files_of_folder(Path(path)))
     if not glob.has_magic(text) or Path(path).exists():
@@ -145,6 +161,8 @@ def _readable(file: InputFile, sheet: str | None) -> InputFile:
     if file.suffix.lower() not in _KNOWN:
         with file.open("rb") as stream:
             head = stream.read(LOOKED_AT)
+        if not head:
+            raise DataError(f"{file}: the file is empty")
         file.content_suffix = suffix_by_content(head, whole=len(head) < LOOKED_AT)
         if file.content_suffix is not None:
             file.notes = (*file.notes, f"read as {file.content_suffix[1:]}, by its content")

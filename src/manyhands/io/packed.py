@@ -46,13 +46,16 @@ _OTHER_ARCHIVES = {
 
 def unpacked(file: InputFile) -> list[InputFile]:
     """What a packed file holds, in the order of the names; the file itself if it is not packed."""
-    found = [file]
+    found, limit = [file], max(MAX_UNPACKED, MAX_RATIO * file.stat().st_size)
     for _ in range(2):  # a zip of .gz files
-        found = [each for packed in found for each in _unpacked_once(packed)]
+        inner: list[InputFile] = []
+        for packed in found:
+            inner += _unpacked_once(packed, limit - sum(each.stat().st_size for each in inner))
+        found = inner
     return found
 
 
-def _unpacked_once(file: InputFile) -> list[InputFile]:
+def _unpacked_once(file: InputFile, limit: int) -> list[InputFile]:
     with file.open("rb") as stream:
         head = stream.read(512)
     for mark, what in _OTHER_ARCHIVES.items():
@@ -61,17 +64,17 @@ def _unpacked_once(file: InputFile) -> list[InputFile]:
     if head[257:262] == b"ustar":
         raise DataError(f"{file}: is a tar archive; unpack it, and give the folder or its files")
     if head.startswith(_ZIP):
-        return _from_zip(file)
+        return _from_zip(file, limit)
     packing = next((name for name, mark in _MARKS.items() if mark.match(head)), None)
-    return [file] if packing is None else [_from_stream(file, packing)]
+    return [file] if packing is None else [_from_stream(file, packing, limit)]
 
 
-def _from_stream(file: InputFile, packing: str) -> InputFile:
+def _from_stream(file: InputFile, packing: str, limit: int) -> InputFile:
     name = Path(file.content_name)
     plain = name.stem if name.suffix.lower() in _SUFFIXES else name.name
     with file.open("rb") as raw:
         try:
-            parts = _bounded(_decompressed(raw, packing), raw, file)
+            parts = _bounded(_decompressed(raw, packing), raw, file, limit)
             unpacked = InputFile.temporary(
                 parts, str(file), plain, (*file.notes, f"unpacked ({packing})")
             )
@@ -90,28 +93,24 @@ def _decompressed(raw: BinaryIO, packing: str) -> Any:
     return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
 
 
-def _bounded(stream: Any, raw: BinaryIO, file: InputFile) -> Iterator[bytes]:
+def _bounded(stream: Any, raw: BinaryIO, file: InputFile, limit: int) -> Iterator[bytes]:
     """The content of a stream, up to the bound; `raw` is the packed file that it reads from."""
     size, n_bytes = file.stat().st_size, 0
     while part := stream.read(_PART):
         n_bytes += len(part)
-        if n_bytes > _limit(size):
-            raise _too_large(file, n_bytes * size // max(raw.tell(), 1))
+        if n_bytes > limit:
+            raise _too_large(file, n_bytes * size // max(raw.tell(), 1), limit)
         yield part
 
 
-def _limit(size: int) -> int:
-    return max(MAX_UNPACKED, MAX_RATIO * size)
-
-
-def _from_zip(file: InputFile) -> list[InputFile]:
+def _from_zip(file: InputFile, limit: int) -> list[InputFile]:
     try:
         with zipfile.ZipFile(file) as archive:
             members = [each for each in archive.infolist() if _is_content(each.filename)]
             names = [each.filename for each in members]
             kind, n_bytes = _kind_of(file, names), sum(each.file_size for each in members)
-            if kind != ".npz" and n_bytes > _limit(file.stat().st_size):
-                raise _too_large(file, n_bytes)
+            if kind != ".npz" and n_bytes > limit:
+                raise _too_large(file, n_bytes, limit)
             if kind is not None:
                 file.content_suffix = kind
                 return [file]
@@ -171,11 +170,10 @@ def _member(
     return unpacked
 
 
-def _too_large(file: InputFile, estimate: int) -> DataError:
-    limit = _limit(file.stat().st_size)
+def _too_large(file: InputFile, estimate: int, limit: int) -> DataError:
     return DataError(
-        f"{file}: would unpack to about {_size(estimate)}, more than the {_size(limit)} that are "
-        "unpacked for a file of its size; unpack it yourself if this is right"
+        f"{file}: would unpack to about {_size(estimate)}, and at most {_size(limit)} are "
+        "unpacked; unpack it yourself if this is right"
     )
 
 
