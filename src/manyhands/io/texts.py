@@ -23,7 +23,11 @@ def existing(path: str | Path, sheet: str | None = None) -> InputFile:
     found = opened(path, sheet)
     if len(found) > 1:
         names = ", ".join(file.content_name for file in found[:_MOST_NAMES])
-        raise DataError(f"{path}: holds {len(found)} files ({names} ...); pack one, or unpack them")
+        rest = " ..." if len(found) > _MOST_NAMES else ""
+        raise DataError(
+            f"{path}: holds {len(found)} files ({names}{rest}), and one is read; unpack it and "
+            "name one of them"
+        )
     return found[0]
 
 
