@@ -2,12 +2,14 @@
 
 import doctest
 import importlib
+import io
 import os
 import re
 import shlex
 import sys
 import types
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -62,10 +64,21 @@ def run_page(path, names):
             exec(compile(text, path, "exec"), names)
             continue
         for line in text.strip().splitlines():
-            program, *words = shlex.split(line)
+            piped, _, command = line.rpartition(" | ")
+            program, *words = shlex.split(command)
             assert program == "manyhands"
-            done = call(*words)
+            with mock.patch.object(sys, "stdin", standard_input(piped)):
+                done = call(*words)
             assert done.code == 0, f"{line}\n{done.err}"
+
+
+def standard_input(command):
+    """What the words before a pipe write: the content of a file."""
+    if not command:
+        return sys.stdin
+    program, name = shlex.split(command)
+    assert program == "cat"
+    return io.TextIOWrapper(io.BytesIO(Path(name).read_bytes()))
 
 
 # What some pages say that their blocks print.

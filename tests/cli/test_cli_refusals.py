@@ -12,7 +12,7 @@ from command_line import HEADER, SMALL, assert_refused, call
 BAD_TABLES = {
     "binary": (b"\x00\x01\x02\x03\xff\xfe" * 9, "not utf-8 text|not a text table"),
     "png": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "line 1: byte 0x89"),
-    "zip": (b"PK\x03\x04\x14\x00\x00\x00\x08\x00", "not a text table"),
+    "zip": (b"PK\x03\x04\x14\x00\x00\x00\x08\x00", "not a zip file, or cut short"),
     "empty": ("", "the file is empty"),
     "header only": (HEADER, "no rows"),
     "no header": ("1,2,3\n4,5,6\n", "no column looks like the item.*columns: '1', '2', '3'"),
@@ -73,8 +73,8 @@ def bad_files(folder):
         "list.json": "expected {item: {annotator: label}}",
         "cut.npy": "not a .npy array, or cut short",
         "cut.txt": "line 2: 2 cells where line 1 has 3",
-        "labels.csv.gz": "compressed files are not read or written; unpack it first",
-        "labels.xlsx": "'.xlsx' names no known format",
+        "labels.csv.gz": "not a gzip file, or cut short",
+        "labels.xlsx": "not a zip file, or cut short",
         "n" * 300 + ".csv": "File name too long",
     }
 
@@ -129,7 +129,7 @@ BAD_WORDS = {
     "no such truth": (["--truth", "nothing.csv"], "nothing.csv: no such file"),
     "no such known": (["--known", "nothing.csv"], "nothing.csv: no such file"),
     "an empty name of a file": (["--truth", ""], "is a folder; name a file"),
-    "too many files": (["more.csv"], "unexpected extra argument"),
+    "a file that is not there": (["more.csv"], "more.csv: no such file"),
 }
 
 

@@ -1,8 +1,8 @@
 """A label table in file order, encoded but not yet cleaned."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,12 +22,21 @@ from manyhands.core.errors import DataError, SettingName
 from manyhands.core.kernels import run_blocks
 
 
+class Part(NamedTuple):
+    """Rows of one of several files that were read one after the other."""
+
+    source: str
+    first_line: int | None
+    n_rows: int
+
+
 @dataclass(frozen=True)
 class Rows:
     """Parallel columns of codes, one entry per row of the table.
 
     A matrix has one entry per label; `row_of` is the row of the matrix of each entry. `state`
-    tells whether a label can be used (see `labels`).
+    tells whether a label can be used (see `labels`). `parts` are the files of the rows, if they
+    are of several.
     """
 
     item: Codes
@@ -41,13 +50,14 @@ class Rows:
     first_line: int | None = None
     row_of: AnyArray | None = None
     read_from: Source | None = None
+    parts: Sequence[Part] = ()
 
     def __len__(self) -> int:
         return len(self.item)
 
     def place(self, row: int) -> str:
         """The file and line of a row, or its number."""
-        return place(self.source, self.first_line, row, self.row_of)
+        return place(self.source, self.first_line, row, self.row_of, self.parts)
 
     def usable(self) -> AnyArray:
         """Positions of the rows whose three cells can be used."""
@@ -92,13 +102,23 @@ class Rows:
         _refuse(self, self.state == INFINITE, "the label is infinite", "give a finite number")
 
 
-def place(source: str, first_line: int | None, row: int, row_of: AnyArray | None = None) -> str:
+def place(
+    source: str,
+    first_line: int | None,
+    row: int,
+    row_of: AnyArray | None = None,
+    parts: Sequence[Part] = (),
+) -> str:
     """The place of a row: its line if the file has one line per row, otherwise its number.
 
     >>> place("labels.csv", 2, 0), place("", None, 4)
     ('labels.csv, line 2', 'row 5')
     """
     row = row if row_of is None else int(row_of[row])
+    for part in parts:
+        if row < part.n_rows:
+            return place(part.source, part.first_line, row)
+        row -= part.n_rows
     where = f"row {row + 1}" if first_line is None else f"line {row + first_line}"
     return f"{source}, {where}" if source else where
 
@@ -128,6 +148,7 @@ def encode_rows(
     source: str = "",
     first_line: int | None = None,
     row_of: AnyArray | None = None,
+    parts: Sequence[Part] = (),
 ) -> Rows:
     """Encode three columns; `items` and `annotators` list the names in code order."""
     for noun, column in (("item", item), ("annotator", annotator), ("label", label)):
@@ -148,12 +169,12 @@ def encode_rows(
             lambda encode_column: encode_column(), work
         )
     except MixedLabelsError as error:
-        raise error.at(place(source, first_line, error.row, row_of)) from None
+        raise error.at(place(source, first_line, error.row, row_of, parts)) from None
     except DataError as error:
         raise (error.at(source) if source else error) from None
     return Rows(
         item_codes, annotator_codes, labels.values, labels.state,
-        item_names, annotator_names, labels.classes, source, first_line, row_of,
+        item_names, annotator_names, labels.classes, source, first_line, row_of, parts=parts,
     )  # fmt: skip
 
 

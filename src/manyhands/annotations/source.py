@@ -12,7 +12,7 @@ class Source:
     `item`, `annotator` and `label` are names of columns; empty where the layout has none. `notes`
     tell what a reader of the file should know: what was left out, and what was merged. `known`
     are truths that the file marks as such, by item. `layout` is the name of the tool for a file
-    that a tool exported.
+    that a tool exported. `path` lists the files if they are several, and `files` are their names.
     """
 
     path: str
@@ -22,6 +22,7 @@ class Source:
     label: str = ""
     notes: tuple[str, ...] = ()
     known: Mapping[Any, Any] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """What was taken, in one line.
@@ -46,6 +47,7 @@ class Source:
             "item": self.item,
             "annotator": self.annotator,
             "label": self.label,
+            "files": list(self.files),
             "notes": list(self.notes),
         }
         return {name: value for name, value in found.items() if value}

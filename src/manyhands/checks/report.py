@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from manyhands.checks.copies import copies
 from manyhands.checks.label_table import SEVERITIES, Finding, LabelTable
 from manyhands.core.settings import Registry
 from manyhands.io.labels import ItemFile
+from manyhands.io.opening import Paths
 
 Check = Callable[[LabelTable], Iterable[Finding]]
 
@@ -93,7 +93,7 @@ def check(annotations: Labels | Rows) -> CheckReport:
     return CheckReport(tuple(findings), _summarize(table))
 
 
-def check_file(path: str | Path, **reading: Any) -> CheckReport:
+def check_file(path: Paths, **reading: Any) -> CheckReport:
     """Find everything that is wrong or risky in a label file, also in one that cannot be used.
 
     `reading` are the arguments of `read_annotations`: columns, layout, classes, missing codes.

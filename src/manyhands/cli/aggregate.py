@@ -17,7 +17,7 @@ from manyhands.core.errors import SettingError
 class Request(options.OptionGroup):
     """What to aggregate, how, and where the results go."""
 
-    labels: options.AnyLabelsFile
+    labels: options.AnyLabelsFiles
     method: Annotated[
         str | None,
         options.option(
@@ -79,6 +79,8 @@ def aggregate(request: Request) -> None:
 
     Example: manyhands aggregate labels.csv --out consensus.csv --annotators annotators.csv
 
+    Example: manyhands aggregate round1.csv round2.csv.gz --out consensus.csv
+
     Example: manyhands aggregate labels.csv --method glad --set max_iter=50
 
     Example: manyhands aggregate ratings.csv --task regression --range 1:5 --out consensus.csv
@@ -89,7 +91,7 @@ def aggregate(request: Request) -> None:
     tagging = request.file.tokens is not None
     output.require_targets(
         request.out, request.annotators, request.spans, to_stream,
-        read=[request.labels, request.truth, request.known, request.calibrate],
+        read=[*request.file.names, request.truth, request.known, request.calibrate],
         tagged=request.out if tagging else None,
     )  # fmt: skip
     _require_aggregator(request.method, "tagging" if tagging else request.reading.task)
@@ -114,10 +116,12 @@ def _require_aggregator(method: str | None, task: str | None) -> None:
 
 def _aggregate_items(request: Request) -> None:
     if request.spans is not None:
-        raise SettingError(f"--spans is for tagged tokens; {request.labels} has labels of items")
+        raise SettingError(
+            f"--spans is for tagged tokens; {request.file.shown} has labels of items"
+        )
     reading = request.reading
     truth = reading.truth(request.truth)
-    with output.working(f"aggregating {request.labels}"):
+    with output.working(f"aggregating {request.file.shown}"):
         ann = request.file.read_items()
         known = {**(ann.source.known if ann.source else {}), **(reading.truth(request.known) or {})}
         consensus = mh.aggregate(ann, request.method, known=known, **request.settings(ann.kind))
@@ -137,11 +141,11 @@ def _aggregate_tokens(request: Request) -> None:
         raise SettingError("--calibrate is for labels of items; leave it out for tagged tokens")
     reading = request.reading
     gold = reading.true_tags(request.truth)
-    with output.working(f"aggregating {request.labels}"):
+    with output.working(f"aggregating {request.file.shown}"):
         marked = request.file.read_tokens()
         sentences, ann = marked.labels.sentences, marked.labels.annotations
         if gold is not None:
-            mh.io.require_same_tokens(request.labels, sentences, request.truth, gold.sentences)
+            mh.io.require_same_tokens(request.file.shown, sentences, request.truth, gold.sentences)
         known = reading.truth(request.known)
         found = mh.aggregate_tokens(
             sentences, ann, request.method, known=known, **request.settings("classes")
@@ -156,7 +160,7 @@ def _aggregate_tokens(request: Request) -> None:
         output.put_table(found.span_columns(marked.texts), request.spans)
     if request.out != "-" or not request.json:
         output.put_tokens(sentences, found.tags, columns, request.out)
-    notes = reading.notes_on(marked)
+    notes = [*request.file.notes, *reading.notes_on(marked)]
     lines = _token_lines(request, found, notes, scores)
     _tell(request, _token_summary(found, notes), columns, scores, lines)
 

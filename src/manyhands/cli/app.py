@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shlex
 import sys
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+import manyhands as mh
 from manyhands import __version__
 from manyhands.cli import (
     aggregate,
@@ -23,7 +25,6 @@ from manyhands.cli import (
     simulate,
     train,
 )
-from manyhands.cli.options import with_names
 from manyhands.cli.output import remark, say
 from manyhands.core.errors import ManyhandsError, SettingName
 
@@ -50,7 +51,7 @@ class Command(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help, with the names of the registries that it refers to."""
         for each in _without_types_of_flags(self, ctx):
-            each.help = with_names(each.help or "")
+            each.help = _with_names(each.help or "")
         super().format_help(ctx, formatter)
 
     def spelled(self, setting: SettingName) -> str:
@@ -81,6 +82,21 @@ def _without_types_of_flags(command: Any, ctx: Any) -> list[Any]:
         if getattr(each, "is_flag", False):
             each.metavar = ""
     return parameters
+
+
+def _with_names(help: str) -> str:
+    """A help text in which {REGISTRY} and {REGISTRY kind} are replaced by the names there.
+
+    Registries are loaded for the help of one command, not when the commands are declared.
+    """
+
+    def names(found: re.Match[str]) -> str:
+        registry, kind = found.groups()
+        entries = getattr(mh, registry).items()
+        *first, last = [name for name, each in entries if kind is None or each.kind == kind]
+        return f"{', '.join(first)} or {last}"
+
+    return re.sub(r"\{([A-Z]+)(?: (\w+))?\}", names, help)
 
 
 def _value_text(value: object) -> str:

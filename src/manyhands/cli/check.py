@@ -15,7 +15,7 @@ _MOST_NAMES = 5
 
 @options.takes_groups
 def check(
-    labels: options.LabelsFile,
+    labels: options.LabelsFiles,
     reading: options.ReadingOptions,
     strict: Annotated[
         bool, options.in_output("Exit with 1 if there is an error or a warning.", "--strict")
@@ -31,24 +31,26 @@ def check(
     Example: manyhands check labels.csv --missing NA --strict
     """
     settings = reading.settings()
-    if mh.io.LabelFile(labels, **settings).sniffed() in {"conll", "spans"}:
+    file = mh.io.LabelFile(labels, **settings)
+    shown = file.shown
+    if file.sniffed() in {"conll", "spans"}:
         raise DataError(
-            f"{labels}: has tagged tokens, and check is for labels of items; for the quality of "
-            f"annotators: manyhands aggregate {labels} --out tags.bio --annotators annotators.csv"
+            f"{shown}: has tagged tokens, and check is for labels of items; for the quality of "
+            f"annotators: manyhands aggregate {shown} --out tags.bio --annotators annotators.csv"
         )
-    with working(f"checking {labels}"):
-        report = mh.checks.check_file(labels, **settings)
+    with working(f"checking {shown}"):
+        report = mh.checks.check_file(file.inputs, **settings)
     if json:
         say_json(report.to_json())
     else:
-        say(f"{labels}: {report.summary['read_as']}")
-        say(f"{labels}: {_facts(report)}")
+        say(f"{shown}: {report.summary['read_as']}")
+        say(f"{shown}: {_facts(report)}")
         for note in report.summary["notes"]:
             say(f"note: {note}")
         for finding in report.findings:
             say()
             say(f"{_MARKS[finding.severity]} {finding.check}: {finding.message}")
-            say(f"        where: {_where(finding, labels)}")
+            say(f"        where: {_where(finding, shown)}")
             say(f"        do: {finding.remedy}")
         say("" if report.findings else "\nnothing wrong was found")
     if strict and not report.ok:

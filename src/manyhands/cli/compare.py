@@ -24,9 +24,10 @@ class Request(options.OptionGroup):
     """What to compare, on what, and how."""
 
     labels: Annotated[
-        str | None,
-        typer.Argument(metavar="LABELS", help="Labels, or tagged tokens. Not with --dataset."),
-    ] = None
+        list[str] | None,
+        typer.Argument(metavar="LABELS", help="Labels, or tagged tokens; - is standard input. "
+                       "Not with --dataset."),
+    ] = None  # fmt: skip
     methods: Annotated[
         str | None,
         options.option("Methods, such as majority,dawid-skene.", metavar="NAME,NAME",
@@ -65,7 +66,7 @@ class Request(options.OptionGroup):
     @cached_property
     def file(self) -> "mh.io.LabelFile":
         """The file of labels."""
-        return self.reading.file(str(self.labels))
+        return self.reading.file(self.labels or [])
 
     @property
     def names(self) -> list[str] | None:
@@ -119,11 +120,11 @@ def compare(request: Request) -> None:
 
     Example: manyhands compare tokens.conll --truth test.bio --methods majority,crowd-layer-mw
     """
-    labels = request.labels
-    if (labels is None) == (request.dataset is None):
+    labels = request.file.names if request.labels else []
+    if bool(labels) == (request.dataset is not None):
         raise SettingError("give a file of labels, or --dataset with --data, one of the two")
-    output.require_targets(request.out, read=[labels, request.truth, request.features])
-    if labels is not None and request.features is None and request.file.tokens is None:
+    output.require_targets(request.out, read=[*labels, request.truth, request.features])
+    if labels and request.features is None and request.file.tokens is None:
         if request.select:
             _tell_choice(request, _select_aggregator(request))
         else:
@@ -177,7 +178,7 @@ def _corpus(request: Request) -> "mh.selection.Trial":
 def _compare_aggregators(request: Request) -> "mh.aggregation.Comparison":
     truth = request.reading.truth(request.truth)
     mh.aggregation.require_comparable(request.names or ())  # before a long file is read
-    with output.working(f"comparing methods on {request.labels}"):
+    with output.working(f"comparing methods on {request.file.shown}"):
         ann = output.told(request.file.read_items())
         return mh.aggregation.compare(ann, request.names, truth=truth, seed=request.seed)
 
@@ -212,7 +213,7 @@ def _select_aggregator(request: Request) -> "mh.aggregation.Choice":
     _require_classes("regression" if numbers else reading.task)
     mh.aggregation.candidates(request.names)  # before a long file is read
     truth = reading.truth(request.truth)
-    with output.working(f"comparing methods on {request.labels}"):
+    with output.working(f"comparing methods on {request.file.shown}"):
         ann = output.told(request.file.read_items())
         return mh.aggregation.select(
             ann, request.names, monitor=request.monitor, truth=truth, runs=request.runs,

@@ -1,6 +1,7 @@
 """manyhands convert: between formats."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -39,17 +40,23 @@ def convert(
 
     Example: manyhands convert spans.jsonl tokens.conll
     """
-    plain = options.LabelOptions(format=reading.format, encoding=reading.encoding)
+    plain = options.LabelOptions(
+        format=reading.format, encoding=reading.encoding, sheet=reading.sheet
+    )
+    file = reading.file(source)
     as_it_is = replace(reading, missing=reading.missing or None) == plain and to == "long"
     what = "rows"
-    if as_it_is and _is_table(source, reading.format) and _is_table(target):
-        n_rows = mh.io.copy_table(source, target, format=reading.format, encoding=reading.encoding)
-    elif reading.file(source).tokens is not None:
+    as_it_is = as_it_is and not file.is_export_of_users()
+    if as_it_is and _is_table(file.inputs[0], reading.format) and _is_table(Path(target)):
+        n_rows = mh.io.copy_table(
+            file.inputs, target, format=reading.format, encoding=reading.encoding
+        )
+    elif file.tokens is not None:
         if to != "long" or reading.duplicates != "keep":
             raise SettingError("--to and --duplicates are for labels of items, not tagged tokens")
-        n_rows, what = _convert_tokens(source, target, reading), "tags"
+        n_rows, what = _convert_tokens(file, target, reading), "tags"
     else:
-        annotations = output.told(reading.file(source).read_items())
+        annotations = output.told(file.read_items())
         mh.io.write_annotations(annotations, target, layout=to)
         n_rows = annotations.n_annotations
     if json:
@@ -58,12 +65,12 @@ def convert(
         output.say(f"{target}: {n_rows} {what} written")
 
 
-def _convert_tokens(source: str, target: str, reading: options.LabelOptions) -> int:
+def _convert_tokens(source: "mh.io.LabelFile", target: str, reading: options.LabelOptions) -> int:
     """Write tagged tokens as columns of tags or as spans; return the number of tags."""
-    output.require_targets(target, read=[source], tagged=target)
+    output.require_targets(target, read=source.names, tagged=target)
     kept = replace(reading, orphan_tags=reading.orphan_tags or "keep")
-    marked = kept.file(source).read_tokens()
-    for note in kept.notes_on(marked):
+    marked = replace(source, orphan_tags=kept.orphan_tags).read_tokens()
+    for note in (*source.notes, *kept.notes_on(marked)):
         output.remark(f"note: {note}")
     if output.is_tagged(target):
         mh.io.write_conll(marked.labels, target)
@@ -72,5 +79,5 @@ def _convert_tokens(source: str, target: str, reading: options.LabelOptions) -> 
     return marked.labels.annotations.n_annotations
 
 
-def _is_table(name: str, format: str | None = None) -> bool:
-    return not output.is_tagged(name) and mh.io.is_table(name, format)
+def _is_table(path: Path, format: str | None = None) -> bool:
+    return not output.is_tagged(path.suffix) and mh.io.is_table(path, format)

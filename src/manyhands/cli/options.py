@@ -3,7 +3,6 @@
 import functools
 import inspect
 import json
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -28,20 +27,30 @@ in_labels = functools.partial(option, panel="Labels")
 in_training = functools.partial(option, panel="Training")
 in_output = functools.partial(option, panel="Output")
 
-LabelsFile = Annotated[
-    str, typer.Argument(metavar="LABELS", help="Table of labels (.csv .tsv .parquet .jsonl), dense "
-                        "matrix (.txt .npy) or {item: {annotator: label}} (.json).")
-]  # fmt: skip
-AnyLabelsFile = Annotated[
-    str, typer.Argument(metavar="LABELS", help="Table of labels (.csv .tsv .parquet .jsonl), dense "
-                        "matrix (.txt .npy), {item: {annotator: label}} (.json); tokens with a "
-                        "column of tags per annotator (.conll .bio .txt), or a table of spans.")
-]  # fmt: skip
+_LABELS = (
+    "Table of labels (.csv .tsv .parquet .jsonl .xlsx), an export of an annotation tool, dense "
+    "matrix (.txt .npy) or {item: {annotator: label}} (.json)"
+)
+_TOKENS = "; tokens with a column of tags per annotator (.conll .bio .txt), or a table of spans"
+_WAYS = (
+    ". May be packed (.gz .bz2 .xz .zst .zip), a folder, a pattern in quotes such as "
+    '"labels/*.csv", or - for standard input.'
+)
+LabelsFiles = Annotated[
+    list[str], typer.Argument(metavar="LABELS", help=f"{_LABELS}{_WAYS} Several are joined.")
+]
+AnyLabelsFiles = Annotated[
+    list[str],
+    typer.Argument(metavar="LABELS", help=f"{_LABELS}{_TOKENS}{_WAYS} Several are joined."),
+]
+AnyLabelsFile = Annotated[str, typer.Argument(metavar="LABELS", help=f"{_LABELS}{_TOKENS}{_WAYS}")]
 FeaturesFile = Annotated[
     str, typer.Argument(metavar="FEATURES", help="Numbers: a table with one row per item, a column "
-                        "that names it and numbers in all others (.csv .tsv .parquet .jsonl), or "
+                        "that names it and numbers in all others (.csv .tsv .parquet .jsonl "
+                        ".xlsx), or "
                         "an array with one row per item (.npy .npz). Texts: one per line (.txt), "
-                        "or a table with a column named text. Tokens (.conll .bio).")
+                        "or a table with a column named text. Tokens (.conll .bio). May be "
+                        "packed (.gz .zip ...) or - for standard input.")
 ]  # fmt: skip
 TextColumn = Annotated[str | None, in_labels("Column of texts.", metavar="NAME")]
 Truth = Annotated[
@@ -96,21 +105,6 @@ def completed(*registries: str, also: Sequence[str] = ()) -> Callable[[str], lis
     return names
 
 
-def with_names(help: str) -> str:
-    """A help text in which {REGISTRY} and {REGISTRY kind} are replaced by the names there.
-
-    Registries are loaded for the help of one command, not when the commands are declared.
-    """
-
-    def names(found: re.Match[str]) -> str:
-        registry, kind = found.groups()
-        entries = getattr(mh, registry).items()
-        *first, last = [name for name, each in entries if kind is None or each.kind == kind]
-        return f"{', '.join(first)} or {last}"
-
-    return re.sub(r"\{([A-Z]+)(?: (\w+))?\}", names, help)
-
-
 class OptionGroup:
     """Options that a command gets as one argument; a field may be a group of options too."""
 
@@ -126,15 +120,17 @@ class ReadingOptions(OptionGroup):
         in_labels("Column of the items. By default it is found by its name.", metavar="NAME"),
     ] = None
     annotator: Annotated[
-        str | None, in_labels("Column of annotators; likewise.", metavar="NAME")
-    ] = None
+        str | None,
+        in_labels('Column of annotators; likewise. "file name" for a file per annotator.',
+                  metavar="NAME"),
+    ] = None  # fmt: skip
     label: Annotated[str | None, in_labels("Column of the labels; likewise.", metavar="NAME")] = (
         None
     )
     format: Annotated[
         str | None,
-        in_labels("Format of the labels if the suffix does not tell: csv, tsv, parquet, jsonl, "
-                  "txt, npy, json, conll or spans.", metavar="NAME"),
+        in_labels("Format of the labels if neither suffix nor content tell: csv, tsv, parquet, "
+                  "jsonl, txt, npy, json, xlsx, conll or spans.", metavar="NAME"),
     ] = None  # fmt: skip
     layout: Annotated[
         Literal["long", "wide", "dense"] | None,
@@ -158,6 +154,9 @@ class ReadingOptions(OptionGroup):
                   metavar="LABEL"),
     ] = None  # fmt: skip
     encoding: Annotated[str, in_labels("Text encoding, such as latin-1.", metavar="NAME")] = "utf-8"
+    sheet: Annotated[
+        str | None, in_labels("Sheet of an Excel file, if several have content.", metavar="NAME")
+    ] = None
 
     def settings(self) -> dict[str, Any]:
         """The arguments of `mh.read`."""
@@ -203,19 +202,23 @@ class LabelOptions(ReadingOptions):
         """The arguments of `mh.read`."""
         return super().settings() | {"bounds": _bounds(self.bounds)}
 
-    def file(self, path: str) -> "mh.io.LabelFile":
-        """A file of labels with these settings."""
+    def file(self, path: str | list[str]) -> "mh.io.LabelFile":
+        """A file of labels, or several, with these settings."""
         return mh.io.LabelFile(path, **self.settings())
 
     def features(self, path: str, text: str | None) -> "mh.io.Features":
         """Features of the items; --item counts if their table has such a column."""
-        named = mh.io.column_names(path, encoding=self.encoding)
+        sheet = mh.io.sheet_of(path, self.sheet)
+        named = mh.io.column_names(path, encoding=self.encoding, sheet=sheet)
         item = self.item if self.item in named else None
-        return mh.read_features(path, item=item, text=text, encoding=self.encoding)
+        return mh.read_features(path, item=item, text=text, encoding=self.encoding, sheet=sheet)
 
     def truth(self, path: str | None) -> dict[Any, Any] | None:
         """The truth of items, if a file is given."""
-        return None if path is None else mh.read_truth(path, encoding=self.encoding)
+        if path is None:
+            return None
+        sheet = mh.io.sheet_of(path, self.sheet)
+        return mh.read_truth(path, encoding=self.encoding, sheet=sheet)
 
     def true_tags(self, path: str | None) -> "mh.annotations.TaggedSentences | None":
         """True tags, if a file is given: lines with a token first and its tag last."""

@@ -130,7 +130,7 @@ def with_words(sentences: "mh.Sentences", columns: dict[str, AnyArray]) -> dict[
 def require_targets(
     *names: str | None, read: Sequence[str | None] = (), tagged: str | None = None
 ) -> None:
-    """Raise an error for files that cannot be written, or that are also read.
+    """Raise an error for files that cannot be written, that are also read, or that are one stream.
 
     `tagged` is the one file that may have tokens with their tags.
     """
@@ -139,6 +139,8 @@ def require_targets(
     for name, place in zip(targets, places, strict=True):
         if places.count(place) > 1:
             raise SettingError(f"two tables cannot both go to {name!r}; name two files")
+    if sum(name in ("-", mh.io.STANDARD_INPUT) for name in read) > 1:
+        raise SettingError("standard input can be one file only; name a file for the other")
     sources = {os.path.realpath(name) for name in read if name is not None}
     for name in targets:
         if name != "-":

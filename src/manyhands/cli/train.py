@@ -26,9 +26,9 @@ class Request(options.OptionGroup):
     labels: Annotated[
         str | None,
         typer.Argument(metavar="LABELS", help="Table of labels: columns item, annotator, label "
-                       "(.csv .tsv .parquet .jsonl), a matrix (.txt .npy) or .json. Leave it out "
-                       "for tagging: FEATURES then holds the words and a column of tags per "
-                       "annotator."),
+                       "(.csv .tsv .parquet .jsonl .xlsx), a matrix (.txt .npy) or .json; may be "
+                       "packed, a folder, or a pattern in quotes. Leave it out for tagging: "
+                       "FEATURES then holds the words and a column of tags per annotator."),
     ] = None  # fmt: skip
     method: Annotated[
         str | None,
@@ -75,9 +75,8 @@ def train(request: Request) -> None:
     if request.method is not None:
         mh.METHODS[request.method]  # an unknown name is an error before files are read
     mh.io.require_folder(request.out)
-    if request.annotators is not None:
-        read = [request.features, request.labels, request.truth]
-        output.require_targets(request.annotators, read=read)
+    read = [request.features, request.labels, request.truth]
+    output.require_targets(request.annotators, read=read)
     run = _train_items if request.file.tokens is None else _train_tokens
     run(request)
 

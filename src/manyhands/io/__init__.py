@@ -5,7 +5,9 @@ from manyhands.io.conll import read_bio, read_conll, write_bio, write_conll
 from manyhands.io.convert import copy_table, is_table, write_annotations
 from manyhands.io.features import Features, read_features, read_truth
 from manyhands.io.folders import new_files, require_folder
+from manyhands.io.input_file import InputFile
 from manyhands.io.labels import read_annotations
+from manyhands.io.opening import STANDARD_INPUT, input_files, sheet_of
 from manyhands.io.read import LabelFile, read, require_same_tokens
 from manyhands.io.sniff import column_names
 from manyhands.io.spans import TextLabels, read_spans, write_spans
@@ -14,15 +16,18 @@ from manyhands.io.texts import read_texts, read_word_counts
 from manyhands.io.word_vectors import WordVectors, read_word_vectors
 
 __all__ = [
+    "STANDARD_INPUT",
     "SUFFIXES",
     "TAGGED_SUFFIXES",
     "Features",
+    "InputFile",
     "LabelFile",
     "TextLabels",
     "WordVectors",
     "atomic_write",
     "column_names",
     "copy_table",
+    "input_files",
     "is_table",
     "new_files",
     "read",
@@ -38,6 +43,7 @@ __all__ = [
     "require_folder",
     "require_same_tokens",
     "require_target",
+    "sheet_of",
     "write_annotations",
     "write_bio",
     "write_conll",

@@ -13,20 +13,22 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.atomic import atomic_write
-from manyhands.io.labels import DENSE_MISSING, LABEL_SUFFIXES, typed_cells
-from manyhands.io.tables import FORMATS, Table, format_of, require_target, write_table
-from manyhands.io.texts import existing
+from manyhands.io.joined import open_table
+from manyhands.io.labels import DENSE_MISSING, LABEL_SUFFIXES
+from manyhands.io.matrices import typed_cells
+from manyhands.io.opening import Paths, input_files
+from manyhands.io.tables import FORMATS, format_of, require_target, write_table
 
 _NO_LABEL = {str(code) for code in DENSE_MISSING}
 
 
 def copy_table(
-    source: str | Path, target: str | Path, *, format: str | None = None, encoding: str = "utf-8"
+    source: Paths, target: str | Path, *, format: str | None = None, encoding: str = "utf-8"
 ) -> int:
-    """Copy a table to another format with all its columns; return the number of rows."""
-    existing(source)
+    """Copy a table, or several, to another format with all columns; return the number of rows."""
+    files = input_files(source)
     require_target(target)
-    table = Table.open(source, format, encoding)
+    table = open_table(files, format, encoding)
     if len(set(table.columns)) < len(table.columns):
         raise DataError(f"{table.path}: a column name appears twice; rename one of them")
     columns = {name: _plain(column) for name, column in table.select(table.columns).items()}
@@ -36,7 +38,8 @@ def copy_table(
 
 def is_table(path: str | Path, format: str | None = None) -> bool:
     """Whether a file of this name, or of this format, is a table of columns."""
-    return format_of(Path(path), format, LABEL_SUFFIXES) in FORMATS
+    found = path if isinstance(path, Path) else Path(path)  # an opened file knows its format
+    return format_of(found, format, LABEL_SUFFIXES) in FORMATS
 
 
 def write_annotations(

@@ -6,6 +6,7 @@ But "007" and "7" are different names, so every byte is checked first.
 
 import csv
 import mmap
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -92,7 +93,7 @@ def _has_quoted_rows(path: Path) -> bool:
 def _read(file: _File, *, skip_blank_lines: bool = False, block: int = _BLOCK) -> pa.Table:
     try:
         return pacsv.read_csv(
-            file.path,
+            pa.OSFile(os.fspath(file.path)),  # by its name it might be unpacked again
             read_options=pacsv.ReadOptions(encoding=file.encoding, block_size=block),
             parse_options=pacsv.ParseOptions(
                 delimiter=file.delimiter,

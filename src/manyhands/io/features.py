@@ -62,6 +62,7 @@ def read_features(
     text: str | None = None,
     format: str | None = None,
     encoding: str = "utf-8",
+    sheet: str | None = None,
 ) -> Features:
     """Read features of items; the suffix decides the format unless `format` is given.
 
@@ -69,9 +70,10 @@ def read_features(
     and numbers in all other columns. If it has a column called text, or `text` names one, the
     features are these texts. An array (.npy) has a row per item, and the items are 0, 1, 2 ...; an
     archive (.npz) holds such an array, and perhaps the names of its rows as `items`. The lines of a
-    .txt file are texts of the items 0, 1, 2 ... An item with two rows is refused.
+    .txt file are texts of the items 0, 1, 2 ... An item with two rows is refused. The file may be
+    packed (.gz .bz2 .xz .zst .zip) or an Excel workbook, of which `sheet` names a sheet.
     """
-    found = existing(path)
+    found = existing(path, sheet)
     kind = format_of(found, format, FEATURE_SUFFIXES)
     if kind == "npy":
         return _from_array(found, _load(found))
@@ -217,9 +219,14 @@ def read_truth(
     item: str | None = None,
     truth: str | None = None,
     encoding: str = "utf-8",
+    sheet: str | None = None,
 ) -> dict[Any, Any]:
-    """{item: truth} from a table with columns item and truth, one row per item."""
-    table = Table.open(path, format, encoding)
+    """{item: truth} from a table with columns item and truth, one row per item.
+
+    The file may be packed (.gz .bz2 .xz .zst .zip) or an Excel workbook, of which `sheet` names a
+    sheet.
+    """
+    table = Table.open(path, format, encoding, sheet)
     item = _column_by_name(table, table.columns, "item", item)
     truth = _truth_column(table, [name for name in table.columns if name != item], truth)
     columns = table.select([item, truth])

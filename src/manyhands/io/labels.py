@@ -1,17 +1,16 @@
 """Files of labels of items, in every layout -> rows -> annotations."""
 
 import json
-import re
-import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from manyhands.annotations import Annotations, Kind, Rows
-from manyhands.annotations.columns import find_columns, is_text
+from manyhands.annotations.columns import find_columns, is_candidate, is_text
 from manyhands.annotations.dense import dense_cells
 from manyhands.annotations.grouping import Duplicates
 from manyhands.annotations.labels import as_list
@@ -21,7 +20,10 @@ from manyhands.annotations.vocabulary import repeated
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
-from manyhands.io.delimited import DELIMITERS
+from manyhands.io.input_file import InputFile
+from manyhands.io.joined import FILE_NAME, common_format, joined, table_of
+from manyhands.io.matrices import header_of, read_matrix
+from manyhands.io.opening import Paths, as_paths, input_files, shown_paths
 from manyhands.io.plausible import (
     distinct_cells,
     is_prose,
@@ -29,20 +31,16 @@ from manyhands.io.plausible import (
     require_labels,
     text_notes,
 )
-from manyhands.io.tables import SUFFIXES, Table, format_of
-from manyhands.io.texts import existing, text_lines
-from manyhands.io.tool_files import read_export
+from manyhands.io.tables import SUFFIXES, Table
+from manyhands.io.tool_files import files_of_users, read_exports
 
 LABEL_SUFFIXES = SUFFIXES | {".txt": "txt", ".npy": "npy", ".json": "json"}
 LAYOUTS = ("long", "wide", "dense")
 DENSE_MISSING = (-1, "?", "")
-_SEPARATORS = {**DELIMITERS, "txt": None}  # of matrices; None is white space
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 
 
 def read_annotations(
-    path: str | Path,
+    path: Paths,
     *,
     format: str | None = None,
     layout: str | None = None,
@@ -54,8 +52,9 @@ def read_annotations(
     missing: Any = None,
     duplicates: Duplicates = "keep",
     encoding: str = "utf-8",
+    sheet: str | None = None,
 ) -> Annotations:
-    """Read a file of labels.
+    """Read a file of labels, or several.
 
     The suffix decides the format (.csv .tsv .parquet .jsonl: tables; .txt .npy: a dense matrix;
     .json: {item: {annotator: label}}) unless `format` is given. A table is long: one row per label,
@@ -64,8 +63,13 @@ def read_annotations(
 
     In a long table a blank label is an error unless `missing` lists what to drop ("" for blank).
     In a matrix -1, "?" and blank mean "no label" unless `missing` is given.
+
+    The file may be packed (.gz .bz2 .xz .zst .zip) or an Excel workbook, of which `sheet` names a
+    sheet; `path` may name several files (see `read`).
     """
-    file = ItemFile(path, format, layout, item, annotator, label, kind, classes, missing, encoding)
+    file = ItemFile(
+        path, format, layout, item, annotator, label, kind, classes, missing, encoding, sheet
+    )
     return Annotations.from_rows(file.rows(), duplicates=duplicates)
 
 
@@ -73,7 +77,7 @@ def read_annotations(
 class ItemFile:
     """A file of labels of items and how to read it; the settings are those of `read`."""
 
-    path: str | Path
+    path: Paths
     format: str | None = None
     layout: str | None = None
     item: str | None = None
@@ -83,32 +87,102 @@ class ItemFile:
     classes: Iterable[Any] | None = None
     missing: Any = None
     encoding: str = "utf-8"
+    sheet: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", as_paths(self.path))
+
+    @cached_property
+    def inputs(self) -> tuple[InputFile, ...]:
+        """The files to read: one, or several of one format."""
+        return input_files(self.path, self.sheet)
+
+    @property
+    def shown(self) -> str:
+        """The name of the file or files, as errors show it."""
+        return shown_paths(self.path)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all files."""
+        return [str(file) for file in self.inputs]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know about how the files were found and opened."""
+        if len(self.inputs) == 1:
+            return self.inputs[0].notes
+        return (f"read {len(self.inputs)} files: {shown_paths(self.inputs)}",)
+
+    def is_export_of_users(self) -> bool:
+        """Whether there is a file per user, so that the names of the files are needed."""
+        return bool(files_of_users(self.inputs, self.encoding))
 
     def rows(self) -> Rows:
-        """The rows of the file, including unusable ones."""
-        found = existing(self.path)
-        format = format_of(found, self.format, LABEL_SUFFIXES)
+        """The rows of the file or files, including unusable ones."""
+        rows = self._rows()
+        assert rows.read_from is not None
+        source = replace(
+            rows.read_from, path=", ".join(self.names), notes=(*self.notes, *rows.read_from.notes),
+            files=tuple(self.names) if len(self.names) > 1 else (),
+        )  # fmt: skip
+        return replace(rows, read_from=source)
+
+    def _rows(self) -> Rows:
+        files = self.inputs
+        format = common_format(files, self.format, LABEL_SUFFIXES)
+        if format == "txt" and self.format is None and self.layout is None:
+            format = self._format_of_text()
         if self.layout is not None:
             require_choice("layout", self.layout, LAYOUTS)
-        exported = self._exported(found, format) if self.layout is None else None
+        exported = self._exported(format) if self.layout is None else None
         if exported is not None:
             return exported
         if format in {"txt", "npy"} or self.layout == "dense":
-            return self._dense_rows(*_read_matrix(found, format, self.encoding))
+            return self._dense_rows(*read_matrix(self._only("a matrix"), format, self.encoding))
         if format == "json":
-            labels = _json_content(found)
-            if isinstance(labels, list):
-                return self._long_rows(Table.of_records(found, labels))
-            rows = self._encoded(*nested_columns(labels), items=list(labels))
-            return self._read(rows, "nested")
-        table = Table(found, format, self.encoding)
+            return self._json_rows()
+        table = table_of(files, format, self.encoding, with_names=self.annotator == FILE_NAME)
         return self._wide_rows(table) if self.layout == "wide" else self._long_rows(table)
+
+    def _format_of_text(self) -> str:
+        """The format of a .txt file: that of a table if its first line names the columns of one."""
+        format, names = header_of(self.inputs[0], self.encoding)
+        try:
+            find_columns(names, self.item, self.annotator, self.label)
+        except DataError:
+            return "txt"
+        return format
+
+    def _only(self, what: str) -> InputFile:
+        if len(self.inputs) > 1:
+            raise DataError(
+                f"{self.shown}: {what} is read from one file; these are {len(self.inputs)}: "
+                "read them one by one, or write them as tables"
+            )
+        return self.inputs[0]
+
+    def _json_rows(self) -> Rows:
+        """The rows of lists of records, or of {item: {annotator: label}}."""
+        contents = [_json_content(file) for file in self.inputs]
+        tables = [
+            Table.of_records(file, records)
+            for file, records in zip(self.inputs, contents, strict=True)
+            if isinstance(records, list)
+        ]
+        if len(tables) == len(contents):
+            titles = [file.title for file in self.inputs]
+            return self._long_rows(joined(tables, titles if self.annotator == FILE_NAME else None))
+        self._only("{item: {annotator: label}}")
+        labels: Any = contents[0]
+        rows = self._encoded(*nested_columns(labels), items=list(labels))
+        return self._read(rows, "nested")
 
     def _codes(self, default: Sequence[Any] = ()) -> list[Any]:
         return as_list(default if self.missing is None else self.missing)
 
     def _encoded(self, *columns: Any, **named: Any) -> Rows:
-        settings: dict[str, Any] = {"missing": self._codes(), "source": str(Path(self.path))}
+        settings: dict[str, Any] = {"missing": self._codes(), "source": self.shown}
         settings |= {"kind": self.kind, "classes": self.classes} | named
         return encode_rows(*columns, **settings)
 
@@ -116,23 +190,34 @@ class ItemFile:
         try:
             names = find_columns(table.columns, self.item, self.annotator, self.label)
         except DataError as error:
-            raise DataError(f"{table.path}: ", *error.args, *_layout_hint(table)) from None
+            raise DataError(f"{table.path}: ", *error.args, *self._hint(table)) from None
         texts = [name for name in table.columns if name not in names and is_text(name)]
         columns = table.select([*names, *texts])
         item, annotator, label = names
         self._require_plausible(table, columns, annotator, label)
-        rows = self._encoded(*(columns[name] for name in names), first_line=table.first_line)
+        taken = (columns[name] for name in names)
+        rows = self._encoded(*taken, first_line=table.first_line, parts=table.parts)
         notes = text_notes(item, {name: columns[name] for name in (item, *texts)})
         return self._read(rows, "long", item, annotator, label, notes)
 
-    def _exported(self, path: Path, format: str) -> Rows | None:
-        """The rows of a file that a tool exported; None for any other file."""
+    def _hint(self, table: Table) -> tuple[str | SettingName, ...]:
+        """What to do with a table whose columns were not found, if it has a usual form."""
+        if len(self.inputs) > 1 and not any(is_candidate(c, "annotator") for c in table.columns):
+            each = SettingName("annotator", FILE_NAME)
+            return " (if every file is of one annotator, who gives it its name: ", each, ")"
+        if len(table.columns) > 3:
+            wide = SettingName("layout", "wide")
+            return " (a table with a column per annotator needs ", wide, ")"
+        return ()
+
+    def _exported(self, format: str) -> Rows | None:
+        """The rows of files that a tool exported; None for any other files."""
         named = {"item": self.item, "annotator": self.annotator, "label": self.label}
-        found = read_export(path, format, self.encoding, **named)
+        found = read_exports(self.inputs, format, self.encoding, **named)
         if found is None:
             return None
         rows = self._encoded(found.item, found.annotator, found.label)
-        source = Source(str(self.path), found.tool, notes=(found.summary(),), known=found.known)
+        source = Source(self.shown, found.tool, notes=(found.summary(),), known=found.known)
         return replace(rows, read_from=source)
 
     def _require_plausible(
@@ -156,7 +241,7 @@ class ItemFile:
         label: str = "",
         notes: Sequence[str] = (),
     ) -> Rows:
-        source = Source(str(self.path), layout, item, annotator, label, tuple(notes))
+        source = Source(self.shown, layout, item, annotator, label, tuple(notes))
         return replace(rows, read_from=source)
 
     def _wide_rows(self, table: Table) -> Rows:
@@ -198,13 +283,6 @@ class ItemFile:
         return self._read(rows, "dense")
 
 
-def _layout_hint(table: Table) -> tuple[str | SettingName, ...]:
-    if len(table.columns) > 3:
-        wide = SettingName("layout", "wide")
-        return " (a table with a column per annotator needs ", wide, ")"
-    return ()
-
-
 def _json_content(path: Path) -> dict[str, Any] | list[dict[str, Any]]:
     """{item: {annotator: label}}, or a list of records."""
     try:
@@ -231,50 +309,3 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if twice:
         raise DataError(f"{twice[0]!r} is named twice in one object; name it once")
     return dict(pairs)
-
-
-def _read_matrix(path: Path, format: str, encoding: str) -> tuple[AnyArray, int | None]:
-    """The cells of a matrix, and the line of its first row if the file has one line per row."""
-    if format == "npy":
-        return _array(path), None
-    if format not in _SEPARATORS:
-        raise DataError(f"{path}: a dense matrix is .txt, .csv, .tsv or .npy, not {format}")
-    rows = [
-        (number, line.split(_SEPARATORS[format]))
-        for number, line in enumerate(text_lines(path, encoding), 1)
-        if line.strip()
-    ]
-    if not rows:
-        raise DataError(f"{path}: the file is empty")
-    width = len(rows[0][1])
-    for number, row in rows:
-        if len(row) != width:
-            raise DataError(
-                f"{path}, line {number}: {len(row)} cells where line {rows[0][0]} has {width}; "
-                "every line of a matrix has equally many; the file may be cut short"
-            )
-    return typed_cells([row for _, row in rows]), 1 if rows[-1][0] == len(rows) else None
-
-
-def _array(path: Path) -> AnyArray:
-    try:
-        with path.open("rb") as stream:
-            loaded = np.load(stream, allow_pickle=False)
-    except (ValueError, EOFError, zipfile.BadZipFile):
-        raise DataError(f"{path}: not a .npy array, or cut short") from None
-    if not isinstance(loaded, np.ndarray) or loaded.ndim != 2 or loaded.dtype.kind not in "biufSU":
-        raise DataError(f"{path}: expected one matrix of labels, items x annotators")
-    return loaded
-
-
-def typed_cells(rows: list[list[str]]) -> AnyArray:
-    """Numbers if all cells are numbers; otherwise text, so that "007" is kept."""
-    distinct = {cell.strip() for row in rows for cell in row}
-    if all(_WHOLE.fullmatch(cell) for cell in distinct):
-        return np.array(rows, dtype=np.int64)
-    if not any(_LEADING_ZERO.fullmatch(cell) for cell in distinct):
-        try:
-            return np.array(rows, dtype=np.float64)
-        except ValueError:
-            pass
-    return np.array(rows, dtype=object)

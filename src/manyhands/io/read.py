@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +15,7 @@ from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require, require_choice
 from manyhands.io.conll import read_conll, read_sentences, repaired_at
 from manyhands.io.labels import ItemFile
+from manyhands.io.opening import Paths
 from manyhands.io.sniff import UNCLEAR, has_spans, sniff_text
 from manyhands.io.spans import ALIGNMENTS, Alignment, TextLabels, read_spans
 from manyhands.io.tables import SUFFIXES, TAGGED_SUFFIXES
@@ -27,7 +27,7 @@ _NOT_FOR_TOKENS = {"conll": ("item", "annotator", "label"), "spans": ("missing",
 
 
 def read(
-    path: str | Path,
+    path: Paths,
     *,
     task: Task | None = None,
     format: str | None = None,
@@ -43,6 +43,7 @@ def read(
     orphan_tags: OrphanTags | None = None,
     alignment: Alignment | None = None,
     encoding: str = "utf-8",
+    sheet: str | None = None,
 ) -> Annotations | TokenLabels:
     """Read a file of labels: `Annotations` of items, or `TokenLabels` of tagged tokens.
 
@@ -53,15 +54,19 @@ def read(
 
     Parameters
     ----------
+    path : str, Path or list
+        A file, also packed (.gz .bz2 .xz .zst .zip) or an Excel workbook (.xlsx); a folder or a
+        pattern such as "labels/*.csv" of files with the same columns; a list of files; or "-" for
+        standard input.
     task : {"classification", "regression", "tagging"}
         What the labels are: classes, numbers or tags of tokens. By default the labels decide.
     format : str
-        File format, if the suffix does not tell: csv, tsv, parquet, jsonl, txt, npy, json, conll
-        or spans.
+        File format, if neither suffix nor content tell: csv, tsv, parquet, jsonl, txt, npy, json,
+        xlsx, conll or spans.
     layout : {"long", "wide", "dense"}
         Layout of labels of items: one row per label, one column per annotator, or a matrix.
     item, annotator, label : str
-        Names of columns.
+        Names of columns. `annotator="file name"` is for files of one annotator each.
     kind : {"classes", "numbers"}
         Read the labels of items as classes or numbers.
     classes : list
@@ -78,11 +83,13 @@ def read(
         What to do with a span that cuts through a token: raise (default), widen it to whole tokens.
     encoding : str
         Text encoding.
+    sheet : str
+        Sheet of an Excel workbook, if several have content.
     """
     file = LabelFile(
         path, task=task, format=format, layout=layout, item=item, annotator=annotator, label=label,
         kind=kind, classes=classes, missing=missing, bounds=bounds, duplicates=duplicates,
-        orphan_tags=orphan_tags, alignment=alignment, encoding=encoding,
+        orphan_tags=orphan_tags, alignment=alignment, encoding=encoding, sheet=sheet,
     )  # fmt: skip
     return file.read_items() if file.tokens is None else file.read_tokens().labels
 
@@ -110,14 +117,14 @@ class LabelFile(ItemFile):
         for name in ("orphan_tags", "alignment"):
             if found is None and getattr(self, name) is not None:
                 raise SettingError(
-                    SettingName(name), f" is for tagged tokens; {self.path} has labels of items"
+                    SettingName(name), f" is for tagged tokens; {self.shown} has labels of items"
                 )
         return found
 
     def read_items(self) -> Annotations:
         """The labels of items."""
         try:
-            rows = replace(self, kind=self._kind()).rows()
+            rows = replace(self, path=self.inputs, kind=self._kind()).rows()
         except MixedLabelsError as error:
             if self.task != "regression":
                 raise
@@ -131,7 +138,7 @@ class LabelFile(ItemFile):
         ann = Annotations.from_rows(rows, duplicates=self.duplicates)
         if self.task == "classification" and ann.kind == "numbers":
             raise DataError(
-                f"{self.path}: the labels are numbers with decimals, which is ", _REGRESSION, "; ",
+                f"{self.shown}: the labels are numbers with decimals, which is ", _REGRESSION, "; ",
                 SettingName("kind", "classes"), " reads every number as a class of its own",
             )  # fmt: skip
         return ann
@@ -145,29 +152,31 @@ class LabelFile(ItemFile):
         tags = None if self.classes is None else [str(name) for name in self.classes]
         if self.tokens == "spans":
             marked = read_spans(
-                self.path, item=self.item, annotator=self.annotator, label=self.label,
+                self.inputs, item=self.item, annotator=self.annotator, label=self.label,
                 alignment=self.alignment or "refuse", types=tags, encoding=self.encoding,
                 format=None if self.format == "spans" else self.format,
             )  # fmt: skip
         else:
             marked = TextLabels(None, read_conll(
-                self.path, tags=tags, missing=self._marks()[0], encoding=self.encoding
+                self._only("a file of tagged tokens"), tags=tags, missing=self._marks()[0],
+                encoding=self.encoding,
             ))  # fmt: skip
         labels = marked.labels
         if labels.annotations.n_annotations == 0:
-            raise DataError(f"{self.path}: there is not a single label")
+            raise DataError(f"{self.shown}: there is not a single label")
         n_orphan_tags = int(labels.find_orphan_tags().sum())
         if policy != "keep":
-            labels = repaired_at(self.path, labels, policy)
+            labels = repaired_at(self.shown, labels, policy)
         return TextLabels(marked.texts, labels, n_orphan_tags)
 
     def read_sentences(self, tags: Iterable[Any] = ()) -> Sentences:
         """The sentences only; labels may be missing. `tags` are known tags beside those of BIO."""
         if self.sniffed() == "spans":
             return self.read_tokens().labels.sentences
-        if SUFFIXES.get(Path(self.path).suffix.lower(), "tsv") != "tsv":
-            raise DataError(f"{self.path}: is a table; tokens are in a file with one in every line")
-        return read_sentences(self.path, tags=[str(tag) for tag in tags], encoding=self.encoding)
+        file = self._only("a file of tokens")
+        if SUFFIXES.get(file.suffix.lower(), "tsv") != "tsv":
+            raise DataError(f"{file}: is a table; tokens are in a file with one in every line")
+        return read_sentences(file, tags=[str(tag) for tag in tags], encoding=self.encoding)
 
     def sniffed(self) -> str | None:
         """The layout of tagged tokens: "conll", "spans" or `UNCLEAR`; None for labels of items.
@@ -175,16 +184,17 @@ class LabelFile(ItemFile):
         A format or layout that is given decides. `UNCLEAR` is a .txt file that may as well be a
         matrix of labels.
         """
-        path, suffix = Path(self.path), Path(self.path).suffix.lower()
         if self.format in _NOT_FOR_TOKENS:
             return self.format
         if self.layout is not None:
             return None
+        path = self.inputs[0]
+        suffix = path.suffix.lower()
         if self.format is None and suffix in TAGGED_SUFFIXES:
             return "conll"
         if self.format == "txt" or (self.format is None and suffix == ".txt"):
             return sniff_text(path, self._marks()[0], self.encoding)
-        table = self.format or SUFFIXES.get(suffix)
+        table = "csv" if path.from_sheet else self.format or SUFFIXES.get(suffix)
         return "spans" if table is not None and has_spans(path, table, self.encoding) else None
 
     def _marks(self) -> list[str]:
@@ -196,19 +206,19 @@ class LabelFile(ItemFile):
         if self.task == "tagging":
             if found is None:
                 raise DataError(
-                    f"{self.path}: ", _TAGGING,
+                    f"{self.shown}: ", _TAGGING,
                     " takes tokens with a column of tags per annotator (.conll .bio .txt), or a "
                     "table of spans with columns start, end and text",
                 )  # fmt: skip
             return "conll" if found == UNCLEAR else found
         if found == UNCLEAR and self.task is None:
             raise DataError(
-                f"{self.path}: may be a matrix of labels, or tokens with their tags; give ",
+                f"{self.shown}: may be a matrix of labels, or tokens with their tags; give ",
                 _CLASSIFICATION, " or ", _TAGGING,
             )  # fmt: skip
         if found == "conll" and self.task is not None:
             raise DataError(
-                f"{self.path}: has tokens with their tags, which is ", _TAGGING, "; ",
+                f"{self.shown}: has tokens with their tags, which is ", _TAGGING, "; ",
                 SettingName("task", self.task), " is for labels of items",
             )  # fmt: skip
         return None if self.task is not None or found == UNCLEAR else found
@@ -239,7 +249,7 @@ class LabelFile(ItemFile):
         given = [name for name in names if getattr(self, name) is not None]
         if given:
             raise SettingError(
-                SettingName(given[0]), f" is not for {self.path}, which has tagged tokens"
+                SettingName(given[0]), f" is not for {self.shown}, which has tagged tokens"
             )
         if self.duplicates != "keep":
             raise SettingError(

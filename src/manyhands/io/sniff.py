@@ -13,8 +13,8 @@ from manyhands.annotations.tags import is_bio_tag
 from manyhands.core.errors import DataError
 from manyhands.io.conll import token_rows
 from manyhands.io.spans import SPAN_COLUMNS
-from manyhands.io.tables import SUFFIXES, Table
-from manyhands.io.texts import text_lines
+from manyhands.io.tables import SUFFIXES, Table, format_of
+from manyhands.io.texts import existing, text_lines
 
 T = TypeVar("T")
 
@@ -22,17 +22,23 @@ UNCLEAR = "unclear"
 _LOOKED_AT, _MOST = 1000, 0.9  # lines of a .txt file, and how many must look like tagged tokens
 
 
-def column_names(path: str | Path, format: str | None = None, encoding: str = "utf-8") -> list[str]:
+def column_names(
+    path: str | Path,
+    format: str | None = None,
+    encoding: str = "utf-8",
+    sheet: str | None = None,
+) -> list[str]:
     """The column names of a table; none for a file that is no table or cannot be read."""
-    kind = format or SUFFIXES.get(Path(path).suffix.lower())
     try:
+        path = existing(path, sheet)
+        kind = format_of(path, format, SUFFIXES)
         if kind == "jsonl":
-            lines = _until_refused(text_lines(Path(path), encoding))
+            lines = _until_refused(text_lines(path, encoding))
             found = json.loads(next((line for line in lines if line.strip()), "{}"))
             return list(found) if isinstance(found, dict) else []
         if kind == "parquet":
             return list(pq.read_schema(path).names)
-        return [] if kind is None else list(Table(Path(path), kind, encoding).columns)
+        return list(Table(path, kind, encoding).columns)
     except (OSError, ValueError, RecursionError, DataError, pa.ArrowException):
         return []  # the reader of the file raises the error
 

@@ -23,6 +23,8 @@ from manyhands.annotations.vocabulary import encode, name_to_text
 from manyhands.core.arrays import object_array
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import nearest_names, require_choice
+from manyhands.io.joined import open_table
+from manyhands.io.opening import Paths
 from manyhands.io.tables import Table, write_table
 
 Alignment = Literal["refuse", "widen"]
@@ -61,7 +63,7 @@ class _MarkedSpan(NamedTuple):
 
 
 def read_spans(
-    path: str | Path,
+    path: Paths,
     *,
     item: str | None = None,
     text: str | None = None,
@@ -76,7 +78,7 @@ def read_spans(
     format: str | None = None,
     encoding: str = "utf-8",
 ) -> TextLabels:
-    """Read spans that annotators marked, from CSV, TSV, Parquet or JSON lines.
+    """Read spans that annotators marked, from CSV, TSV, Parquet, JSON lines or Excel.
 
     `item` (the document), `text`, `tokens`, `annotator`, `start`, `end` and `label` name columns
     whose names differ from those above. `start` and `end` count characters of the text, `end` not
@@ -86,7 +88,7 @@ def read_spans(
     allowed; they are classes even if no span has them.
     """
     require_choice("alignment", alignment, ALIGNMENTS)
-    table = Table.open(path, format, encoding)
+    table = open_table(path, format, encoding)
     cells, in_tokens = _cells(
         table,
         {"item": item, "text": text, "tokens": tokens, "annotator": annotator, "start": start,
@@ -96,9 +98,8 @@ def read_spans(
     contents = _document_texts(cells, wheres)
     names = list(contents)
     if in_tokens:
-        lists = [
-            _listed_words(text, f"{path}, document {name!r}") for name, text in contents.items()
-        ]
+        where = f"{table.path}, document"
+        lists = [_listed_words(text, f"{where} {name!r}") for name, text in contents.items()]
         texts = TokenizedTexts.of_words(lists, names)
     else:
         texts = TokenizedTexts.of(list(contents.values()), names, tokenizer)

@@ -12,12 +12,13 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from manyhands.annotations.columns import find_column
-from manyhands.annotations.rows import place
+from manyhands.annotations.rows import Part, place
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName, first_line
 from manyhands.io.atomic import atomic_write, require_place
 from manyhands.io.delimited import DELIMITERS, read_columns, read_header
-from manyhands.io.texts import existing, text_lines
+from manyhands.io.input_file import is_opened
+from manyhands.io.texts import encoding_of, existing, text_lines
 
 SUFFIXES = {
     ".csv": "csv",
@@ -32,10 +33,15 @@ TAGGED_SUFFIXES = (".conll", ".bio", ".iob", ".iob2")  # of tokens with their ta
 FORMATS = ("csv", "tsv", "parquet", "jsonl")
 _OTHER_DELIMITERS = ";\t|,"
 _PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
+_EXCEL = "xlsx"  # opened as CSV
 
 
 def format_of(path: Path, given: str | None, known: Mapping[str, str]) -> str:
     """The format of a file: the given one, or that of its suffix."""
+    if is_opened(path) and path.from_sheet and given in (None, _EXCEL):
+        return "csv"
+    if given == _EXCEL:
+        raise DataError(f"{path}: is no Excel workbook (.xlsx)")
     if given is not None:
         if given not in known.values():
             names = ", ".join(dict.fromkeys(known.values()))
@@ -44,12 +50,16 @@ def format_of(path: Path, given: str | None, known: Mapping[str, str]) -> str:
     found = known.get(path.suffix.lower())
     if found is None:
         if path.suffix.lower() in _PACKED:
-            raise DataError(f"{path}: compressed files are not read or written; unpack it first")
+            raise DataError(f"{path}: compressed files are not written; leave out {path.suffix}")
         names = " ".join(known)
+        if is_opened(path):
+            raise DataError(
+                f"{path}: neither its name nor its content tells its format; give it with ",
+                SettingName("format", ...), f" ({', '.join(dict.fromkeys(known.values()))})",
+            )  # fmt: skip
         raise DataError(
-            f"{path}: the suffix {path.suffix!r} names no known format ({names}); use one of them, "
-            "or ", SettingName("format", ...), " for a file that is read",
-        )  # fmt: skip
+            f"{path}: the suffix {path.suffix!r} names no known format ({names}); use one of them"
+        )
     return found
 
 
@@ -60,8 +70,10 @@ class Table:
     """
 
     def __init__(self, path: Path, format: str, encoding: str = "utf-8") -> None:
+        encoding = encoding_of(path, encoding)
         self.path, self.format, self.encoding = path, format, encoding
         self.first_line: int | None = None
+        self.parts: tuple[Part, ...] = ()
         self._loaded: pa.Table | None = None
         if format in DELIMITERS:
             self._delimiter = _delimiter(path, DELIMITERS[format], encoding)
@@ -74,9 +86,15 @@ class Table:
         self.columns = self._loaded.column_names
 
     @classmethod
-    def open(cls, path: str | Path, format: str | None = None, encoding: str = "utf-8") -> "Table":
+    def open(
+        cls,
+        path: str | Path,
+        format: str | None = None,
+        encoding: str = "utf-8",
+        sheet: str | None = None,
+    ) -> "Table":
         """The table of an existing file; the suffix decides the format unless it is given."""
-        found = existing(path)
+        found = existing(path, sheet)
         return cls(found, format_of(found, format, SUFFIXES), encoding)
 
     @classmethod
@@ -84,6 +102,7 @@ class Table:
         """The table of a list of records that was read from a file."""
         table = cls.__new__(cls)
         table.path, table.format, table.encoding, table.first_line = path, "json", "utf-8", None
+        table.parts = ()
         table._loaded = _table_of(path, records)
         table.columns = table._loaded.column_names
         return table
@@ -115,7 +134,7 @@ class Table:
 
     def place(self, row: int) -> str:
         """The place of a row of the selected columns, for an error message."""
-        return place(str(self.path), self.first_line, row)
+        return place(str(self.path), self.first_line, row, parts=self.parts)
 
     def filled(
         self, noun: str, column: Any, remedy: str, blanks: frozenset[str] = frozenset([""])
@@ -224,7 +243,7 @@ def _table_of(path: Path, records: Sequence[Mapping[str, Any]]) -> pa.Table:
             cells.append(_json(value) if isinstance(value, dict | list) else value)
     full = {name: cells + [None] * (len(records) - len(cells)) for name, cells in columns.items()}
     try:
-        return pa.table({name: _column(cells) for name, cells in full.items()})
+        return pa.table({name: column_of(cells) for name, cells in full.items()})
     except UnicodeEncodeError:
         raise DataError(f"{path}: a cell is not text: it holds half of a UTF-16 pair") from None
 
@@ -241,7 +260,8 @@ def _object(where: str, line: str) -> dict[str, Any]:
     return found
 
 
-def _column(cells: list[Any]) -> pa.Array:
+def column_of(cells: list[Any]) -> pa.Array:
+    """A column of cells of any type; text if they are of several types."""
     try:
         return pa.array(cells)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):

@@ -9,18 +9,26 @@ from scipy import sparse
 from manyhands.annotations.grouping import offsets_from_lengths
 from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingName
+from manyhands.io.input_file import InputFile, is_opened
+from manyhands.io.opening import opened
+
+_MOST_NAMES = 3
 
 
-def existing(path: str | Path) -> Path:
-    """The path of a file that exists; a `DataError` for anything else."""
-    found = Path(path)
-    if not found.exists():
-        raise DataError(f"{found}: no such file")
-    if found.is_dir():
-        raise DataError(f"{found}: is a folder; name a file in it")
-    if not found.is_file():
-        raise DataError(f"{found}: is not an ordinary file; save what it gives to one first")
-    return found
+def existing(path: str | Path, sheet: str | None = None) -> InputFile:
+    """The file at a path, unpacked; a `DataError` if there is none, or an archive of several.
+
+    Of a workbook it is one sheet, and "-" is standard input.
+    """
+    found = opened(path, sheet)
+    if len(found) > 1:
+        names = ", ".join(file.content_name for file in found[:_MOST_NAMES])
+        rest = " ..." if len(found) > _MOST_NAMES else ""
+        raise DataError(
+            f"{path}: holds {len(found)} files ({names}{rest}), and one is read; unpack it and "
+            "name one of them"
+        )
+    return found[0]
 
 
 def read_texts(path: str | Path, *, encoding: str = "utf-8") -> AnyArray:
@@ -36,7 +44,7 @@ def text_lines(path: Path, encoding: str) -> Iterator[str]:
     if path.stat().st_size == 0:
         raise DataError(f"{path}: the file is empty")
     try:
-        with path.open(encoding=with_mark(encoding)) as stream:
+        with path.open(encoding=with_mark(encoding_of(path, encoding))) as stream:
             for line in stream:
                 yield line.removesuffix("\n")
     except (UnicodeError, LookupError):
@@ -58,6 +66,11 @@ def not_text(path: Path, encoding: str) -> DataError:
             " (latin-1, utf-16 ...)",
         )  # fmt: skip
     return not_a_table(path)
+
+
+def encoding_of(path: Path, given: str) -> str:
+    """The encoding of a file: the given one, but that of a sheet, which was written here."""
+    return path.encoding(given) if is_opened(path) else given
 
 
 def with_mark(encoding: str) -> str:

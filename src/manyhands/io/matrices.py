@@ -1,0 +1,77 @@
+"""Matrices of labels, items x annotators, without names: .txt, .csv, .tsv and .npy."""
+
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from manyhands.core.arrays import AnyArray
+from manyhands.core.errors import DataError, SettingName
+from manyhands.io.delimited import DELIMITERS
+from manyhands.io.texts import text_lines
+
+_SEPARATORS = {**DELIMITERS, "txt": None}  # None is white space
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
+
+
+def header_of(path: Path, encoding: str) -> tuple[str, list[str]]:
+    """The format and the names of columns of a text file that may be a table, not a matrix."""
+    first = next(text_lines(path, encoding))
+    mark = next((mark for mark in "\t,;|" if mark in first), None)
+    names = [] if mark is None else [cell.strip().strip('"') for cell in first.split(mark)]
+    return "tsv" if mark == "\t" else "csv", names
+
+
+def read_matrix(path: Path, format: str, encoding: str) -> tuple[AnyArray, int | None]:
+    """The cells of a matrix, and the line of its first row if the file has one line per row."""
+    if format == "npy":
+        return _array(path), None
+    if format not in _SEPARATORS:
+        raise DataError(f"{path}: a dense matrix is .txt, .csv, .tsv or .npy, not {format}")
+    rows = [
+        (number, line.split(_SEPARATORS[format]))
+        for number, line in enumerate(text_lines(path, encoding), 1)
+        if line.strip()
+    ]
+    if not rows:
+        raise DataError(f"{path}: the file is empty")
+    width = len(rows[0][1])
+    if format == "txt" and width == 1 and any(mark in rows[0][1][0] for mark in ",;|"):
+        raise DataError(
+            f"{path}: the cells of a matrix in a .txt file are parted by blanks; give ",
+            SettingName("format", "csv"), ", and ", SettingName("layout", "dense"),
+            " if there is no line of column names",
+        )  # fmt: skip
+    for number, row in rows:
+        if len(row) != width:
+            raise DataError(
+                f"{path}, line {number}: {len(row)} cells where line {rows[0][0]} has {width}; "
+                "every line of a matrix has equally many; the file may be cut short"
+            )
+    return typed_cells([row for _, row in rows]), 1 if rows[-1][0] == len(rows) else None
+
+
+def _array(path: Path) -> AnyArray:
+    try:
+        with path.open("rb") as stream:
+            loaded = np.load(stream, allow_pickle=False)
+    except (ValueError, EOFError, zipfile.BadZipFile):
+        raise DataError(f"{path}: not a .npy array, or cut short") from None
+    if not isinstance(loaded, np.ndarray) or loaded.ndim != 2 or loaded.dtype.kind not in "biufSU":
+        raise DataError(f"{path}: expected one matrix of labels, items x annotators")
+    return loaded
+
+
+def typed_cells(rows: list[list[str]]) -> AnyArray:
+    """Numbers if all cells are numbers; otherwise text, so that "007" is kept."""
+    distinct = {cell.strip() for row in rows for cell in row}
+    if all(_WHOLE.fullmatch(cell) for cell in distinct):
+        return np.array(rows, dtype=np.int64)
+    if not any(_LEADING_ZERO.fullmatch(cell) for cell in distinct):
+        try:
+            return np.array(rows, dtype=np.float64)
+        except ValueError:
+            pass
+    return np.array(rows, dtype=object)
