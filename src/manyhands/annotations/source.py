@@ -12,7 +12,8 @@ class Source:
     `item`, `annotator` and `label` are names of columns; empty where the layout has none. `notes`
     tell what a reader of the file should know: what was left out, and what was merged. `known`
     are truths that the file marks as such, by item. `layout` is the name of the tool for a file
-    that a tool exported.
+    that a tool exported. `content` is what the file has of its items beside labels; the functions
+    that write for annotation tools use it. It is not pickled.
     """
 
     path: str
@@ -22,6 +23,10 @@ class Source:
     label: str = ""
     notes: tuple[str, ...] = ()
     known: Mapping[Any, Any] = field(default_factory=dict)
+    content: Any = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"content": None}  # texts would make every pickle as large as the file
 
     def __str__(self) -> str:
         """What was taken, in one line.

@@ -10,6 +10,12 @@ from manyhands.io.sniff import column_names
 from manyhands.io.spans import TextLabels, read_spans, write_spans
 from manyhands.io.tables import SUFFIXES, TAGGED_SUFFIXES, require_target, write_stream, write_table
 from manyhands.io.texts import read_texts, read_word_counts
+from manyhands.io.tool_imports import (
+    require_relabel_target,
+    require_suggestions_target,
+    write_relabel,
+    write_suggestions,
+)
 from manyhands.io.word_vectors import WordVectors, read_word_vectors
 
 __all__ = [
@@ -33,12 +39,16 @@ __all__ = [
     "read_truth",
     "read_word_counts",
     "read_word_vectors",
+    "require_relabel_target",
     "require_same_tokens",
+    "require_suggestions_target",
     "require_target",
     "write_annotations",
     "write_bio",
     "write_conll",
+    "write_relabel",
     "write_spans",
     "write_stream",
+    "write_suggestions",
     "write_table",
 ]

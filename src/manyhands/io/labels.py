@@ -3,7 +3,7 @@
 import json
 import re
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.delimited import DELIMITERS
+from manyhands.io.exports import ItemTexts, ToolItems
 from manyhands.io.plausible import (
     distinct_cells,
     is_prose,
@@ -122,8 +123,8 @@ class ItemFile:
         item, annotator, label = names
         self._require_plausible(table, columns, annotator, label)
         rows = self._encoded(*(columns[name] for name in names), first_line=table.first_line)
-        notes = text_notes(item, {name: columns[name] for name in (item, *texts)})
-        return self._read(rows, "long", item, annotator, label, notes)
+        told = {name: columns[name] for name in (item, *texts)}
+        return self._read(rows, "long", item, annotator, label, text_notes(item, told), told)
 
     def _exported(self, path: Path, format: str) -> Rows | None:
         """The rows of a file that a tool exported; None for any other file."""
@@ -132,7 +133,10 @@ class ItemFile:
         if found is None:
             return None
         rows = self._encoded(found.item, found.annotator, found.label)
-        source = Source(str(self.path), found.tool, notes=(found.summary(),), known=found.known)
+        source = Source(
+            str(self.path), found.tool, notes=(found.summary(),), known=found.known,
+            content=ToolItems.of(found),
+        )  # fmt: skip
         return replace(rows, read_from=source)
 
     def _require_plausible(
@@ -155,8 +159,12 @@ class ItemFile:
         annotator: str = "",
         label: str = "",
         notes: Sequence[str] = (),
+        texts: Mapping[str, Any] | None = None,
     ) -> Rows:
-        source = Source(str(self.path), layout, item, annotator, label, tuple(notes))
+        content = ToolItems("", ItemTexts(item, texts)) if texts and len(texts) > 1 else None
+        source = Source(
+            str(self.path), layout, item, annotator, label, tuple(notes), content=content
+        )
         return replace(rows, read_from=source)
 
     def _wide_rows(self, table: Table) -> Rows:
@@ -184,7 +192,8 @@ class ItemFile:
         rows = self._dense_rows(grid, table.first_line, names, annotators)
         notes = [f"the column {name!r} holds texts and is no annotator" for name in prose]
         shown = ", ".join(map(str, annotators[:3])) + (" ..." if len(annotators) > 3 else "")
-        return self._read(rows, "wide", item, shown, notes=notes)
+        texts = {name: columns[name] for name in (item, *prose)}
+        return self._read(rows, "wide", item, shown, notes=notes, texts=texts)
 
     def _dense_rows(
         self,

@@ -70,6 +70,7 @@ def read(
     for number, (record, said) in enumerate(zip(records, responses, strict=True)):
         name = _item(record, item, number)
         rows.data[name] = dict(record.get("fields") or _flat_fields(record))
+        rows.own[name] = {key: record[key] for key in ("id", "metadata") if record.get(key)}
         rows.skipped["suggestion"] += _n_suggestions(record, question)
         for each in said:
             if each.question != question:
@@ -157,7 +158,7 @@ def _flat_fields(record: Record) -> dict[str, Any]:
     return {
         name: value
         for name, value in record.items()
-        if name not in {*_IDS, "status", "_server_id"}
+        if name not in {*_IDS, "status", "metadata", "vectors"}
         and not any(part in name for part in (_FLAT, ".suggestion", "-suggestion"))
         and not _are_responses(value)
     }
