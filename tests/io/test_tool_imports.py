@@ -229,6 +229,17 @@ def test_the_id_of_the_tool_is_kept_if_another_field_names_the_item(written, tmp
     assert [each["id"] for each in suggested(c, tmp_path / "s.json")] == ["r1", "r2"]
 
 
+def test_argilla_records_are_named_as_the_server_knows_them(written, tmp_path):
+    for names, wanted in (
+        ({"external_id": "e1", "_server_id": "s1"}, {"id": "e1"}),
+        ({"id": None, "_server_id": "s1"}, {"_server_id": "s1"}),
+    ):
+        found = ARGILLA[0] | {"id": None, "metadata": {}} | names
+        c = consensus_of(written("records.json", [found]))
+        [made] = suggested(c, tmp_path / "s.json")
+        assert {key: made[key] for key in made if key.endswith("id")} == wanted
+
+
 def test_doccano_gets_documents_with_a_label(written, tmp_path):
     records = [
         document(n, said) | {"who": who}
@@ -248,6 +259,7 @@ def test_mechanical_turk_gets_a_batch(written, tmp_path):
     found = suggested(c, tmp_path / "batch.csv")
     assert found[0] == {"text": "text of H1", "suggestion": "good", "suggestion_score": "1.0"}
     assert unsure(c, tmp_path / "relabel.csv") == [{"text": "text of H2"}]
+    assert unsure(c, tmp_path / "relabel.csv", below=0.1) == []
 
 
 def test_results_without_inputs_make_no_batch(written, tmp_path):
@@ -318,9 +330,10 @@ def test_an_unknown_confidence_counts_as_low(tmp_path):
 def test_labels_of_no_tool_are_refused(tmp_path):
     (tmp_path / "labels.csv").write_text("item,annotator,label\na,u,x\na,v,x\n")
     c = consensus_of(tmp_path / "labels.csv")
-    for each in (c, mh.aggregate({"a": {"u": "x"}})):
-        with pytest.raises(DataError, match=r"no tool; write the consensus as a table"):
-            mh.io.write_suggestions(each, tmp_path / "s.json")
+    with pytest.raises(DataError, match=r"no tool; write the consensus as a table"):
+        mh.io.write_suggestions(c, tmp_path / "s.json")
+    with pytest.raises(DataError, match=r"not read from a file; give the export as annotations="):
+        mh.io.write_suggestions(mh.aggregate({"a": {"u": "x"}}), tmp_path / "s.json")
 
 
 @pytest.mark.parametrize("name", ["s.jsonl", "s.csv", "s", "s.JSN"])

@@ -119,17 +119,22 @@ def write_relabel(
 
 def require_suggestions_target(annotations: Annotations, path: str | Path) -> None:
     """Raise a `DataError` if `write_suggestions` cannot write this file for these labels."""
-    tool = _tool(annotations)
-    where = f"{annotations.source.path}: " if annotations.source else ""
+    source, tool = annotations.source, _tool(annotations)
+    if source is None:
+        raise DataError(
+            "suggestions go back into the annotation tool of the labels, and these were not read "
+            "from a file; give the export as ", SettingName("annotations", ...),
+            ", or write the consensus as a table",
+        )  # fmt: skip
     if tool is None:
         raise DataError(
-            f"{where}suggestions go back into the annotation tool that exported the labels, and "
-            "these are from no tool; write the consensus as a table (write_table, --out FILE)"
+            f"{source.path}: suggestions go back into the annotation tool of the labels, and these "
+            "are from no tool; write the consensus as a table (write_table, --out FILE)"
         )
     if tool.suggestion is None:
         raise DataError(
-            f"{where}JSON-MIN and CSV do not tell which object a control labels; export the "
-            "project as JSON for suggestions"
+            f"{source.path}: JSON-MIN and CSV do not tell which object a control labels; for "
+            "suggestions export the project as JSON"
         )
     _require_suffix(tool, path)
 
@@ -229,6 +234,8 @@ def _json_lines(entries: Sequence[Any]) -> str:
 
 
 def _csv(entries: Sequence[Mapping[str, Any]]) -> str:
+    if not entries:
+        return ""
     text = io.StringIO()
     names = dict.fromkeys(name for entry in entries for name in entry)
     writer = csv.DictWriter(text, list(names), lineterminator="\r\n")
