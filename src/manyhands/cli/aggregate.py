@@ -100,7 +100,7 @@ def aggregate(request: Request) -> None:
         read=[request.labels, request.truth, request.known, request.calibrate],
         tagged=request.out if tagging else None, for_tools=request.tools.names,
     )  # fmt: skip
-    request.tools.require_use(tagging=tagging)
+    request.tools.require_use()
     _require_aggregator(request.method, "tagging" if tagging else request.reading.task)
     run = _aggregate_tokens if tagging else _aggregate_items
     with warnings.catch_warnings():  # the summary tells them
@@ -152,6 +152,7 @@ def _aggregate_tokens(request: Request) -> None:
     with output.working(f"aggregating {request.labels}"):
         marked = request.file.read_tokens()
         sentences, ann = marked.labels.sentences, marked.labels.annotations
+        request.tools.require_span_targets(ann)
         if gold is not None:
             mh.io.require_same_tokens(request.labels, sentences, request.truth, gold.sentences)
         known = reading.truth(request.known)
@@ -162,6 +163,7 @@ def _aggregate_tokens(request: Request) -> None:
     if gold is not None:
         scores = mh.evaluation.score_entities(gold.tags, found.tags, sentences.offsets).as_dict()
     columns = output.with_words(sentences, found.item_columns())
+    written = request.tools.write_spans(found)
     if request.annotators:
         output.put_table(found.tokens.annotator_columns(), request.annotators)
     if request.spans:
@@ -169,8 +171,8 @@ def _aggregate_tokens(request: Request) -> None:
     if request.out != "-" or not request.json:
         output.put_tokens(sentences, found.tags, columns, request.out)
     notes = reading.notes_on(marked)
-    lines = _token_lines(request, found, notes, scores)
-    _tell(request, _token_summary(found, notes), columns, scores, lines)
+    lines = _token_lines(request, found, notes, scores) + written_lines(written)
+    _tell(request, _token_summary(found, notes) | written, columns, scores, lines)
 
 
 def _tell(

@@ -1,5 +1,6 @@
 """Options that write files for annotation tools."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -35,16 +36,11 @@ class ToolFiles(OptionGroup):
         """The files to write."""
         return [self.suggestions, self.relabel]
 
-    def require_use(self, *, tagging: bool) -> None:
-        """Raise an error for options that contradict each other or the labels."""
+    def require_use(self) -> None:
+        """Raise an error for options that contradict each other."""
         for option in ("suggestions", "relabel"):
             if getattr(self, option) == "-":
                 raise SettingError(f"--{option} needs the name of a file, not -")
-            if tagging and getattr(self, option) is not None:
-                raise SettingError(
-                    f"--{option} is for labels of items; for tagged tokens --out consensus.conll "
-                    "and --spans FILE write the consensus"
-                )
         if self.relabel_below is not None and self.relabel is None:
             raise SettingError("--relabel-below needs --relabel FILE")
 
@@ -57,13 +53,28 @@ class ToolFiles(OptionGroup):
 
     def write(self, consensus: "mh.Consensus") -> dict[str, Any]:
         """Write the files; what was written, for the summary."""
+        return self._write(consensus, mh.io.write_suggestions, mh.io.write_relabel)
+
+    def require_span_targets(self, annotations: "mh.Annotations") -> None:
+        """Raise an error for files that cannot be written for these labels of tokens."""
+        for name in self.names:
+            if name is not None:
+                mh.io.require_span_target(annotations, name)
+
+    def write_spans(self, found: "mh.aggregation.TokenConsensus") -> dict[str, Any]:
+        """Write the files of a consensus of tokens; what was written, for the summary."""
+        return self._write(found, mh.io.write_span_suggestions, mh.io.write_span_relabel)
+
+    def _write(
+        self, found: Any, suggest: Callable[..., int], relabel: Callable[..., int]
+    ) -> dict[str, Any]:
         written: dict[str, Any] = {}
         if self.suggestions is not None:
-            n_items = mh.io.write_suggestions(consensus, self.suggestions)
+            n_items = suggest(found, self.suggestions)
             written["suggestions"] = {"file": self.suggestions, "items": n_items}
         if self.relabel is not None:
             below = BELOW if self.relabel_below is None else self.relabel_below
-            n_items = mh.io.write_relabel(consensus, self.relabel, below=below)
+            n_items = relabel(found, self.relabel, below=below)
             written["relabel"] = {"file": self.relabel, "items": n_items, "below": below}
         return written
 

@@ -66,14 +66,14 @@ def write_suggestions(
     """
     export = annotations or consensus.annotations
     require_suggestions_target(export, path)
-    items = _items(export)
+    items = kept_items(export)
     suggestion, suffix = TOOL_IMPORTS[items.tool].suggestion, TOOL_IMPORTS[items.tool].suffix
     assert suggestion is not None, "the target was checked"
-    version = model_version or "-".join(filter(None, ["manyhands", consensus.method_name]))
+    version = model_version or version_of(consensus)
     place = {name: n for n, name in enumerate(items.data)}
     believed = sorted(_believed(consensus, items), key=lambda each: place[each.item])
     found = [suggestion(each, items, version) for each in believed]
-    _write(found, Path(path), suffix)
+    write_entries(found, Path(path), suffix)
     return len(found)
 
 
@@ -111,9 +111,9 @@ def write_relabel(
     if tool is None or tool.bare is None:
         _write_table(consensus, rows, _texts(export), path)
     else:
-        items = _items(export)
+        items = kept_items(export)
         names = [items.name_of(name) for name in consensus.annotations.items[rows].tolist()]
-        _write([tool.bare(name, items) for name in names], Path(path), tool.suffix)
+        write_entries([tool.bare(name, items) for name in names], Path(path), tool.suffix)
     return len(rows)
 
 
@@ -136,7 +136,7 @@ def require_suggestions_target(annotations: Annotations, path: str | Path) -> No
             f"{source.path}: JSON-MIN and CSV do not tell which object a control labels; for "
             "suggestions export the project as JSON"
         )
-    _require_suffix(tool, path)
+    require_suffix(tool, path)
 
 
 def require_relabel_target(annotations: Annotations, path: str | Path) -> None:
@@ -145,10 +145,16 @@ def require_relabel_target(annotations: Annotations, path: str | Path) -> None:
     if tool is None or tool.bare is None:
         require_target(path)
     else:
-        _require_suffix(tool, path)
+        require_suffix(tool, path)
 
 
-def _require_suffix(tool: ToolImport, path: str | Path) -> None:
+def version_of(consensus: ItemConsensus) -> str:
+    """Who suggests, if it is not given."""
+    return "-".join(filter(None, ["manyhands", consensus.method_name]))
+
+
+def require_suffix(tool: ToolImport, path: str | Path) -> None:
+    """Raise a `DataError` for a file that a tool does not import."""
     target = Path(path)
     if target.suffix.lower() != tool.suffix:
         better = target.with_suffix(tool.suffix).name
@@ -161,7 +167,8 @@ def _tool(annotations: Annotations) -> ToolImport | None:
     return None if source is None else TOOL_IMPORTS.get(source.layout)
 
 
-def _items(annotations: Annotations) -> ToolItems:
+def kept_items(annotations: Annotations) -> ToolItems:
+    """What the export of these labels has of its items."""
     assert annotations.source is not None, "labels of a tool have a source"
     found: ToolItems | None = annotations.source.content
     if found is None:
@@ -216,7 +223,8 @@ def _write_table(
     write_table(columns, path)
 
 
-def _write(entries: Sequence[Any], path: Path, suffix: str) -> None:
+def write_entries(entries: Sequence[Any], path: Path, suffix: str) -> None:
+    """Write what a tool imports; the suffix is that of the tool."""
     try:
         text = _TEXTS[suffix](entries).encode()
     except UnicodeEncodeError:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from manyhands.annotations import TokenizedTexts
 from manyhands.core.errors import DataError, SettingName
 from manyhands.io.exports.exported import ExportedLabels
 from manyhands.io.exports.label_studio import PATH
@@ -74,6 +75,8 @@ class ToolItems:
         Where the tool keeps the label.
     labels : tuple
         All labels that annotators gave, as they are in the export.
+    texts : TokenizedTexts
+        The texts and their tokens, if the labels are spans.
     """
 
     tool: str
@@ -81,6 +84,7 @@ class ToolItems:
     own: Mapping[Any, Mapping[str, Any]] = field(default_factory=dict)
     question: Mapping[str, Any] = field(default_factory=dict)
     labels: tuple[Any, ...] = ()
+    texts: TokenizedTexts | None = None
 
     @classmethod
     def of(cls, found: ExportedLabels) -> "ToolItems":
@@ -249,3 +253,10 @@ TOOL_IMPORTS: dict[str, ToolImport] = {
     "mturk": ToolImport("Mechanical Turk", ".csv", _mturk_suggestion, _mturk_row),
     "lewidi": ToolImport("LeWiDi", ".tsv", _lewidi_soft_label),
 }
+
+
+def bare_entry(item: Any, items: ToolItems) -> Entry:
+    """An item without labels, as its tool imports it."""
+    make = TOOL_IMPORTS[items.tool].bare
+    assert make is not None, "the target was checked"
+    return make(item, items)
