@@ -77,7 +77,7 @@ def write_span_relabel(
 
 
 def require_span_target(annotations: Annotations, path: str | Path) -> None:
-    """Raise a `DataError` if spans of these labels cannot be written to this file for their tool."""
+    """Raise a `DataError` if the tool of these spans does not import such a file."""
     source = annotations.source
     tool = None if source is None else TOOL_IMPORTS.get(source.layout)
     if tool is None or tool.suggestion is None:
