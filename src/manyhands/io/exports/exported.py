@@ -135,6 +135,10 @@ class LabelRows:
             counts = _counted({**self.skipped, "known truths": len(self.known)})
             why = f"; what it has: {counts}" if counts else ""
             raise DataError(f"the export has no label of an annotator{why}")
+        labelled = {item for item, _, _ in self._rows}
+        for item in [item for item in self.known if item not in labelled]:
+            del self.known[item]
+            self.skipped["truth of an item that nobody labelled"] += 1
         names = {name: None for extras in self._extras for name in extras}
         extras = {name: [each.get(name) for each in self._extras] for name in names}
         return ExportedLabels(
