@@ -110,9 +110,8 @@ def _argilla(marked: MarkedText, items: ToolItems, version: str) -> Entry:
         {"start": span.start, "end": span.end, "label": span.label} for span in marked.spans
     ]  # fmt: skip
     suggestion = {"value": value, "score": [span.score for span in marked.spans], "agent": version}
-    return bare_entry(marked.item, items) | {
-        "suggestions": {items.question["question"]: suggestion}
-    }
+    named = {items.question["question"]: suggestion} if value else {}
+    return bare_entry(marked.item, items) | {"suggestions": named}
 
 
 def _doccano(marked: MarkedText, items: ToolItems, version: str) -> Entry:
