@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from manyhands.annotations import Annotations
+from manyhands.annotations.vocabulary import name_to_text
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require
@@ -214,8 +215,8 @@ def _write_table(
         "agreement": consensus.agreement[rows],
         "n_annotations": ann.labels_per_item[rows],
     }
-    by_name = {str(name): fields for name, fields in texts.items()} if len(rows) else {}
-    found = [by_name.get(str(name), {}) for name in ann.items[rows].tolist()]
+    by_name = {name_to_text(name): fields for name, fields in texts.items()} if len(rows) else {}
+    found = [by_name.get(name_to_text(name), {}) for name in ann.items[rows].tolist()]
     for name in dict.fromkeys(name for fields in found for name in fields):
         cells = np.empty(len(found), dtype=object)
         cells[:] = [fields.get(name) for fields in found]

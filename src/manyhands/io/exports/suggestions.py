@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from manyhands.annotations import TokenizedTexts
+from manyhands.annotations.vocabulary import name_to_text
 from manyhands.core.errors import DataError, SettingName
 from manyhands.io.exports.exported import ExportedLabels
 from manyhands.io.exports.label_studio import PATH
@@ -89,16 +90,16 @@ class ToolItems:
     @classmethod
     def of(cls, found: ExportedLabels) -> "ToolItems":
         """Those of an export that was read."""
-        labels = tuple({str(label): label for label in found.label}.values())
+        labels = tuple({name_to_text(label): label for label in found.label}.values())
         return cls(found.tool, found.data, found.own, found.question, labels)
 
     @cached_property
     def _names(self) -> dict[str, Any]:
-        return {str(name): name for name in self.data}
+        return {name_to_text(name): name for name in self.data}
 
     @cached_property
     def _said(self) -> dict[str, Any]:
-        return {str(label): label for label in self.labels}
+        return {name_to_text(label): label for label in self.labels}
 
     @cached_property
     def _numbers(self) -> dict[float, Any]:
@@ -107,9 +108,9 @@ class ToolItems:
 
     def name_of(self, item: Any) -> Any:
         """An item as the export names it: 7 or "7"."""
-        if str(item) not in self._names:
+        if name_to_text(item) not in self._names:
             raise DataError(f"the export has no item {item!r}; give the labels of this export")
-        return self._names[str(item)]
+        return self._names[name_to_text(item)]
 
     def said(self, label: Any, *, numbers: bool) -> Any:
         """A label as the export has it.
@@ -120,7 +121,7 @@ class ToolItems:
             return float(label)
         if numbers:
             return self._numbers[min(self._numbers, key=lambda number: abs(number - label))]
-        return self._said.get(str(label), label)
+        return self._said.get(name_to_text(label), label)
 
     def data_of(self, item: Any) -> Entry:
         """What the export holds of an item."""
