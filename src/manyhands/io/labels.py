@@ -133,8 +133,9 @@ class ItemFile:
         if found is None:
             return None
         rows = self._encoded(found.item, found.annotator, found.label)
+        known, notes = _usable_truths(found.known, rows)
         source = Source(
-            str(self.path), found.tool, notes=(found.summary(),), known=found.known,
+            str(self.path), found.tool, notes=(found.summary(), *notes), known=known,
             content=ToolItems.of(found),
         )  # fmt: skip
         return replace(rows, read_from=source)
@@ -205,6 +206,18 @@ class ItemFile:
         cells = dense_cells(grid, self._codes(DENSE_MISSING), items, annotators)
         rows = self._encoded(**cells, missing=(), first_line=first_line)
         return self._read(rows, "dense")
+
+
+def _usable_truths(known: dict[Any, Any], rows: Rows) -> tuple[dict[Any, Any], list[str]]:
+    """The truths of an export that are classes of its labels, and a note about the others."""
+    if rows.classes is None or not known:
+        return known, []
+    codes = rows.classes.codes(list(known.values())).tolist()
+    kept = {item: truth for (item, truth), k in zip(known.items(), codes, strict=True) if k >= 0}
+    others = list(dict.fromkeys(str(known[item]) for item in known if item not in kept))
+    n_others = len(known) - len(kept)
+    told = f"{n_others} known truths are not used: no annotator said {', '.join(others)}"
+    return kept, [told] if others else []
 
 
 def _layout_hint(table: Table) -> tuple[str | SettingName, ...]:
