@@ -18,6 +18,7 @@ from command_line import call
 
 import manyhands as mh
 from manyhands.cli import app
+from manyhands.io.exports import EXPORTS, TOOL_IMPORTS
 
 HOME = Path(__file__).parent.parent
 DOCS = HOME / "docs"
@@ -223,6 +224,17 @@ def test_the_page_on_choosing_names_every_criterion():
 def test_every_noise_model_is_in_the_documentation():
     text = (DOCS / "how-to/own-loop.md").read_text()
     assert all(f"`{name}`" in text for name in mh.NOISE if not name.startswith("crowd-layer-"))
+
+
+def test_every_export_has_a_page():
+    folder = DOCS / "how-to" / "tools"
+    pages = {"label-studio-table": "label-studio", "list-columns": "hugging-face"}
+    table = (folder / "index.md").read_text()
+    for name in EXPORTS:
+        assert (folder / f"{pages.get(name, name)}.md").exists(), name
+        row = next(line for line in table.splitlines() if f"({pages.get(name, name)}.md)" in line)
+        if name in TOOL_IMPORTS:
+            assert f"`{TOOL_IMPORTS[name].suffix}`" in row
 
 
 @pytest.mark.parametrize("name", sorted(mh.AGGREGATORS))
