@@ -1,5 +1,6 @@
 """The examples and tables of the documentation are right as they are written."""
 
+import contextlib
 import doctest
 import importlib
 import io
@@ -18,10 +19,11 @@ from command_line import call
 
 import manyhands as mh
 from manyhands.cli import app
+from manyhands.io.exports import EXPORTS, TOOL_IMPORTS
 
 HOME = Path(__file__).parent.parent
 DOCS = HOME / "docs"
-BLOCK = re.compile(r"^```(python|shell)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|shell|output)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FILE = re.compile(
     r"^```\{code-block\} python\n:caption: (src/\S+)\n\n(.*?)^```", re.MULTILINE | re.DOTALL
 )
@@ -42,7 +44,7 @@ def blocks(path):
 
 def written_pages():
     """The pages that are written by hand, relative to the repository."""
-    found = [page for section in SECTIONS for page in sorted((DOCS / section).glob("*.md"))]
+    found = [page for section in SECTIONS for page in sorted((DOCS / section).rglob("*.md"))]
     made = DOCS / "reference/training-methods.md"
     found += [page for page in sorted((DOCS / "reference").glob("*.md")) if page != made]
     roots = [HOME / "README.md", HOME / "CONTRIBUTING.md", DOCS / "index.md"]
@@ -58,18 +60,42 @@ RUNNABLE = [
 
 
 def run_page(path, names):
-    """Run all blocks of a page in order, in the present folder."""
+    """Run all blocks of a page in order, in the present folder.
+
+    The lines of a block of output are among those that the block before it printed.
+    """
+    printed = ""
     for language, text in blocks(path):
-        if language == "python":
-            exec(compile(text, path, "exec"), names)
-            continue
-        for line in text.strip().splitlines():
-            piped, _, command = line.rpartition(" | ")
-            program, *words = shlex.split(command)
-            assert program == "manyhands"
-            with mock.patch.object(sys, "stdin", standard_input(piped)):
-                done = call(*words)
-            assert done.code == 0, f"{line}\n{done.err}"
+        if language == "output":
+            require_lines(text, printed)
+        elif language == "python":
+            stream = io.StringIO()
+            with contextlib.redirect_stdout(stream):
+                exec(compile(text, path, "exec"), names)
+            printed = stream.getvalue()
+            sys.stdout.write(printed)
+        else:
+            printed = "".join(map(run_line, text.strip().splitlines()))
+
+
+def run_line(line):
+    """Run a line of a shell; what it prints."""
+    piped, _, command = line.rpartition(" | ")
+    program, *words = shlex.split(command)
+    assert program == "manyhands"
+    with mock.patch.object(sys, "stdin", standard_input(piped)):
+        done = call(*words)
+    assert done.code == 0, f"{line}\n{done.err}"
+    return done.out + done.err
+
+
+def require_lines(shown, printed):
+    """Every shown line was printed, in this order; "..." stands for other lines."""
+    lines = iter(printed.splitlines())
+    for line in shown.splitlines():
+        assert line.strip() == "..." or line.rstrip() in map(str.rstrip, lines), (
+            f"{line}\nis not in\n{printed}"
+        )
 
 
 def standard_input(command):
@@ -88,6 +114,8 @@ PRINTED = {
     ),
     "docs/how-to/choose-a-method.md": "Majority voting is",
 }
+
+
 
 
 @pytest.mark.parametrize("page", RUNNABLE)
@@ -204,6 +232,17 @@ def test_the_page_on_choosing_names_every_criterion():
 def test_every_noise_model_is_in_the_documentation():
     text = (DOCS / "how-to/own-loop.md").read_text()
     assert all(f"`{name}`" in text for name in mh.NOISE if not name.startswith("crowd-layer-"))
+
+
+def test_every_export_has_a_page():
+    folder = DOCS / "how-to" / "tools"
+    pages = {"label-studio-table": "label-studio", "list-columns": "hugging-face"}
+    table = (folder / "index.md").read_text()
+    for name in EXPORTS:
+        assert (folder / f"{pages.get(name, name)}.md").exists(), name
+        row = next(line for line in table.splitlines() if f"({pages.get(name, name)}.md)" in line)
+        if name in TOOL_IMPORTS:
+            assert f"`{TOOL_IMPORTS[name].suffix}`" in row
 
 
 @pytest.mark.parametrize("name", sorted(mh.AGGREGATORS))

@@ -63,12 +63,26 @@ def test_what_is_no_label_is_counted():
             drafts=[{"id": 4}],
             predictions=[{"model_version": "m", "result": []}, {"model_version": "n"}],
         ),
-        task(2, annotation(14, 7, choices("bad"), ground_truth=True)),
+        task(
+            2,
+            annotation(14, 7, choices("bad"), ground_truth=True),
+            annotation(15, 8, choices("bad")),
+        ),
     ]
     labels = read(tasks)
-    assert rows(labels) == [(1, 7, "good")]
+    assert rows(labels) == [(1, 7, "good"), (2, 8, "bad")]
     assert labels.skipped == {"draft": 1, "prediction": 2, "cancelled": 1, "no label": 1}
     assert labels.known == {2: "bad"}
+
+
+def test_a_truth_of_an_item_that_nobody_labelled_is_counted():
+    tasks = [
+        task(1, annotation(11, 7, choices("good"))),
+        task(2, annotation(12, 7, choices("bad"), ground_truth=True)),
+    ]
+    labels = read(tasks)
+    assert labels.known == {}
+    assert labels.skipped == {"truth of an item that nobody labelled": 1}
 
 
 def test_truths_that_differ_are_none():

@@ -87,3 +87,16 @@ def test_an_error_names_the_file_and_what_to_name(written):
     with pytest.raises(DataError, match=r"two\.json.*sentiment.*topic"):
         mh.read(path)
     assert sorted(mh.read(path, label="sentiment").classes) == ["neg", "pos"]
+
+
+def test_a_truth_that_no_annotator_said_is_told(written):
+    tasks = [
+        {"id": 1, "data": {"text": "good"}, "annotations": [
+            judged(11, 1, "pos"), judged(12, 2, "neg"), judged(13, 3, "odd", ground_truth=True)]},
+        {"id": 2, "data": {"text": "bad"}, "annotations": [
+            judged(21, 1, "neg"), judged(22, 4, "neg", ground_truth=True)]},
+    ]  # fmt: skip
+    ann = mh.read(written("anything.json", json.dumps(tasks)))
+    assert ann.source.known == {2: "neg"}
+    assert ann.source.notes[1] == "1 known truths are not used: no annotator said odd"
+    assert mh.aggregate(ann, known=ann.source.known).annotations.n_items == 2

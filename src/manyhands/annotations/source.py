@@ -13,6 +13,8 @@ class Source:
     tell what a reader of the file should know: what was left out, and what was merged. `known`
     are truths that the file marks as such, by item. `layout` is the name of the tool for a file
     that a tool exported. `path` lists the files if they are several, and `files` are their names.
+    `content` is what the file has of its items beside labels; the functions that write for
+    annotation tools use it. It is not pickled.
     """
 
     path: str
@@ -23,6 +25,10 @@ class Source:
     notes: tuple[str, ...] = ()
     known: Mapping[Any, Any] = field(default_factory=dict)
     files: tuple[str, ...] = ()
+    content: Any = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"content": None}  # texts would make every pickle as large as the file
 
     def __str__(self) -> str:
         """What was taken, in one line.

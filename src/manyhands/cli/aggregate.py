@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import manyhands as mh
 from manyhands.cli import options, output
 from manyhands.cli.options import in_labels, in_output
+from manyhands.cli.tool_files import ToolFiles, written_lines
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import SettingError
 
@@ -37,6 +38,7 @@ class Request(options.OptionGroup):
     spans: Annotated[
         str | None, in_output("For tokens: table of entities to write.", metavar="FILE")
     ] = None
+    tools: ToolFiles
     truth: options.Truth = None
     known: Annotated[
         str | None,
@@ -77,6 +79,10 @@ def aggregate(request: Request) -> None:
     --out may be a file of tokens with their tags (.conll .bio), --spans writes the entities as
     a table, and --truth gold.bio gives precision and recall of the entities.
 
+    LABELS may be what an annotation tool exported: Label Studio, Prodigy, Argilla, doccano,
+    Mechanical Turk. Then --suggestions writes the consensus for the tool, and --relabel the items
+    that need more labels.
+
     Example: manyhands aggregate labels.csv --out consensus.csv --annotators annotators.csv
 
     Example: manyhands aggregate round1.csv round2.csv.gz --out consensus.csv
@@ -86,14 +92,17 @@ def aggregate(request: Request) -> None:
     Example: manyhands aggregate ratings.csv --task regression --range 1:5 --out consensus.csv
 
     Example: manyhands aggregate tokens.conll --out consensus.bio --spans entities.csv
+
+    Example: manyhands aggregate export.json --suggestions predictions.json --relabel unsure.json
     """
     to_stream = "-" if request.json and request.annotators == "-" else None
     tagging = request.file.tokens is not None
     output.require_targets(
         request.out, request.annotators, request.spans, to_stream,
         read=[*request.file.names, request.truth, request.known, request.calibrate],
-        tagged=request.out if tagging else None,
+        tagged=request.out if tagging else None, for_tools=request.tools.names,
     )  # fmt: skip
+    request.tools.require_use()
     _require_aggregator(request.method, "tagging" if tagging else request.reading.task)
     run = _aggregate_tokens if tagging else _aggregate_items
     with warnings.catch_warnings():  # the summary tells them
@@ -123,17 +132,20 @@ def _aggregate_items(request: Request) -> None:
     truth = reading.truth(request.truth)
     with output.working(f"aggregating {request.file.shown}"):
         ann = request.file.read_items()
+        request.tools.require_targets(ann)
         known = {**(ann.source.known if ann.source else {}), **(reading.truth(request.known) or {})}
         consensus = mh.aggregate(ann, request.method, known=known, **request.settings(ann.kind))
     if request.calibrate is not None:
         consensus = consensus.calibrated(reading.truth(request.calibrate) or {})
     scores = consensus.score(truth).as_dict() if truth is not None else {}
     columns = consensus.item_columns()
+    written = request.tools.write(consensus)
     if request.annotators:
         output.put_table(consensus.annotator_columns(), request.annotators)
     if request.out != "-" or not request.json:
         output.put_table(columns, request.out)
-    _tell(request, _summary(consensus), columns, scores, _lines(request, consensus, scores))
+    lines = _lines(request, consensus, scores) + written_lines(written)
+    _tell(request, _summary(consensus) | written, columns, scores, lines)
 
 
 def _aggregate_tokens(request: Request) -> None:
@@ -144,6 +156,7 @@ def _aggregate_tokens(request: Request) -> None:
     with output.working(f"aggregating {request.file.shown}"):
         marked = request.file.read_tokens()
         sentences, ann = marked.labels.sentences, marked.labels.annotations
+        request.tools.require_span_targets(ann)
         if gold is not None:
             mh.io.require_same_tokens(request.file.shown, sentences, request.truth, gold.sentences)
         known = reading.truth(request.known)
@@ -154,6 +167,7 @@ def _aggregate_tokens(request: Request) -> None:
     if gold is not None:
         scores = mh.evaluation.score_entities(gold.tags, found.tags, sentences.offsets).as_dict()
     columns = output.with_words(sentences, found.item_columns())
+    written = request.tools.write_spans(found)
     if request.annotators:
         output.put_table(found.tokens.annotator_columns(), request.annotators)
     if request.spans:
@@ -161,8 +175,8 @@ def _aggregate_tokens(request: Request) -> None:
     if request.out != "-" or not request.json:
         output.put_tokens(sentences, found.tags, columns, request.out)
     notes = [*request.file.notes, *reading.notes_on(marked)]
-    lines = _token_lines(request, found, notes, scores)
-    _tell(request, _token_summary(found, notes), columns, scores, lines)
+    lines = _token_lines(request, found, notes, scores) + written_lines(written)
+    _tell(request, _token_summary(found, notes) | written, columns, scores, lines)
 
 
 def _tell(

@@ -128,13 +128,17 @@ def with_words(sentences: "mh.Sentences", columns: dict[str, AnyArray]) -> dict[
 
 
 def require_targets(
-    *names: str | None, read: Sequence[str | None] = (), tagged: str | None = None
+    *names: str | None,
+    read: Sequence[str | None] = (),
+    tagged: str | None = None,
+    for_tools: Sequence[str | None] = (),
 ) -> None:
     """Raise an error for files that cannot be written, that are also read, or that are one stream.
 
-    `tagged` is the one file that may have tokens with their tags.
+    `tagged` is the one file that may have tokens with their tags, and `for_tools` are files that
+    may have any suffix.
     """
-    targets = [name for name in names if name is not None]
+    targets = [name for name in (*names, *for_tools) if name is not None]
     places = [name if name == "-" else os.path.realpath(name) for name in targets]
     for name, place in zip(targets, places, strict=True):
         if places.count(place) > 1:
@@ -144,7 +148,7 @@ def require_targets(
     sources = {os.path.realpath(name) for name in read if name is not None}
     for name in targets:
         if name != "-":
-            mh.io.require_target(name, tagged=name == tagged)
+            mh.io.require_target(name, tagged=name == tagged, any_suffix=name in for_tools)
             if os.path.realpath(name) in sources:
                 raise SettingError(f"{name}: is read from and would be lost; name another file")
 

@@ -10,9 +10,20 @@ from manyhands.io.labels import read_annotations
 from manyhands.io.opening import STANDARD_INPUT, input_files, sheet_of
 from manyhands.io.read import LabelFile, read, require_same_tokens
 from manyhands.io.sniff import column_names
+from manyhands.io.span_imports import (
+    require_span_target,
+    write_span_relabel,
+    write_span_suggestions,
+)
 from manyhands.io.spans import TextLabels, read_spans, write_spans
 from manyhands.io.tables import SUFFIXES, TAGGED_SUFFIXES, require_target, write_stream, write_table
 from manyhands.io.texts import read_texts, read_word_counts
+from manyhands.io.tool_imports import (
+    require_relabel_target,
+    require_suggestions_target,
+    write_relabel,
+    write_suggestions,
+)
 from manyhands.io.word_vectors import WordVectors, read_word_vectors
 
 __all__ = [
@@ -41,13 +52,20 @@ __all__ = [
     "read_word_counts",
     "read_word_vectors",
     "require_folder",
+    "require_relabel_target",
     "require_same_tokens",
+    "require_span_target",
+    "require_suggestions_target",
     "require_target",
     "sheet_of",
     "write_annotations",
     "write_bio",
     "write_conll",
+    "write_relabel",
+    "write_span_relabel",
+    "write_span_suggestions",
     "write_spans",
     "write_stream",
+    "write_suggestions",
     "write_table",
 ]

@@ -1,7 +1,7 @@
 """Files of labels of items, in every layout -> rows -> annotations."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from manyhands.annotations.vocabulary import repeated
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
+from manyhands.io.exports import ItemTexts, ToolItems
 from manyhands.io.input_file import InputFile
 from manyhands.io.joined import FILE_NAME, common_format, joined, table_of
 from manyhands.io.matrices import header_of, read_matrix
@@ -197,8 +198,8 @@ class ItemFile:
         self._require_plausible(table, columns, annotator, label)
         taken = (columns[name] for name in names)
         rows = self._encoded(*taken, first_line=table.first_line, parts=table.parts)
-        notes = text_notes(item, {name: columns[name] for name in (item, *texts)})
-        return self._read(rows, "long", item, annotator, label, notes)
+        told = {name: columns[name] for name in (item, *texts)}
+        return self._read(rows, "long", item, annotator, label, text_notes(item, told), told)
 
     def _hint(self, table: Table) -> tuple[str | SettingName, ...]:
         """What to do with a table whose columns were not found, if it has a usual form."""
@@ -217,7 +218,11 @@ class ItemFile:
         if found is None:
             return None
         rows = self._encoded(found.item, found.annotator, found.label)
-        source = Source(self.shown, found.tool, notes=(found.summary(),), known=found.known)
+        known, notes = _usable_truths(found.known, rows)
+        source = Source(
+            self.shown, found.tool, notes=(found.summary(), *notes), known=known,
+            content=ToolItems.of(found),
+        )  # fmt: skip
         return replace(rows, read_from=source)
 
     def _require_plausible(
@@ -240,8 +245,10 @@ class ItemFile:
         annotator: str = "",
         label: str = "",
         notes: Sequence[str] = (),
+        texts: Mapping[str, Any] | None = None,
     ) -> Rows:
-        source = Source(self.shown, layout, item, annotator, label, tuple(notes))
+        content = ToolItems("", ItemTexts(item, texts)) if texts and len(texts) > 1 else None
+        source = Source(self.shown, layout, item, annotator, label, tuple(notes), content=content)
         return replace(rows, read_from=source)
 
     def _wide_rows(self, table: Table) -> Rows:
@@ -269,7 +276,8 @@ class ItemFile:
         rows = self._dense_rows(grid, table.first_line, names, annotators)
         notes = [f"the column {name!r} holds texts and is no annotator" for name in prose]
         shown = ", ".join(map(str, annotators[:3])) + (" ..." if len(annotators) > 3 else "")
-        return self._read(rows, "wide", item, shown, notes=notes)
+        texts = {name: columns[name] for name in (item, *prose)}
+        return self._read(rows, "wide", item, shown, notes=notes, texts=texts)
 
     def _dense_rows(
         self,
@@ -281,6 +289,18 @@ class ItemFile:
         cells = dense_cells(grid, self._codes(DENSE_MISSING), items, annotators)
         rows = self._encoded(**cells, missing=(), first_line=first_line)
         return self._read(rows, "dense")
+
+
+def _usable_truths(known: dict[Any, Any], rows: Rows) -> tuple[dict[Any, Any], list[str]]:
+    """The truths of an export that are classes of its labels, and a note about the others."""
+    if rows.classes is None or not known:
+        return known, []
+    codes = rows.classes.codes(list(known.values())).tolist()
+    kept = {item: truth for (item, truth), k in zip(known.items(), codes, strict=True) if k >= 0}
+    others = list(dict.fromkeys(str(known[item]) for item in known if item not in kept))
+    n_others = len(known) - len(kept)
+    told = f"{n_others} known truths are not used: no annotator said {', '.join(others)}"
+    return kept, [told] if others else []
 
 
 def _json_content(path: Path) -> dict[str, Any] | list[dict[str, Any]]:

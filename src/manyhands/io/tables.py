@@ -163,13 +163,14 @@ def write_table(
         write_stream(columns, stream, kind)
 
 
-def require_target(path: str | Path, *, tagged: bool = False) -> None:
+def require_target(path: str | Path, *, tagged: bool = False, any_suffix: bool = False) -> None:
     """Raise a `DataError` for a file name that `write_table` cannot write to.
 
-    With `tagged` it may also be the name of a file of tokens with their tags.
+    With `tagged` it may also be the name of a file of tokens with their tags, and with
+    `any_suffix` that of any file.
     """
     target = Path(path)
-    if not (tagged and target.suffix.lower() in TAGGED_SUFFIXES):
+    if not any_suffix and not (tagged and target.suffix.lower() in TAGGED_SUFFIXES):
         format_of(target, None, SUFFIXES)
     require_place(target)
 

@@ -6,25 +6,27 @@ All functions take and return parsed content: dictionaries, lists and plain valu
 from manyhands.io.exports.catalog import EXPORTS, Export, recognise
 from manyhands.io.exports.exported import ExportedLabels, SpansError
 from manyhands.io.exports.marked_spans import ExportedSpans, read_marked_spans
+from manyhands.io.exports.span_suggestions import span_items
 from manyhands.io.exports.suggestions import (
-    items_to_relabel,
-    label_studio_predictions,
-    predictions_for_label_studio,
-    suggestions_for_argilla,
-    tasks_for_prodigy,
+    TOOL_IMPORTS,
+    Believed,
+    ItemTexts,
+    ToolImport,
+    ToolItems,
 )
 
 __all__ = [
     "EXPORTS",
+    "TOOL_IMPORTS",
+    "Believed",
     "Export",
     "ExportedLabels",
     "ExportedSpans",
+    "ItemTexts",
     "SpansError",
-    "items_to_relabel",
-    "label_studio_predictions",
-    "predictions_for_label_studio",
+    "ToolImport",
+    "ToolItems",
     "read_marked_spans",
     "recognise",
-    "suggestions_for_argilla",
-    "tasks_for_prodigy",
+    "span_items",
 ]

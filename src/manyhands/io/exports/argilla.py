@@ -70,6 +70,7 @@ def read(
     for number, (record, said) in enumerate(zip(records, responses, strict=True)):
         name = _item(record, item, number)
         rows.data[name] = dict(record.get("fields") or _flat_fields(record))
+        rows.own[name] = _own(record)
         rows.skipped["suggestion"] += _n_suggestions(record, question)
         for each in said:
             if each.question != question:
@@ -152,12 +153,20 @@ def _item(record: Record, field: str | None, number: int) -> Any:
     raise DataError(f"record {number} has no id; name a field with ", SettingName("item", ...))
 
 
+def _own(record: Record) -> dict[str, Any]:
+    """The id that `Record.from_dict` takes, and the metadata."""
+    name = record.get("id") or record.get("external_id")
+    found = {"id": name} if name else {"_server_id": record.get("_server_id")}
+    found |= {"metadata": record.get("metadata")}
+    return {key: value for key, value in found.items() if value}
+
+
 def _flat_fields(record: Record) -> dict[str, Any]:
     """What a flat record has beside ids, responses and suggestions."""
     return {
         name: value
         for name, value in record.items()
-        if name not in {*_IDS, "status", "_server_id"}
+        if name not in {*_IDS, "status", "metadata", "vectors"}
         and not any(part in name for part in (_FLAT, ".suggestion", "-suggestion"))
         and not _are_responses(value)
     }

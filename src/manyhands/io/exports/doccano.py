@@ -65,6 +65,7 @@ def read(
             name = field_of(record, item or "id", "meta")
             kept = {key: value for key, value in record.items() if key not in {"id", column}}
             rows.data.setdefault(name, kept)
+            rows.own.setdefault(name, {"id": record["id"]} if "id" in record else {})
             who = field_of(record, annotator, "meta") if annotator else user
             for each, said in _said(record, column, who):
                 rows.add(name, each, said)

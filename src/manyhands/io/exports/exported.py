@@ -33,6 +33,8 @@ class ExportedLabels:
         Further columns, one entry per label: ids of annotations, times.
     data : dict
         What the export holds of every item, items without labels included.
+    own : dict
+        What the tool keeps of an item beside its data: its id in the tool, metadata.
     known : dict
         Truths that the export marks as such, by item.
     skipped : dict
@@ -47,6 +49,7 @@ class ExportedLabels:
     label: list[Any]
     extras: dict[str, list[Any]] = field(default_factory=dict)
     data: dict[Any, dict[str, Any]] = field(default_factory=dict)
+    own: dict[Any, dict[str, Any]] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
     question: dict[str, Any] = field(default_factory=dict)
@@ -80,6 +83,7 @@ class LabelRows:
         self.tool, self.annotator_field, self.remedy = tool, annotator_field, remedy
         self.skipped: Counter[str] = Counter()
         self.data: dict[Any, dict[str, Any]] = {}
+        self.own: dict[Any, dict[str, Any]] = {}
         self.known: dict[Any, Any] = {}
         self._rows: list[tuple[Any, Any, Any]] = []
         self._extras: list[dict[str, Any]] = []
@@ -131,6 +135,10 @@ class LabelRows:
             counts = _counted({**self.skipped, "known truths": len(self.known)})
             why = f"; what it has: {counts}" if counts else ""
             raise DataError(f"the export has no label of an annotator{why}")
+        labelled = {item for item, _, _ in self._rows}
+        for item in [item for item in self.known if item not in labelled]:
+            del self.known[item]
+            self.skipped["truth of an item that nobody labelled"] += 1
         names = {name: None for extras in self._extras for name in extras}
         extras = {name: [each.get(name) for each in self._extras] for name in names}
         return ExportedLabels(
@@ -140,6 +148,7 @@ class LabelRows:
             label=[label for _, _, label in self._rows],
             extras={k: v for k, v in extras.items() if any(each is not None for each in v)},
             data=self.data,
+            own=self.own,
             known=self.known,
             skipped={reason: n for reason, n in self.skipped.items() if n},
             question=question,

@@ -44,7 +44,7 @@ def matches(content: Any) -> bool:
     return all(isinstance(task.get("data"), Mapping) for task in tasks[:20]) and any(
         isinstance(task.get(key), list)
         for task in tasks[:20]
-        for key in ("annotations", "completions")
+        for key in ("annotations", "completions", "predictions")
     )
 
 
@@ -69,11 +69,18 @@ def read(
         Name of the control (`from_name`), if there are several.
     """
     tasks: Records = [content] if isinstance(content, Mapping) else content
+    if not any(annotations_of(task) for task in tasks):
+        n_predictions = sum(len(task.get("predictions") or []) for task in tasks)
+        raise DataError(
+            f"the tasks have no annotations, and {n_predictions} predictions; export tasks that "
+            "annotators have labelled"
+        )
     control = _control(tasks, label)
     rows = LabelRows(NAME, "completed_by", REMEDY)
     for number, task in enumerate(tasks):
         name = _item(task, item, number)
         rows.data[name] = dict(task.get("data") or {})
+        rows.own[name] = {key: task[key] for key in ("id", "meta") if task.get(key)}
         rows.skipped["draft"] += len(task.get("drafts") or [])
         rows.skipped["prediction"] += len(task.get("predictions") or [])
         for annotation in annotations_of(task):
@@ -109,7 +116,7 @@ def results_of(annotation: Record) -> Iterator[Record]:
             yield result
 
 
-def _control(tasks: Records, given: str | None) -> dict[str, str]:
+def _control(tasks: Records, given: str | None) -> dict[str, Any]:
     """The control that holds the label: its name, what it is about, and its type."""
     found: dict[str, Record] = {}
     for task in tasks:
@@ -136,7 +143,7 @@ def _control(tasks: Records, given: str | None) -> dict[str, str]:
             f"the control {name!r} labels regions within items, which are not read; a control that "
             "labels whole items can be named with ", SettingName("label", ...),
         )  # fmt: skip
-    return {"from_name": name, "to_name": str(result.get("to_name")), "type": types[name]}
+    return {"from_name": name, "to_name": result.get("to_name") or "", "type": types[name]}
 
 
 def _said(annotation: Record, control: str, kind: str) -> list[Any]:

@@ -30,6 +30,7 @@ _OWN = {
     "total_annotations", "cancelled_annotations", "total_predictions", "is_labeled", "history",
     "ground_truth", "last_action", "draft_created_at", "parent_prediction", "parent_annotation",
 }  # fmt: skip
+_SURE = "answers"  # what a column surely holds
 _KINDS = ("choices", "rating", "number", "taxonomy")  # a type is also the field of its value
 
 
@@ -62,12 +63,15 @@ def read(
             f"the export has no column {task!r}; name the column of items with ",
             SettingName("item", ...),
         )
-    column = pick("column", _answers(records, task, {task, who}), label)
+    answers = _answers(records, task, {task, who})
+    column = pick("column", answers, label)
+    others = {name for name, what in answers.items() if what == _SURE}
     rows = LabelRows(NAME, who, REMEDY)
     for record in records:
         name = field_of(record, task)
-        skip = {column, task, who} | _OWN
+        skip = {column, task, who} | others | _OWN
         rows.data.setdefault(name, {k: v for k, v in record.items() if k not in skip})
+        rows.own.setdefault(name, {"id": record["id"]} if "id" in record else {})
         if str(record.get("was_cancelled", "")).lower() == "true":
             rows.skipped["cancelled"] += 1
             continue
@@ -89,7 +93,7 @@ def _answers(records: Records, task: str, taken: set[str]) -> dict[str, str]:
     }
     tasks = [record.get("id", record.get(task)) for record in records]
     sure = {
-        name: "answers" for name, cells in columns.items()
+        name: _SURE for name, cells in columns.items()
         if any(_is_answer(cell) for cell in cells) or _differs(tasks, cells)
     }  # fmt: skip
     if sure:

@@ -1,21 +1,151 @@
-"""A consensus as annotation tools import it: Label Studio, Prodigy and Argilla.
+"""What annotation tools import: the consensus as suggestions, and items without labels.
 
-The functions take items, labels and confidences of equal length, and `source`, the labels as they
-were read from the tool: it has the data of the items and the question that the labels answer.
+A tool is a `ToolImport` of `TOOL_IMPORTS`: the suffix of the files that it imports, and two
+functions that make one entry of such a file.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
 
-import numpy as np
-
+from manyhands.annotations import TokenizedTexts
+from manyhands.annotations.vocabulary import name_to_text
 from manyhands.core.errors import DataError, SettingName
 from manyhands.io.exports.exported import ExportedLabels
 from manyhands.io.exports.label_studio import PATH
 from manyhands.io.exports.prodigy import NOT
 
+Entry = dict[str, Any]
+
+
+class Believed(NamedTuple):
+    """The consensus of one item; `score` is None if the confidence is not known."""
+
+    item: Any
+    label: Any
+    score: float | None
+    probabilities: Mapping[Any, float] | None = None  # of the classes; None for numbers
+
+
+class ItemTexts(Mapping[Any, Mapping[str, Any]]):
+    """The texts of a table by item; they are looked up when they are asked for.
+
+    `columns` holds the column of items and columns of texts. The first row of an item counts.
+    """
+
+    def __init__(self, item: str, columns: Mapping[str, Any]) -> None:
+        self._item, self._columns = item, columns
+
+    @cached_property
+    def _by_item(self) -> dict[Any, dict[str, Any]]:
+        names = [name for name in self._columns if name != self._item]
+        items, *texts = (
+            self._columns[name].to_pylist() for name in (self._item, *names)
+        )  # fmt: skip
+        found: dict[Any, dict[str, Any]] = {}
+        for item, *cells in zip(items, *texts, strict=True):
+            if item not in found:
+                found[item] = dict(zip(names, cells, strict=True))
+        return found
+
+    def __getitem__(self, item: Any) -> Mapping[str, Any]:
+        return self._by_item[item]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._by_item)
+
+    def __len__(self) -> int:
+        return len(self._by_item)
+
+
+@dataclass(frozen=True)
+class ToolItems:
+    """What goes back into a tool beside the consensus.
+
+    Parameters
+    ----------
+    tool : str
+        Name of the format in `EXPORTS`; empty for a plain table.
+    data : Mapping
+        What the file holds of every item.
+    own : Mapping
+        What the tool keeps of an item beside its data: its id in the tool, metadata.
+    question : dict
+        Where the tool keeps the label.
+    labels : tuple
+        All labels that annotators gave, as they are in the export.
+    texts : TokenizedTexts
+        The texts and their tokens, if the labels are spans.
+    """
+
+    tool: str
+    data: Mapping[Any, Mapping[str, Any]]
+    own: Mapping[Any, Mapping[str, Any]] = field(default_factory=dict)
+    question: Mapping[str, Any] = field(default_factory=dict)
+    labels: tuple[Any, ...] = ()
+    texts: TokenizedTexts | None = None
+
+    @classmethod
+    def of(cls, found: ExportedLabels) -> "ToolItems":
+        """Those of an export that was read."""
+        labels = tuple({name_to_text(label): label for label in found.label}.values())
+        return cls(found.tool, found.data, found.own, found.question, labels)
+
+    @cached_property
+    def _names(self) -> dict[str, Any]:
+        return {name_to_text(name): name for name in self.data}
+
+    @cached_property
+    def _said(self) -> dict[str, Any]:
+        return {name_to_text(label): label for label in self.labels}
+
+    @cached_property
+    def _numbers(self) -> dict[float, Any]:
+        numbers = ((_number(label), label) for label in self.labels)
+        return {number: label for number, label in numbers if math.isfinite(number)}
+
+    def name_of(self, item: Any) -> Any:
+        """An item as the export names it: 7 or "7"."""
+        if name_to_text(item) not in self._names:
+            raise DataError(f"the export has no item {item!r}; give the labels of this export")
+        return self._names[name_to_text(item)]
+
+    def said(self, label: Any, *, numbers: bool) -> Any:
+        """A label as the export has it.
+
+        A number becomes the nearest label that was given, unless the tool asks for any number.
+        """
+        if numbers and self.question.get("type") == "number":
+            return float(label)
+        if numbers:
+            return self._numbers[min(self._numbers, key=lambda number: abs(number - label))]
+        return self._said.get(name_to_text(label), label)
+
+    def data_of(self, item: Any) -> Entry:
+        """What the export holds of an item."""
+        return dict(self.data[item])
+
+    def own_of(self, item: Any) -> Entry:
+        """The id of an item in the tool, and what else the tool keeps beside the data."""
+        return dict(self.own.get(item, {"id": item}))
+
+
+@dataclass(frozen=True)
+class ToolImport:
+    """The files that a tool imports: their suffix, and how an item becomes an entry of them."""
+
+    tool: str
+    suffix: str
+    suggestion: (
+        Callable[[Believed, ToolItems, str], Any] | None
+    )  # None: the export tells too little
+    bare: Callable[[Any, ToolItems], Entry] | None = None  # None: as a plain table
+
+
 # How a control of Label Studio keeps a label.
-_VALUES: dict[str, Callable[[Any], dict[str, Any]]] = {
+_VALUES: dict[str, Callable[[Any], Entry]] = {
     "choices": lambda label: {"choices": [str(label)]},
     "rating": lambda label: {"rating": int(float(label))},
     "number": lambda label: {"number": float(label)},
@@ -24,159 +154,110 @@ _VALUES: dict[str, Callable[[Any], dict[str, Any]]] = {
 }
 
 
-def predictions_for_label_studio(
-    items: Iterable[Any],
-    labels: Iterable[Any],
-    confidence: Iterable[float],
-    *,
-    source: ExportedLabels,
-    model_version: str = "manyhands",
-    to_name: str | None = None,
-) -> list[dict[str, Any]]:
-    """Tasks with a prediction each, to import into a Label Studio project.
-
-    `to_name` is the object that the control labels; a JSON export has it, JSON-MIN and CSV do not.
-    """
-    found = label_studio_predictions(
-        items, labels, confidence, source=source, model_version=model_version, to_name=to_name
-    )
-    return [
-        {
-            "id": each["task"],
-            "data": _data(source, each["task"]),
-            "predictions": [{key: each[key] for key in ("model_version", "score", "result")}],
-        }
-        for each in found
-    ]
+def _label_studio_task(item: Any, items: ToolItems) -> Entry:
+    return items.own_of(item) | {"data": items.data_of(item)}
 
 
-def label_studio_predictions(
-    items: Iterable[Any],
-    labels: Iterable[Any],
-    confidence: Iterable[float],
-    *,
-    source: ExportedLabels,
-    model_version: str = "manyhands",
-    to_name: str | None = None,
-) -> list[dict[str, Any]]:
-    """Predictions for tasks that exist, one call of Label Studio's /api/predictions each."""
-    _require_tool(source, "label-studio", "label-studio-table")
-    question = source.question
-    target = to_name or question["to_name"]
-    if not target:
+def _label_studio_prediction(believed: Believed, items: ToolItems, version: str) -> Entry:
+    question = items.question
+    place = {key: question[key] for key in ("from_name", "to_name", "type")}
+    value = _VALUES[question["type"]](believed.label)
+    prediction = {
+        "model_version": version,
+        "score": believed.score,
+        "result": [{"id": "result1"} | place | {"value": value}],
+    }
+    return _label_studio_task(believed.item, items) | {"predictions": [prediction]}
+
+
+def _prodigy_task(item: Any, items: ToolItems) -> Entry:
+    """A task without what Prodigy itself adds; the hash of the input stays, it names the item."""
+    data = items.data_of(item)
+    task = {key: data[key] for key in data if key == "_input_hash" or not key.startswith("_")}
+    return task | ({"label": items.question["label"]} if "label" in items.question else {})
+
+
+def _prodigy_suggestion(believed: Believed, items: ToolItems, version: str) -> Entry:
+    task = _prodigy_task(believed.item, items)
+    score = {} if believed.score is None else {"score": believed.score}
+    task["meta"] = (task.get("meta") or {}) | score | {"model_version": version}
+    kind = items.question["kind"]
+    if kind == "choice":
+        return task | {"accept": [believed.label]}
+    if kind == "label":
+        rejected = believed.label == f"{NOT}{items.question['label']}"
+        return task | {"answer": "reject" if rejected else "accept"}
+    return task | {"answer": believed.label}
+
+
+def _argilla_record(item: Any, items: ToolItems) -> Entry:
+    return items.own_of(item) | {"fields": items.data_of(item)}
+
+
+def _argilla_suggestion(believed: Believed, items: ToolItems, version: str) -> Entry:
+    suggestion = {"value": believed.label, "score": believed.score, "agent": version}
+    named = {items.question["question"]: suggestion}
+    return _argilla_record(believed.item, items) | {"suggestions": named}
+
+
+def _doccano_document(item: Any, items: ToolItems) -> Entry:
+    data = {key: value for key, value in items.data_of(item).items() if key != "Comments"}
+    if "text" not in data and "data" in data:
+        data["text"] = data.pop("data")
+    return items.own_of(item) | data
+
+
+def _doccano_suggestion(believed: Believed, items: ToolItems, version: str) -> Entry:
+    return _doccano_document(believed.item, items) | {"label": [believed.label]}
+
+
+def _mturk_row(item: Any, items: ToolItems) -> Entry:
+    data = items.data_of(item)
+    if not data:
+        raise DataError("the results have no column Input.NAME, so no batch can be made of them")
+    return data
+
+
+def _mturk_suggestion(believed: Believed, items: ToolItems, version: str) -> Entry:
+    added = {"suggestion": believed.label, "suggestion_score": believed.score}
+    return _mturk_row(believed.item, items) | added
+
+
+def _lewidi_soft_label(believed: Believed, items: ToolItems, version: str) -> list[Any]:
+    """The item and its probabilities in the order of the classes, without a header."""
+    if not believed.probabilities:
         raise DataError(
-            "the export does not tell which object the control labels; give ",
-            SettingName("to_name", ...), " (toName in the labelling interface)",
+            "a soft label has a probability per class, and the consensus is of numbers; read the "
+            "labels with ", SettingName("kind", "classes"),
         )  # fmt: skip
-    place = {"from_name": question["from_name"], "to_name": target, "type": question["type"]}
-    return [
-        {
-            "task": item,
-            "model_version": model_version,
-            "score": score,
-            "result": [place | {"value": _VALUES[question["type"]](label)}],
-        }
-        for item, label, score in _rows(items, labels, confidence)
-    ]
+    classes = believed.probabilities
+    order = sorted(classes, key=lambda name: (_number(name), str(name)))
+    return [believed.item, str([round(float(classes[name]), 9) for name in order])]
 
 
-def tasks_for_prodigy(
-    items: Iterable[Any],
-    labels: Iterable[Any],
-    confidence: Iterable[float],
-    *,
-    source: ExportedLabels,
-    model_version: str = "manyhands",
-) -> list[dict[str, Any]]:
-    """Tasks with the consensus chosen: an accepted option, or the answer to a label."""
-    _require_tool(source, "prodigy")
-    tasks = []
-    for item, label, score in _rows(items, labels, confidence):
-        task = dict(_data(source, item))
-        meta = {"score": score, "model_version": model_version}
-        task["meta"] = (task.get("meta") or {}) | meta
-        if source.question["kind"] == "choice":
-            task["accept"] = [label]
-        elif source.question["kind"] == "label":
-            task["answer"] = "reject" if label == f"{NOT}{source.question['label']}" else "accept"
-        else:
-            task["answer"] = label
-        tasks.append(task)
-    return tasks
+def _number(label: Any) -> float:
+    """The number that a label is, infinite for other labels."""
+    try:
+        return float(label)
+    except (TypeError, ValueError):
+        return math.inf
 
 
-def suggestions_for_argilla(
-    items: Iterable[Any],
-    labels: Iterable[Any],
-    confidence: Iterable[float],
-    *,
-    source: ExportedLabels,
-    model_version: str = "manyhands",
-) -> list[dict[str, Any]]:
-    """Records with a suggestion each, as `Record.from_dict` of Argilla takes them."""
-    _require_tool(source, "argilla")
-    question = source.question["question"]
-    return [
-        {
-            "id": item,
-            "fields": _data(source, item),
-            "suggestions": {question: {"value": label, "score": score, "agent": model_version}},
-        }
-        for item, label, score in _rows(items, labels, confidence)
-    ]
-
-
-def items_to_relabel(items: Iterable[Any], *, source: ExportedLabels) -> list[dict[str, Any]]:
-    """Items without labels, to import into the tool again; rows of a CSV file for Mechanical Turk.
-
-    Items of plain tables are rows with what the table has of them.
-    """
-    make = _IMPORTS.get(source.tool, _row)
-    return [make(_plain(item), _data(source, item)) for item in items]
-
-
-def _row(item: Any, data: dict[str, Any]) -> dict[str, Any]:
-    return {"id": item} | data
-
-
-# What the tools import, made from an item and its data.
-_IMPORTS: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
-    "label-studio": lambda item, data: {"id": item, "data": data},
-    "label-studio-table": lambda item, data: {"id": item, "data": data},
-    "prodigy": lambda item, data: dict(data),
-    "argilla": lambda item, data: {"id": item, "fields": data},
-    "mturk": lambda item, data: dict(data),
+TOOL_IMPORTS: dict[str, ToolImport] = {
+    "label-studio": ToolImport(
+        "Label Studio", ".json", _label_studio_prediction, _label_studio_task
+    ),
+    "label-studio-table": ToolImport("Label Studio", ".json", None, _label_studio_task),
+    "prodigy": ToolImport("Prodigy", ".jsonl", _prodigy_suggestion, _prodigy_task),
+    "argilla": ToolImport("Argilla", ".json", _argilla_suggestion, _argilla_record),
+    "doccano": ToolImport("doccano", ".jsonl", _doccano_suggestion, _doccano_document),
+    "mturk": ToolImport("Mechanical Turk", ".csv", _mturk_suggestion, _mturk_row),
+    "lewidi": ToolImport("LeWiDi", ".tsv", _lewidi_soft_label),
 }
 
 
-def _rows(
-    items: Iterable[Any], labels: Iterable[Any], confidence: Iterable[float]
-) -> Iterator[tuple[Any, Any, float]]:
-    """Items, labels and confidences as plain values that can be written as JSON."""
-    columns = [list(items), list(labels), list(confidence)]
-    sizes = [len(column) for column in columns]
-    if len(set(sizes)) > 1:
-        raise DataError(
-            f"items, labels and confidence must have one entry per item; got {sizes[0]}, "
-            f"{sizes[1]} and {sizes[2]}"
-        )
-    for item, label, score in zip(*columns, strict=True):
-        yield _plain(item), _plain(label), round(float(score), 6)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _data(source: ExportedLabels, item: Any) -> dict[str, Any]:
-    if item in source.data:
-        return source.data[item]
-    by_text = {str(key): fields for key, fields in source.data.items()}
-    if str(item) not in by_text:
-        raise DataError(f"the export has no item {item!r}; give items of the export only")
-    return by_text[str(item)]
-
-
-def _require_tool(source: ExportedLabels, *tools: str) -> None:
-    if source.tool not in tools:
-        raise DataError(f"the labels were exported from {source.tool}, not from {tools[0]}")
+def bare_entry(item: Any, items: ToolItems) -> Entry:
+    """An item without labels, as its tool imports it."""
+    make = TOOL_IMPORTS[items.tool].bare
+    assert make is not None, "the target was checked"
+    return make(item, items)
