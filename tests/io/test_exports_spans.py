@@ -81,18 +81,18 @@ def test_spans_of_doccano():
     spans = read_marked_spans(users)
     assert places(spans) == [(0, 5, "NOUN"), (None, None, None)]
     assert spans.columns["annotator"] == ["zoë", "max"]
-    with pytest.raises(DataError, match="does not tell annotators apart"):
+    with pytest.raises(DataError, match="does not tell them apart"):
         read_marked_spans(users["zoë"])
 
 
 def test_broken_entries_and_missing_annotators():
     records = [answer(1, "ann", spans=[{"start": 0}], _view_id="ner_manual")]
-    with pytest.raises(DataError, match="does not have the form that prodigy gives it"):
+    with pytest.raises(DataError, match="does not have the form that Prodigy"):
         read_marked_spans(records)
-    with pytest.raises(DataError, match=r"looked through; no annotator \(1\)"):
+    with pytest.raises(DataError, match="1 texts have no annotator; annotate with named sessions"):
         read_marked_spans([answer(1, None, spans=[], _view_id="ner_manual")])
 
 
 def test_other_tools_have_no_spans():
-    with pytest.raises(DataError, match="exports of prodigy, label-studio, doccano only"):
+    with pytest.raises(DataError, match="exports of prodigy, label-studio, label-studio-table"):
         read_marked_spans([{"task": 1, "worker": 2, "label": 3}])

@@ -142,7 +142,7 @@ def _aggregate_tokens(request: Request) -> None:
         sentences, ann = marked.labels.sentences, marked.labels.annotations
         if gold is not None:
             mh.io.require_same_tokens(request.labels, sentences, request.truth, gold.sentences)
-        known = reading.truth(request.known)
+        known = {**(ann.source.known if ann.source else {}), **(reading.truth(request.known) or {})}
         found = mh.aggregate_tokens(
             sentences, ann, request.method, known=known, **request.settings("classes")
         )

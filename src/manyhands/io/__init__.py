@@ -5,7 +5,7 @@ from manyhands.io.conll import read_bio, read_conll, write_bio, write_conll
 from manyhands.io.convert import copy_table, is_table, write_annotations
 from manyhands.io.features import Features, read_features, read_truth
 from manyhands.io.labels import read_annotations
-from manyhands.io.read import LabelFile, read, require_same_tokens
+from manyhands.io.read import TAGGED_LAYOUTS, LabelFile, read, require_same_tokens
 from manyhands.io.sniff import column_names
 from manyhands.io.spans import TextLabels, read_spans, write_spans
 from manyhands.io.tables import SUFFIXES, TAGGED_SUFFIXES, require_target, write_stream, write_table
@@ -14,6 +14,7 @@ from manyhands.io.word_vectors import WordVectors, read_word_vectors
 
 __all__ = [
     "SUFFIXES",
+    "TAGGED_LAYOUTS",
     "TAGGED_SUFFIXES",
     "Features",
     "LabelFile",

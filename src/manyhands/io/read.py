@@ -15,15 +15,21 @@ from manyhands.annotations.tags import ORPHAN_TAGS, OrphanTags
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require, require_choice
 from manyhands.io.conll import read_conll, read_sentences, repaired_at
-from manyhands.io.labels import ItemFile
+from manyhands.io.labels import LABEL_SUFFIXES, ItemFile
 from manyhands.io.sniff import UNCLEAR, has_spans, sniff_text
 from manyhands.io.spans import ALIGNMENTS, Alignment, TextLabels, read_spans
 from manyhands.io.tables import SUFFIXES, TAGGED_SUFFIXES
+from manyhands.io.tagged_exports import tag_exported_spans
+from manyhands.io.tool_files import ONE_ROW_PER_LABEL, ExportFile, open_export
 
 Task = Literal["classification", "regression", "tagging"]
 TASKS = ("classification", "regression", "tagging")
 _CLASSIFICATION, _REGRESSION, _TAGGING = (SettingName("task", name) for name in TASKS)
-_NOT_FOR_TOKENS = {"conll": ("item", "annotator", "label"), "spans": ("missing",)}
+# Layouts of tagged tokens, and the settings that they have no use for.
+_NOT_FOR_TOKENS = {
+    "conll": ("item", "annotator", "label"), "spans": ("missing",), "exported": ("missing",),
+}  # fmt: skip
+TAGGED_LAYOUTS = tuple(_NOT_FOR_TOKENS)
 
 
 def read(
@@ -48,8 +54,9 @@ def read(
 
     The suffix and the content decide what the file is, unless `task` or `format` do. Tagged tokens
     are lines of a token and one tag per annotator (.conll .bio, or .txt with such lines; see
-    `read_conll`), or a table with columns start, end and text (see `read_spans`). All other files
-    are labels of items (see `read_annotations`).
+    `read_conll`), a table with columns start, end and text (see `read_spans`), or spans of texts
+    that Label Studio, Prodigy, Argilla or doccano exported. All other files are labels of items
+    (see `read_annotations`).
 
     Parameters
     ----------
@@ -99,7 +106,7 @@ class LabelFile(ItemFile):
 
     @cached_property
     def tokens(self) -> str | None:
-        """The layout of tagged tokens, "conll" or "spans"; None for labels of items.
+        """The layout of tagged tokens, one of `TAGGED_LAYOUTS`; None for labels of items.
 
         The content of the file decides, and `task` if the content is not clear. An error if the two
         contradict each other.
@@ -143,7 +150,15 @@ class LabelFile(ItemFile):
         require_choice("alignment", self.alignment or "refuse", ALIGNMENTS)
         self._refuse_settings()
         tags = None if self.classes is None else [str(name) for name in self.classes]
-        if self.tokens == "spans":
+        if self.tokens == "exported":
+            assert self._export is not None
+            marked = tag_exported_spans(
+                self._export.read_spans(
+                    item=self.item, annotator=self.annotator, label=self.label
+                ),
+                str(self.path), alignment=self.alignment or "refuse", types=tags,
+            )  # fmt: skip
+        elif self.tokens == "spans":
             marked = read_spans(
                 self.path, item=self.item, annotator=self.annotator, label=self.label,
                 alignment=self.alignment or "refuse", types=tags, encoding=self.encoding,
@@ -163,14 +178,14 @@ class LabelFile(ItemFile):
 
     def read_sentences(self, tags: Iterable[Any] = ()) -> Sentences:
         """The sentences only; labels may be missing. `tags` are known tags beside those of BIO."""
-        if self.sniffed() == "spans":
+        if self.sniffed() in {"spans", "exported"}:
             return self.read_tokens().labels.sentences
         if SUFFIXES.get(Path(self.path).suffix.lower(), "tsv") != "tsv":
             raise DataError(f"{self.path}: is a table; tokens are in a file with one in every line")
         return read_sentences(self.path, tags=[str(tag) for tag in tags], encoding=self.encoding)
 
     def sniffed(self) -> str | None:
-        """The layout of tagged tokens: "conll", "spans" or `UNCLEAR`; None for labels of items.
+        """The layout of tagged tokens as `tokens` gives it, or `UNCLEAR`; None for labels of items.
 
         A format or layout that is given decides. `UNCLEAR` is a .txt file that may as well be a
         matrix of labels.
@@ -185,7 +200,26 @@ class LabelFile(ItemFile):
         if self.format == "txt" or (self.format is None and suffix == ".txt"):
             return sniff_text(path, self._marks()[0], self.encoding)
         table = self.format or SUFFIXES.get(suffix)
-        return "spans" if table is not None and has_spans(path, table, self.encoding) else None
+        if table is not None and has_spans(path, table, self.encoding):
+            return "spans"
+        tagging = None if self.task is None else self.task == "tagging"
+        exported = self._export is not None and self._export.marks_spans(self.label, tagging)
+        return "exported" if exported else None
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the rows of a table can be copied as they stand; not if a tool packed them."""
+        if self._export is None:
+            return True
+        return self._export.tool.name in ONE_ROW_PER_LABEL and self.tokens is None
+
+    @cached_property
+    def _export(self) -> ExportFile | None:
+        path = Path(self.path)
+        format = self.format or LABEL_SUFFIXES.get(path.suffix.lower())
+        if self.layout is not None or not path.is_file():
+            return None
+        return open_export(path, format, self.encoding)
 
     def _marks(self) -> list[str]:
         """The marks for "no label" in a column of tags."""
@@ -197,8 +231,8 @@ class LabelFile(ItemFile):
             if found is None:
                 raise DataError(
                     f"{self.path}: ", _TAGGING,
-                    " takes tokens with a column of tags per annotator (.conll .bio .txt), or a "
-                    "table of spans with columns start, end and text",
+                    " takes tokens with a column of tags per annotator (.conll .bio .txt), a table "
+                    "of spans with columns start, end and text, or spans that a tool exported",
                 )  # fmt: skip
             return "conll" if found == UNCLEAR else found
         if found == UNCLEAR and self.task is None:
@@ -206,7 +240,7 @@ class LabelFile(ItemFile):
                 f"{self.path}: may be a matrix of labels, or tokens with their tags; give ",
                 _CLASSIFICATION, " or ", _TAGGING,
             )  # fmt: skip
-        if found == "conll" and self.task is not None:
+        if found in {"conll", "exported"} and self.task is not None:
             raise DataError(
                 f"{self.path}: has tokens with their tags, which is ", _TAGGING, "; ",
                 SettingName("task", self.task), " is for labels of items",

@@ -5,7 +5,7 @@ All functions take and return parsed content: dictionaries, lists and plain valu
 
 from manyhands.io.exports.catalog import EXPORTS, Export, recognise
 from manyhands.io.exports.exported import ExportedLabels, SpansError
-from manyhands.io.exports.marked_spans import ExportedSpans, read_marked_spans
+from manyhands.io.exports.marked_spans import ExportedSpans, marks_spans, read_marked_spans
 from manyhands.io.exports.suggestions import (
     items_to_relabel,
     label_studio_predictions,
@@ -22,6 +22,7 @@ __all__ = [
     "SpansError",
     "items_to_relabel",
     "label_studio_predictions",
+    "marks_spans",
     "predictions_for_label_studio",
     "read_marked_spans",
     "recognise",

@@ -18,6 +18,7 @@ from manyhands.io.exports.exported import (
     pick,
     refuse_spans,
 )
+from manyhands.io.exports.span_documents import MarkedDocument, MarkedSpan, text_field
 
 NAME = "argilla"
 REMEDY = "export records together with their responses"
@@ -74,13 +75,62 @@ def read(
         for each in said:
             if each.question != question:
                 continue
-            status = str(each.fields.get("status") or "submitted").rsplit(".", 1)[-1].lower()
+            status = _status(each)
             if status != "submitted":
                 rows.skipped[status] += 1
                 continue
             who = field_of(each.fields, annotator or "user_id")
             rows.add(name, who, _value(each.value, question))
     return rows.finish(question=question)
+
+
+def span_answers(content: Any) -> dict[str, bool]:
+    """The questions that were answered, and whether the answers are spans."""
+    found: dict[str, bool] = {}
+    for record in content:
+        for each in _responses(record):
+            if each.value is not None:
+                found[each.question] = found.get(each.question, False) or _are_spans(each.value)
+    return found
+
+
+def documents(
+    content: Any, label: str, item: str | None, annotator: str | None
+) -> Iterator[MarkedDocument]:
+    """What every annotator marked for a question; drafts and discarded responses do not count."""
+    responses = [
+        [each for each in _responses(record) if each.question == label] for record in content
+    ]
+    fields = [dict(record.get("fields") or _flat_fields(record)) for record in content]
+    said = [[s for r in row if r.value for s in _spans(r.value)] for row in responses]
+    column = text_field(zip(fields, said, strict=True))
+    for number, record in enumerate(content):
+        name = _item(record, item, number)
+        text = fields[number].get(column) if column else None
+        for each in responses[number]:
+            who = field_of(each.fields, annotator or "user_id")
+            status = _status(each)
+            if status != "submitted" or each.value is None:
+                reason = status if status != "submitted" else "no label"
+                yield MarkedDocument(name, text, who, None, reason)
+            else:
+                yield MarkedDocument(name, text, who, _spans(each.value))
+
+
+def _are_spans(value: Any) -> bool:
+    entries = value if isinstance(value, list) else [value]
+    return any(isinstance(each, Mapping) and "start" in each for each in entries)
+
+
+def _spans(value: Any) -> list[MarkedSpan]:
+    return [
+        MarkedSpan(each["start"], each["end"], each["label"], each.get("text")) for each in value
+    ]
+
+
+def _status(response: _Response) -> str:
+    """The status of a response; some versions write the name of its type before it."""
+    return str(response.fields.get("status") or "submitted").rsplit(".", 1)[-1].lower()
 
 
 def _is_nested(record: Record) -> bool:
@@ -133,8 +183,8 @@ def _flat_responses(record: Record) -> Iterator[_Response]:
 
 def _value(value: Any, question: str) -> Any:
     entries = value if isinstance(value, list) else [value]
-    if any(isinstance(each, Mapping) and "start" in each for each in entries):
-        raise refuse_spans("Argilla", f"the question {question!r}")
+    if _are_spans(value):
+        raise refuse_spans(f"the question {question!r}")
     if any(isinstance(each, Mapping) and "rank" in each for each in entries):
         raise DataError(
             f"the question {question!r} ranks its answers; a question with one label can be named "

@@ -62,7 +62,7 @@ class ExportedLabels:
         parts = [f"{len(self.label)} labels of {n_items} items by {n_annotators} annotators"]
         parts += [f"{len(self.known)} known truths"] if self.known else []
         if self.skipped:
-            parts.append("skipped: " + _counted(self.skipped))
+            parts.append("skipped: " + counted(self.skipped))
         return f"{self.tool}: " + "; ".join(parts)
 
     @property
@@ -128,7 +128,7 @@ class LabelRows:
             del self.known[item]
             self.skipped["truths that differ"] += 1
         if not self._rows:
-            counts = _counted({**self.skipped, "known truths": len(self.known)})
+            counts = counted({**self.skipped, "known truths": len(self.known)})
             why = f"; what it has: {counts}" if counts else ""
             raise DataError(f"the export has no label of an annotator{why}")
         names = {name: None for extras in self._extras for name in extras}
@@ -200,14 +200,14 @@ def well_formed(tool: str) -> Iterator[None]:
 
 
 class SpansError(DataError):
-    """The export has spans of texts, which are labels of tokens; `read_marked_spans` reads some."""
+    """The export has spans of texts, which are labels of tokens; `read_marked_spans` reads them."""
 
 
-def refuse_spans(tool: str, where: str) -> SpansError:
+def refuse_spans(where: str) -> SpansError:
     """The error for an export of marked spans where labels of items are read."""
     return SpansError(
-        f"{where} marks spans of text, which are not labels of items; write the spans of {tool} "
-        "as a table with columns document, text, annotator, start, end, label"
+        f"{where} marks spans of text, which are not labels of items but ",
+        SettingName("task", "tagging"),
     )
 
 
@@ -241,7 +241,8 @@ def names_of(records: Iterable[Record]) -> dict[str, None]:
     return {name: None for record in records for name in record}
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def counted(counts: Mapping[str, int]) -> str:
+    """Reasons with their numbers, those without any left out."""
     return ", ".join(f"{reason} ({n})" for reason, n in counts.items() if n)
 
 
