@@ -15,6 +15,7 @@ from manyhands.annotations.tags import ORPHAN_TAGS, OrphanTags
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require, require_choice
 from manyhands.io.conll import read_conll, read_sentences, repaired_at
+from manyhands.io.inception import find_documents, is_webanno, read_project
 from manyhands.io.labels import LABEL_SUFFIXES, ItemFile
 from manyhands.io.sniff import UNCLEAR, has_spans, sniff_text
 from manyhands.io.spans import ALIGNMENTS, Alignment, TextLabels, read_spans
@@ -28,6 +29,7 @@ _CLASSIFICATION, _REGRESSION, _TAGGING = (SettingName("task", name) for name in 
 # Layouts of tagged tokens, and the settings that they have no use for.
 _NOT_FOR_TOKENS = {
     "conll": ("item", "annotator", "label"), "spans": ("missing",), "exported": ("missing",),
+    "webanno": ("item", "annotator", "missing"),
 }  # fmt: skip
 TAGGED_LAYOUTS = tuple(_NOT_FOR_TOKENS)
 
@@ -55,8 +57,9 @@ def read(
     The suffix and the content decide what the file is, unless `task` or `format` do. Tagged tokens
     are lines of a token and one tag per annotator (.conll .bio, or .txt with such lines; see
     `read_conll`), a table with columns start, end and text (see `read_spans`), or spans of texts
-    that Label Studio, Prodigy, Argilla or doccano exported. All other files are labels of items
-    (see `read_annotations`).
+    that Label Studio, Prodigy, Argilla or doccano exported, or WebAnno TSV of INCEpTION: one file,
+    or a folder or zip with annotation/DOCUMENT/USER.tsv. All other files are labels of items (see
+    `read_annotations`).
 
     Parameters
     ----------
@@ -158,6 +161,11 @@ class LabelFile(ItemFile):
                 ),
                 str(self.path), alignment=self.alignment or "refuse", types=tags,
             )  # fmt: skip
+        elif self.tokens == "webanno":
+            marked = read_project(
+                find_documents(Path(self.path)), str(self.path), label=self.label, types=tags,
+                alignment=self.alignment or "refuse",
+            )  # fmt: skip
         elif self.tokens == "spans":
             marked = read_spans(
                 self.path, item=self.item, annotator=self.annotator, label=self.label,
@@ -178,7 +186,7 @@ class LabelFile(ItemFile):
 
     def read_sentences(self, tags: Iterable[Any] = ()) -> Sentences:
         """The sentences only; labels may be missing. `tags` are known tags beside those of BIO."""
-        if self.sniffed() in {"spans", "exported"}:
+        if self.sniffed() not in {"conll", UNCLEAR, None}:
             return self.read_tokens().labels.sentences
         if SUFFIXES.get(Path(self.path).suffix.lower(), "tsv") != "tsv":
             raise DataError(f"{self.path}: is a table; tokens are in a file with one in every line")
@@ -195,8 +203,9 @@ class LabelFile(ItemFile):
             return self.format
         if self.layout is not None:
             return None
-        if self.format is None and suffix in TAGGED_SUFFIXES:
-            return "conll"
+        webanno = self.format is None and is_webanno(path)
+        if webanno or (self.format is None and suffix in TAGGED_SUFFIXES):
+            return "webanno" if webanno else "conll"
         if self.format == "txt" or (self.format is None and suffix == ".txt"):
             return sniff_text(path, self._marks()[0], self.encoding)
         table = self.format or SUFFIXES.get(suffix)
@@ -240,7 +249,7 @@ class LabelFile(ItemFile):
                 f"{self.path}: may be a matrix of labels, or tokens with their tags; give ",
                 _CLASSIFICATION, " or ", _TAGGING,
             )  # fmt: skip
-        if found in {"conll", "exported"} and self.task is not None:
+        if found in {"conll", "exported", "webanno"} and self.task is not None:
             raise DataError(
                 f"{self.path}: has tokens with their tags, which is ", _TAGGING, "; ",
                 SettingName("task", self.task), " is for labels of items",
