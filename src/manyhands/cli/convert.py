@@ -42,8 +42,8 @@ def convert(
     plain = options.LabelOptions(format=reading.format, encoding=reading.encoding)
     as_it_is = replace(reading, missing=reading.missing or None) == plain and to == "long"
     what = "rows"
-    as_it_is = as_it_is and _is_table(source, reading.format) and _is_table(target)
-    if as_it_is and reading.file(source).is_flat:
+    as_it_is = as_it_is and reading.file(source).is_flat
+    if as_it_is and _is_table(source, reading.format) and _is_table(target):
         n_rows = mh.io.copy_table(source, target, format=reading.format, encoding=reading.encoding)
     elif reading.file(source).tokens is not None:
         if to != "long" or reading.duplicates != "keep":

@@ -218,9 +218,10 @@ class LabelFile(ItemFile):
     @property
     def is_flat(self) -> bool:
         """Whether the rows of a table can be copied as they stand; not if a tool packed them."""
-        if self._export is None:
-            return True
-        return self._export.tool.name in ONE_ROW_PER_LABEL and self.tokens is None
+        if self.format is None and is_webanno(Path(self.path)):
+            return False
+        flat = self._export is None or self._export.tool.name in ONE_ROW_PER_LABEL
+        return flat and (self._export is None or self.tokens is None)
 
     @cached_property
     def _export(self) -> ExportFile | None:

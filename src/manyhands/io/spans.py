@@ -208,8 +208,9 @@ def labels_of_spans(
         found = _in_tokens(texts, index[row.document], row, alignment, whole)
         if any(found.first < other.end and other.first < found.end for other in mine):
             raise DataError(
-                f"{row.where}: this span of annotator {row.annotator!r} in document "
-                f"{row.document!r} overlaps another span of the annotator; keep one of them"
+                f"{row.where}: the span {row.span.first}..{row.span.end} of annotator "
+                f"{row.annotator!r} in document {row.document!r} overlaps another span of the "
+                "annotator; keep one of them"
             )
         mine.append(found)
     present = {span.type for mine in spans.values() for span in mine}

@@ -106,11 +106,14 @@ def _is_export_table(path: Path, format: str, encoding: str) -> bool:
 
 
 def _first(records: Iterator[Any]) -> list[Any]:
-    """The first records; none if one of them cannot be read, as its reader raises the error."""
+    """The first records, up to one that cannot be read; whoever reads them all raises the error."""
+    found: list[Any] = []
     try:
-        return list(islice(records, _LOOKED_AT))
+        for record in islice(records, _LOOKED_AT):
+            found.append(record)
     except DataError:
-        return []
+        pass
+    return found
 
 
 def _parsed(path: Path, encoding: str) -> Any:
@@ -142,12 +145,10 @@ def _table_rows(path: Path, format: str, encoding: str) -> Iterator[dict[str, An
         with path.open(encoding=with_mark(encoding), newline="") as stream:
             rows = csv.DictReader(stream, delimiter=delimiter)
             for row in rows:
-                if None in row or None in row.values():
-                    raise DataError(
-                        f"{path}, line {rows.line_num}: more or fewer cells than columns; the file "
-                        "may be cut short"
-                    )
-                yield {name: _listed(cell) for name, cell in row.items()}
+                if None in row:
+                    raise DataError(f"{path}, line {rows.line_num}: more cells than columns")
+                # Mechanical Turk leaves out the last cells of a row if they are blank.
+                yield {name: _listed(cell or "") for name, cell in row.items()}
     except (UnicodeError, LookupError, csv.Error):
         raise DataError(f"{path}: cannot be read as text") from None
     finally:
