@@ -142,6 +142,18 @@ def test_prodigy_relations_are_counted_and_binary_spans_refused(saved):
         mh.read(saved("teach.jsonl", [asked]))
 
 
+@pytest.mark.parametrize("view", ["image_manual", "audio_manual", "text_input"])
+def test_other_views_of_prodigy_are_refused(saved, view):
+    record = answer(1, "ann", _view_id=view, spans=[{"label": "X", "points": []}])
+    with pytest.raises(DataError, match=f"the view '{view}'"):
+        mh.read(saved("other.jsonl", [record]))
+
+
+def test_ends_of_lines_count_once_in_a_browser(saved):
+    tasks = [task(1, annotation(11, 7, marked(6, 10, "LOC", "Oslo")), text="Anna\r\n\r\nOslo")]
+    assert tags(mh.read(saved("lines.json", tasks)), 7) == {"Oslo": "B-LOC"}
+
+
 def test_the_last_answer_of_an_annotator_counts(saved):
     span = {"start": 0, "end": 5, "label": "ADJ"}
     first = answer(1, "ann", spans=[span], _view_id="ner_manual")
@@ -149,6 +161,16 @@ def test_the_last_answer_of_an_annotator_counts(saved):
     labels = mh.read(saved("twice.jsonl", [first, last]))
     assert set(tags(labels, "pets-ann").values()) == {"B-NOUN"}
     assert "earlier answer of the same annotator (1)" in labels.annotations.source.notes[0]
+
+
+def test_sessions_without_a_name_are_said(saved):
+    times = {"_annotator_id": "2024-02-06_10-17-19", "_session_id": "2024-02-06_10-17-19"}
+    one = answer(1, None, spans=[], _view_id="ner_manual") | times
+    marked_one = one | {"spans": [{"start": 0, "end": 5, "label": "ADJ"}]}
+    note = mh.read(saved("timed.jsonl", [marked_one])).annotations.source.notes[0]
+    assert "sessions without a name" in note
+    chosen = answer(1, None, options=[{"id": "x"}], accept=["x"]) | times
+    assert "sessions without a name" in mh.read(saved("c.jsonl", [chosen])).source.notes[0]
 
 
 def test_doccano_records_with_a_field_of_annotators(saved):

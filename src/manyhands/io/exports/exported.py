@@ -1,5 +1,6 @@
 """The labels of an annotation tool's export, in one form for all tools."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ Records = Sequence[Record]
 SEVERAL = "several labels at once"
 NO_ANNOTATOR = "no annotator"
 NO_LABEL = "no label"
+_SESSION = re.compile(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d")
 MAX_LEFT_OUT = 0.1  # a larger share without an annotator, or with several labels, is no accident
 
 
@@ -63,7 +65,7 @@ class ExportedLabels:
         parts += [f"{len(self.known)} known truths"] if self.known else []
         if self.skipped:
             parts.append("skipped: " + counted(self.skipped))
-        return f"{self.tool}: " + "; ".join(parts)
+        return f"{self.tool}: " + "; ".join([*parts, *remarks_on(self.annotator)])
 
     @property
     def texts(self) -> dict[Any, str]:
@@ -239,6 +241,17 @@ def is_records(content: Any, n: int = 20) -> bool:
 def names_of(records: Iterable[Record]) -> dict[str, None]:
     """The fields of all records, in order."""
     return {name: None for record in records for name in record}
+
+
+def remarks_on(annotators: Iterable[Any]) -> list[str]:
+    """What to know of the annotators: Prodigy names a session that has no name by its start.
+
+    >>> remarks_on(["2024-02-06_10-17-19"])
+    ['annotators are sessions without a name, and one person may have several']
+    """
+    if all(_SESSION.fullmatch(str(each)) for each in annotators):
+        return ["annotators are sessions without a name, and one person may have several"]
+    return []
 
 
 def counted(counts: Mapping[str, int]) -> str:

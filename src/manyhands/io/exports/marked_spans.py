@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 from manyhands.core.errors import DataError, SettingName
 from manyhands.io.exports import argilla, doccano, label_studio, label_studio_tables, prodigy
 from manyhands.io.exports.catalog import recognise
-from manyhands.io.exports.exported import MAX_LEFT_OUT, NO_ANNOTATOR, counted, pick, well_formed
+from manyhands.io.exports.exported import (
+    MAX_LEFT_OUT,
+    NO_ANNOTATOR,
+    counted,
+    pick,
+    remarks_on,
+    well_formed,
+)
 from manyhands.io.exports.span_documents import MarkedDocument, SpanRow, rows_of
 
 
@@ -37,7 +44,7 @@ class ExportedSpans:
         n_known = len({row.document for row in self.known})
         parts += [f"{n_known} texts with known truths"] if n_known else []
         parts += ["skipped: " + counted(self.skipped)] if self.skipped else []
-        return f"{self.tool}: " + "; ".join(parts)
+        return f"{self.tool}: " + "; ".join([*parts, *remarks_on(annotators)])
 
 
 class SpanReader(NamedTuple):

@@ -22,6 +22,11 @@ NOT = "not "  # before a label that an annotator rejected
 REMEDY = "annotate with named sessions (?session=name in the address)"
 _SPAN_VIEWS = ("ner_manual", "spans_manual", "ner", "spans", "relations")
 _BINARY_VIEWS = ("ner", "spans")
+_OTHER_VIEWS = {
+    "image_manual": "marks regions of pictures", "audio_manual": "marks parts of sounds",
+    "text_input": "asks for texts", "dep": "asks about relations", "pos": "asks about words",
+    "pos_manual": "asks about words",
+}  # fmt: skip
 _OF_THE_ANSWER = {"answer", "accept", "_annotator_id", "_session_id", "_timestamp"}
 
 
@@ -93,6 +98,12 @@ def _kind(records: Records) -> str:
 
 def _kinds(records: Records) -> set[str]:
     """The kinds of all tasks; a task in which nothing was marked is one of spans beside others."""
+    for record in records:
+        if record.get("_view_id") in _OTHER_VIEWS:
+            raise DataError(
+                f"the view {record['_view_id']!r} {_OTHER_VIEWS[record['_view_id']]}, which is not "
+                "read; tasks with options, one label or spans of text are"
+            )
     kinds = {
         "choice" if "options" in record or "accept" in record
         else "spans" if record.get("_view_id") in _SPAN_VIEWS

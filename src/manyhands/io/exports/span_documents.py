@@ -93,7 +93,10 @@ def _fits(text: str, span: MarkedSpan) -> bool:
 
 def _text(document: MarkedDocument) -> str:
     if not isinstance(document.text, str) or not document.text:
-        raise DataError(f"document {document.name!r} has no text, or several that may be it")
+        raise DataError(
+            f"document {document.name!r} has no text, or several that may be it; name the field of "
+            "the marked text `text` in the file"
+        )
     return document.text
 
 
@@ -123,16 +126,29 @@ def _found(span: MarkedSpan, text: str) -> tuple[int, int] | None:
     for last in (end, end + 1):
         if _plain(text[start:last]) == marked:
             return start, min(last, len(text))
-    if text.isascii():
-        return None
+    if "\r\n" in text:  # one character in a browser
+        place = _found(span, text.replace("\r\n", "\n"))
+        return (_with_returns(text, place[0]), _with_returns(text, place[1])) if place else None
+    return None if text.isascii() else _in_units(text, start, end, marked)
+
+
+def _in_units(text: str, start: int, end: int, marked: str) -> tuple[int, int] | None:
+    """The characters of a span that counts as a browser does."""
     units = text.encode("utf-16-le")
+    before = units[: 2 * start].decode("utf-16-le", "replace")
     for last in (end, end + 1):
-        before, within = units[: 2 * start], units[2 * start : 2 * last]
-        found = within.decode("utf-16-le", "replace")
-        if _plain(found) == marked:
-            first = len(before.decode("utf-16-le", "replace"))
-            return first, first + len(found)
+        within = units[2 * start : 2 * last].decode("utf-16-le", "replace")
+        if _plain(within) == marked:
+            return len(before), len(before) + len(within)
     return None
+
+
+def _with_returns(text: str, place: int) -> int:
+    """The place in a text of a place in the same text without carriage returns."""
+    found = 0
+    for _ in range(place):
+        found += 2 if text.startswith("\r\n", found) else 1
+    return found
 
 
 def _plain(text: str) -> str:
@@ -145,4 +161,5 @@ def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
     within = text[start:end]
     if not within.strip():
         return start, end  # the reader of spans raises the error
-    return end - len(within.lstrip()), start + len(within.rstrip())
+    n_before, n_behind = (len(within) - len(each) for each in (within.lstrip(), within.rstrip()))
+    return start + n_before, end - n_behind
