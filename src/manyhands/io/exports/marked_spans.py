@@ -11,12 +11,13 @@ from manyhands.io.exports.catalog import recognise
 from manyhands.io.exports.exported import (
     MAX_LEFT_OUT,
     NO_ANNOTATOR,
+    SEVERAL,
     counted,
     pick,
     remarks_on,
     well_formed,
 )
-from manyhands.io.exports.span_documents import MarkedDocument, SpanRow, rows_of
+from manyhands.io.exports.span_documents import OVERLAPPING, MarkedDocument, SpanRow, rows_of
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,7 @@ def read_marked_spans(
                 found[pair] = rows
     rows = [row for answer in found.values() for row in answer]
     _require_annotators(rows, skipped, reader.remedy)
+    _require_apart(rows, skipped)
     _require_one_text([*rows, *known])
     columns = {name: [row[place] for row in rows] for place, name in enumerate(SpanRow._fields)}
     kept = {reason: n for reason, n in skipped.items() if n}
@@ -154,6 +156,17 @@ def _require_annotators(rows: list[SpanRow], skipped: Mapping[str, int], remedy:
     if not rows:
         why = counted(skipped)
         raise DataError(f"the export has no document that an annotator looked through; {why}")
+
+
+def _require_apart(rows: list[SpanRow], skipped: Mapping[str, int]) -> None:
+    """Raise a `DataError` if many spans overlap: a token has one tag of every annotator."""
+    n_spans = sum(row.start is not None for row in rows)
+    for reason in (OVERLAPPING, SEVERAL):
+        if skipped[reason] > MAX_LEFT_OUT * (skipped[reason] + n_spans):
+            raise DataError(
+                f"{skipped[reason]} of {skipped[reason] + n_spans} spans: {reason}; a token has "
+                "one tag of every annotator: keep one kind of span in the file"
+            )
 
 
 def _require_one_text(rows: list[SpanRow]) -> None:

@@ -8,6 +8,7 @@ from manyhands.annotations.labels import is_blank
 from manyhands.core.errors import DataError
 from manyhands.io.exports.exported import NO_ANNOTATOR, SEVERAL
 
+OVERLAPPING = "span that overlaps an earlier one"
 GROUND_TRUTH = "ground truth"  # in place of an annotator
 
 
@@ -61,8 +62,14 @@ def rows_of(document: MarkedDocument, skipped: Counter[str]) -> list[SpanRow]:
     skipped[SEVERAL] += len(placed) - len(single)
     skipped["span without a label"] += len(unlabelled)
     skipped["span marked twice"] += len(single) - len(unlabelled) - len(kept)
-    found = [SpanRow(*head, start, end, str(label)) for start, end, label in kept]
+    apart = [each for place, each in enumerate(kept) if not _overlaps(each, kept[:place])]
+    skipped[OVERLAPPING] += len(kept) - len(apart)
+    found = [SpanRow(*head, start, end, str(label)) for start, end, label in apart]
     return found or [SpanRow(*head, None, None, None)]
+
+
+def _overlaps(span: tuple[int, int, Any], others: list[tuple[int, int, Any]]) -> bool:
+    return any(span[0] < end and start < span[1] for start, end, _ in others)
 
 
 def text_field(fields: Iterator[tuple[Mapping[str, Any], list[MarkedSpan]]]) -> str | None:
