@@ -116,8 +116,6 @@ PRINTED = {
 }
 
 
-
-
 @pytest.mark.parametrize("page", RUNNABLE)
 def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

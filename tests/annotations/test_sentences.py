@@ -123,6 +123,12 @@ def test_marks_that_combine_belong_to_their_word():
     assert words("a-b") == ["a", "-", "b"]
 
 
+def test_scripts_without_spaces_have_a_token_per_character():
+    text = "李四138上海 カナ abc한국어"
+    words = [text[start:end] for start, end in token_offsets(text)]
+    assert words == ["李", "四", "138", "上", "海", "カ", "ナ", "abc한국어"]
+
+
 def test_nobody_knows_what_follows_a_token_without_a_label():
     sentences = Sentences.from_lists([["Ada", "Berg", "sang", "Oslo"]])
     tags = ["O", "B-PER", "I-PER"]

@@ -131,9 +131,8 @@ def test_spans_and_regions_are_refused():
     with pytest.raises(DataError, match="'ner' marks spans of text"):
         read([task(1, annotation(1, 7, span))])
     both = [task(1, annotation(1, 7, span, choices("good")))]
-    with pytest.raises(DataError, match="several controls"):
-        read(both)
-    assert read(both, label="mood").label == ["good"]
+    assert read(both).label == read(both, label="mood").label == ["good"]
+    assert read(both).skipped == {"span of text": 1}
     box = span | {"type": "rectanglelabels", "value": {"x": 1, "y": 2, "rectanglelabels": ["cat"]}}
     with pytest.raises(DataError, match="'ner' marks regions"):
         read([task(1, annotation(1, 7, box))])

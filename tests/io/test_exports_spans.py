@@ -56,10 +56,27 @@ def test_a_place_that_contradicts_its_text_is_refused():
         read_marked_spans(tasks)
 
 
+def counted(*others):
+    """Twenty texts with a span each, and spans besides."""
+    tasks = [task(n, annotation(n, 7, marked(2, 6, "PER")), text=TEXT) for n in range(20)]
+    return [*tasks, task(99, annotation(99, 7, *others), text=TEXT)]
+
+
 def test_spans_with_several_labels_are_counted():
-    tasks = [task(1, annotation(11, 7, marked(2, 6, ["PER", "LOC"])), text=TEXT)]
-    spans = read_marked_spans(tasks)
-    assert (places(spans), spans.skipped) == ([(None,) * 3], {"several labels at once": 1})
+    spans = read_marked_spans(counted(marked(2, 6, ["PER", "LOC"])))
+    assert places(spans)[-1] == (None,) * 3
+    assert spans.skipped == {"several labels at once": 1}
+    with pytest.raises(DataError, match="1 of 1 spans: several labels at once"):
+        read_marked_spans(counted(marked(2, 6, ["PER", "LOC"]))[-1:])
+
+
+def test_spans_that_overlap_are_counted():
+    both = marked(2, 10, "PER"), marked(7, 15, "LOC"), marked(2, 10, "PER")
+    spans = read_marked_spans(counted(*both))
+    assert places(spans)[-1] == (2, 10, "PER")
+    assert spans.skipped == {"span marked twice": 1, "span that overlaps an earlier one": 1}
+    with pytest.raises(DataError, match="overlaps an earlier one; a token has one tag"):
+        read_marked_spans(counted(*both)[-1:])
 
 
 def test_spans_of_prodigy():
@@ -81,18 +98,18 @@ def test_spans_of_doccano():
     spans = read_marked_spans(users)
     assert places(spans) == [(0, 5, "NOUN"), (None, None, None)]
     assert spans.columns["annotator"] == ["zoë", "max"]
-    with pytest.raises(DataError, match="does not tell annotators apart"):
+    with pytest.raises(DataError, match="does not tell them apart"):
         read_marked_spans(users["zoë"])
 
 
 def test_broken_entries_and_missing_annotators():
     records = [answer(1, "ann", spans=[{"start": 0}], _view_id="ner_manual")]
-    with pytest.raises(DataError, match="does not have the form that prodigy gives it"):
+    with pytest.raises(DataError, match="does not have the form that Prodigy"):
         read_marked_spans(records)
-    with pytest.raises(DataError, match=r"looked through; no annotator \(1\)"):
+    with pytest.raises(DataError, match="1 texts have no annotator; annotate with named sessions"):
         read_marked_spans([answer(1, None, spans=[], _view_id="ner_manual")])
 
 
 def test_other_tools_have_no_spans():
-    with pytest.raises(DataError, match="exports of prodigy, label-studio, doccano only"):
+    with pytest.raises(DataError, match="exports of prodigy, label-studio, label-studio-table"):
         read_marked_spans([{"task": 1, "worker": 2, "label": 3}])

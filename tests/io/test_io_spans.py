@@ -87,7 +87,7 @@ def test_blanks_around_a_span_cut_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        (["d,Anna Berg,u,0,9,PER", "d,,u,5,9,LOC"], "line 3: this span .* overlaps another"),
+        (["d,Anna Berg,u,0,9,PER", "d,,u,5,9,LOC"], "line 3: the span 5..9 of .* overlaps another"),
         (["d,Anna,u,0,5,PER"], r"line 2: the span 0\.\.5 is not within 0\.\.4 characters"),
         (["d,Anna,u,3,3,PER"], r"the span 3\.\.3 is not within"),
         (["d,a  b,u,1,2,PER"], "has no token, only white space"),

@@ -14,6 +14,8 @@ from manyhands.core.arrays import AnyArray, Offsets, object_array, read_only
 from manyhands.core.errors import DataError
 
 Tokenizer = Callable[[str], Sequence[tuple[int, int]]]
+# Scripts without spaces between words: kana and Chinese characters.
+_NO_SPACES = "\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _ASCII_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -125,7 +127,8 @@ def token_offsets(text: str) -> list[tuple[int, int]]:
     """The (start, end) of every token of a text, in characters.
 
     A token is a run of letters, digits and underscores with their combining marks, or one other
-    character. White space separates tokens.
+    character. White space separates tokens. Chinese and Japanese have none between words: every
+    character of theirs is a token.
 
     >>> token_offsets("It's 3.5!")
     [(0, 2), (2, 3), (3, 4), (5, 6), (6, 7), (7, 8), (8, 9)]
@@ -139,7 +142,8 @@ def _token_with_marks() -> re.Pattern[str]:
     """A token of any script: combining marks, such as accents and vowel signs, join its word."""
     codes = *range(0x300, 0x1F000), *range(0xE0100, 0xE01F0)  # no mark is elsewhere
     marks = "".join(chr(each) for each in codes if unicodedata.category(chr(each))[0] == "M")
-    return re.compile(rf"\w[\w{marks}]*|[^\w\s]")
+    letter = rf"(?![{_NO_SPACES}])\w"
+    return re.compile(rf"{letter}(?:{letter}|[{marks}])*|[{_NO_SPACES}][{marks}]*|[^\w\s]")
 
 
 @dataclass(frozen=True, eq=False)

@@ -159,7 +159,7 @@ def _aggregate_tokens(request: Request) -> None:
         request.tools.require_span_targets(ann)
         if gold is not None:
             mh.io.require_same_tokens(request.file.shown, sentences, request.truth, gold.sentences)
-        known = reading.truth(request.known)
+        known = {**(ann.source.known if ann.source else {}), **(reading.truth(request.known) or {})}
         found = mh.aggregate_tokens(
             sentences, ann, request.method, known=known, **request.settings("classes")
         )

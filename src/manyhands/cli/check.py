@@ -1,5 +1,6 @@
 """manyhands check: what is wrong or risky in a file of labels."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -7,7 +8,6 @@ import typer
 import manyhands as mh
 from manyhands.cli import options
 from manyhands.cli.output import say, say_json, working
-from manyhands.core.errors import DataError
 
 _MARKS = {"error": "ERROR  ", "warning": "WARNING", "note": "note   "}
 _MOST_NAMES = 5
@@ -24,7 +24,8 @@ def check(
 ) -> None:
     """Report what is wrong or risky in a file of labels.
 
-    Every finding has a severity, the rows or names it is about, and what to do.
+    Every finding has a severity, the rows or names it is about, and what to do. Of tagged tokens
+    every token is an item.
 
     Example: manyhands check labels.csv
 
@@ -33,17 +34,16 @@ def check(
     settings = reading.settings()
     file = mh.io.LabelFile(labels, **settings)
     shown = file.shown
-    if file.sniffed() in {"conll", "spans"}:
-        raise DataError(
-            f"{shown}: has tagged tokens, and check is for labels of items; for the quality of "
-            f"annotators: manyhands aggregate {shown} --out tags.bio --annotators annotators.csv"
-        )
     with working(f"checking {shown}"):
-        report = mh.checks.check_file(file.inputs, **settings)
+        if file.sniffed() in mh.io.TAGGED_LAYOUTS:
+            tokens = file.read_tokens().labels.annotations
+            report = mh.checks.check(replace(tokens.to_rows(), read_from=tokens.source))
+        else:
+            report = mh.checks.check_file(file.inputs, **settings)
     if json:
         say_json(report.to_json())
     else:
-        say(f"{shown}: {report.summary['read_as']}")
+        say(f"{shown}: {report.summary['read_as'] or 'tagged tokens'}")
         say(f"{shown}: {_facts(report)}")
         for note in report.summary["notes"]:
             say(f"note: {note}")

@@ -46,7 +46,7 @@ def convert(
     file = reading.file(source)
     as_it_is = replace(reading, missing=reading.missing or None) == plain and to == "long"
     what = "rows"
-    as_it_is = as_it_is and not file.is_export_of_users()
+    as_it_is = as_it_is and file.is_flat
     if as_it_is and _is_table(file.inputs[0], reading.format) and _is_table(Path(target)):
         n_rows = mh.io.copy_table(
             file.inputs, target, format=reading.format, encoding=reading.encoding

@@ -236,7 +236,7 @@ class LabelOptions(ReadingOptions):
 
     def notes_on(self, marked: "mh.io.TextLabels") -> list[str]:
         """What a person should know about a file of tagged tokens that was read."""
-        notes, labels = [], marked.labels
+        notes, labels = [*getattr(marked.labels.annotations.source, "notes", ())], marked.labels
         if marked.n_orphan_tags:
             done = "are kept" if self.orphan_tags == "keep" else "were changed to B-"
             orphans = f"{marked.n_orphan_tags} tags I- that follow no entity"

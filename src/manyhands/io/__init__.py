@@ -8,7 +8,7 @@ from manyhands.io.folders import new_files, require_folder
 from manyhands.io.input_file import InputFile
 from manyhands.io.labels import read_annotations
 from manyhands.io.opening import STANDARD_INPUT, input_files, sheet_of
-from manyhands.io.read import LabelFile, read, require_same_tokens
+from manyhands.io.read import TAGGED_LAYOUTS, LabelFile, read, require_same_tokens
 from manyhands.io.sniff import column_names
 from manyhands.io.span_imports import (
     require_span_target,
@@ -29,6 +29,7 @@ from manyhands.io.word_vectors import WordVectors, read_word_vectors
 __all__ = [
     "STANDARD_INPUT",
     "SUFFIXES",
+    "TAGGED_LAYOUTS",
     "TAGGED_SUFFIXES",
     "Features",
     "InputFile",

@@ -33,7 +33,7 @@ from manyhands.io.plausible import (
     text_notes,
 )
 from manyhands.io.tables import SUFFIXES, Table
-from manyhands.io.tool_files import files_of_users, read_exports
+from manyhands.io.tool_files import ExportFile, open_exports, read_exports
 
 LABEL_SUFFIXES = SUFFIXES | {".txt": "txt", ".npy": "npy", ".json": "json"}
 LAYOUTS = ("long", "wide", "dense")
@@ -115,9 +115,14 @@ class ItemFile:
             return self.inputs[0].notes
         return (f"read {len(self.inputs)} files: {shown_paths(self.inputs)}",)
 
-    def is_export_of_users(self) -> bool:
-        """Whether there is a file per user, so that the names of the files are needed."""
-        return bool(files_of_users(self.inputs, self.encoding))
+    @cached_property
+    def exports(self) -> tuple[ExportFile, ...]:
+        """The files as exports of an annotation tool; none for other files."""
+        if self.layout is not None:
+            return ()
+        first = self.inputs[0]
+        format = self.format or LABEL_SUFFIXES.get(first.suffix.lower())
+        return open_exports(self.inputs, "csv" if first.from_sheet else format, self.encoding)
 
     def rows(self) -> Rows:
         """The rows of the file or files, including unusable ones."""
@@ -136,9 +141,8 @@ class ItemFile:
             format = self._format_of_text()
         if self.layout is not None:
             require_choice("layout", self.layout, LAYOUTS)
-        exported = self._exported(format) if self.layout is None else None
-        if exported is not None:
-            return exported
+        if self.exports:
+            return self._exported()
         if format in {"txt", "npy"} or self.layout == "dense":
             return self._dense_rows(*read_matrix(self._only("a matrix"), format, self.encoding))
         if format == "json":
@@ -211,12 +215,10 @@ class ItemFile:
             return " (a table with a column per annotator needs ", wide, ")"
         return ()
 
-    def _exported(self, format: str) -> Rows | None:
-        """The rows of files that a tool exported; None for any other files."""
+    def _exported(self) -> Rows:
+        """The rows of files that a tool exported."""
         named = {"item": self.item, "annotator": self.annotator, "label": self.label}
-        found = read_exports(self.inputs, format, self.encoding, **named)
-        if found is None:
-            return None
+        found = read_exports(self.exports, **named)
         rows = self._encoded(found.item, found.annotator, found.label)
         known, notes = _usable_truths(found.known, rows)
         source = Source(

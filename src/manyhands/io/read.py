@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -14,16 +15,25 @@ from manyhands.annotations.tags import ORPHAN_TAGS, OrphanTags
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require, require_choice
 from manyhands.io.conll import read_conll, read_sentences, repaired_at
+from manyhands.io.inception import find_documents, is_webanno, read_project
+from manyhands.io.input_file import InputFile, is_opened
 from manyhands.io.labels import ItemFile
 from manyhands.io.opening import Paths
 from manyhands.io.sniff import UNCLEAR, has_spans, sniff_text
 from manyhands.io.spans import ALIGNMENTS, Alignment, TextLabels, read_spans
 from manyhands.io.tables import SUFFIXES, TAGGED_SUFFIXES
+from manyhands.io.tagged_exports import tag_exported_spans
+from manyhands.io.tool_files import ONE_ROW_PER_LABEL, combined
 
 Task = Literal["classification", "regression", "tagging"]
 TASKS = ("classification", "regression", "tagging")
 _CLASSIFICATION, _REGRESSION, _TAGGING = (SettingName("task", name) for name in TASKS)
-_NOT_FOR_TOKENS = {"conll": ("item", "annotator", "label"), "spans": ("missing",)}
+# Layouts of tagged tokens, and the settings that they have no use for.
+_NOT_FOR_TOKENS = {
+    "conll": ("item", "annotator", "label"), "spans": ("missing",), "exported": ("missing",),
+    "webanno": ("item", "annotator", "missing"),
+}  # fmt: skip
+TAGGED_LAYOUTS = tuple(_NOT_FOR_TOKENS)
 
 
 def read(
@@ -49,8 +59,10 @@ def read(
 
     The suffix and the content decide what the file is, unless `task` or `format` do. Tagged tokens
     are lines of a token and one tag per annotator (.conll .bio, or .txt with such lines; see
-    `read_conll`), or a table with columns start, end and text (see `read_spans`). All other files
-    are labels of items (see `read_annotations`).
+    `read_conll`), a table with columns start, end and text (see `read_spans`), or spans of texts
+    that Label Studio, Prodigy, Argilla or doccano exported, or WebAnno TSV of INCEpTION: one file,
+    or a folder or zip with annotation/DOCUMENT/USER.tsv. All other files are labels of items (see
+    `read_annotations`).
 
     Parameters
     ----------
@@ -106,7 +118,7 @@ class LabelFile(ItemFile):
 
     @cached_property
     def tokens(self) -> str | None:
-        """The layout of tagged tokens, "conll" or "spans"; None for labels of items.
+        """The layout of tagged tokens, one of `TAGGED_LAYOUTS`; None for labels of items.
 
         The content of the file decides, and `task` if the content is not clear. An error if the two
         contradict each other.
@@ -150,7 +162,18 @@ class LabelFile(ItemFile):
         require_choice("alignment", self.alignment or "refuse", ALIGNMENTS)
         self._refuse_settings()
         tags = None if self.classes is None else [str(name) for name in self.classes]
-        if self.tokens == "spans":
+        if self.tokens == "exported":
+            named = {"item": self.item, "annotator": self.annotator, "label": self.label}
+            marked = tag_exported_spans(
+                combined(self.exports).read_spans(**named), self.shown,
+                alignment=self.alignment or "refuse", types=tags,
+            )  # fmt: skip
+        elif self.tokens == "webanno":
+            marked = read_project(
+                find_documents(Path(self.shown)), self.shown, label=self.label, types=tags,
+                alignment=self.alignment or "refuse",
+            )  # fmt: skip
+        elif self.tokens == "spans":
             marked = read_spans(
                 self.inputs, item=self.item, annotator=self.annotator, label=self.label,
                 alignment=self.alignment or "refuse", types=tags, encoding=self.encoding,
@@ -171,7 +194,7 @@ class LabelFile(ItemFile):
 
     def read_sentences(self, tags: Iterable[Any] = ()) -> Sentences:
         """The sentences only; labels may be missing. `tags` are known tags beside those of BIO."""
-        if self.sniffed() == "spans":
+        if self.sniffed() not in {"conll", UNCLEAR, None}:
             return self.read_tokens().labels.sentences
         file = self._only("a file of tokens")
         if SUFFIXES.get(file.suffix.lower(), "tsv") != "tsv":
@@ -179,7 +202,7 @@ class LabelFile(ItemFile):
         return read_sentences(file, tags=[str(tag) for tag in tags], encoding=self.encoding)
 
     def sniffed(self) -> str | None:
-        """The layout of tagged tokens: "conll", "spans" or `UNCLEAR`; None for labels of items.
+        """The layout of tagged tokens as `tokens` gives it, or `UNCLEAR`; None for labels of items.
 
         A format or layout that is given decides. `UNCLEAR` is a .txt file that may as well be a
         matrix of labels.
@@ -188,14 +211,40 @@ class LabelFile(ItemFile):
             return self.format
         if self.layout is not None:
             return None
+        if self.format is None and self._project is not None:
+            return "webanno"
         path = self.inputs[0]
         suffix = path.suffix.lower()
         if self.format is None and suffix in TAGGED_SUFFIXES:
             return "conll"
         if self.format == "txt" or (self.format is None and suffix == ".txt"):
             return sniff_text(path, self._marks()[0], self.encoding)
-        table = "csv" if path.from_sheet else self.format or SUFFIXES.get(suffix)
-        return "spans" if table is not None and has_spans(path, table, self.encoding) else None
+        return self._sniffed_spans(path)
+
+    def _sniffed_spans(self, path: InputFile) -> str | None:
+        """Whether a table or an export has spans of texts: "spans", "exported" or None."""
+        table = "csv" if path.from_sheet else self.format or SUFFIXES.get(path.suffix.lower())
+        if table is not None and has_spans(path, table, self.encoding):
+            return "spans"
+        tagging = None if self.task is None else self.task == "tagging"
+        marked = self.exports and combined(self.exports).marks_spans(self.label, tagging)
+        return "exported" if marked else None
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the rows of a table can be copied as they stand; not if a tool packed them."""
+        if self.format is None and self._project is not None:
+            return False
+        flat = all(each.tool.name in ONE_ROW_PER_LABEL for each in self.exports)
+        return flat and (not self.exports or self.tokens is None)
+
+    @cached_property
+    def _project(self) -> Path | None:
+        """The folder, zip or file of an INCEpTION project; None for any other file."""
+        paths = [self.path] if isinstance(self.path, str | Path) else list(self.path)
+        if len(paths) > 1 or is_opened(paths[0]) or str(paths[0]) == "-":
+            return None
+        return Path(paths[0]) if is_webanno(Path(paths[0])) else None
 
     def _marks(self) -> list[str]:
         """The marks for "no label" in a column of tags."""
@@ -207,8 +256,8 @@ class LabelFile(ItemFile):
             if found is None:
                 raise DataError(
                     f"{self.shown}: ", _TAGGING,
-                    " takes tokens with a column of tags per annotator (.conll .bio .txt), or a "
-                    "table of spans with columns start, end and text",
+                    " takes tokens with a column of tags per annotator (.conll .bio .txt), a table "
+                    "of spans with columns start, end and text, or spans that a tool exported",
                 )  # fmt: skip
             return "conll" if found == UNCLEAR else found
         if found == UNCLEAR and self.task is None:
@@ -216,7 +265,7 @@ class LabelFile(ItemFile):
                 f"{self.shown}: may be a matrix of labels, or tokens with their tags; give ",
                 _CLASSIFICATION, " or ", _TAGGING,
             )  # fmt: skip
-        if found == "conll" and self.task is not None:
+        if found in {"conll", "exported", "webanno"} and self.task is not None:
             raise DataError(
                 f"{self.shown}: has tokens with their tags, which is ", _TAGGING, "; ",
                 SettingName("task", self.task), " is for labels of items",

@@ -53,7 +53,7 @@ class TextLabels:
     n_orphan_tags: int = 0
 
 
-class _MarkedSpan(NamedTuple):
+class MarkedRow(NamedTuple):
     """One row of the table; `span` is None if the annotator found no entity."""
 
     where: str
@@ -105,7 +105,7 @@ def read_spans(
         texts = TokenizedTexts.of(list(contents.values()), names, tokenizer)
     rows = [_marked_span(cells, row, where) for row, where in enumerate(wheres)]
     known = frozenset(types) if types is not None else None
-    labels = _labels(texts, rows, alignment, known, in_tokens)
+    labels = labels_of_spans(texts, rows, alignment, known, whole=in_tokens)
     return TextLabels(None if in_tokens else texts, labels)
 
 
@@ -182,14 +182,18 @@ def _require_whole_documents(marked: TextLabels) -> None:
         )
 
 
-def _labels(
+def labels_of_spans(
     texts: TokenizedTexts,
-    rows: list[_MarkedSpan],
+    rows: list[MarkedRow],
     alignment: Alignment,
     types: frozenset[str] | None,
-    whole: bool,
+    *,
+    whole: bool = False,
 ) -> TokenLabels:
-    """The BIO tags of the spans, for every document that an annotator labelled."""
+    """The BIO tags of the spans, for every document that an annotator labelled.
+
+    With `whole` spans count tokens, otherwise characters.
+    """
     sentences = texts.sentences
     index = {name: s for s, name in enumerate(sentences.names.tolist())}
     spans: dict[tuple[int, str], list[Span]] = {}
@@ -205,8 +209,9 @@ def _labels(
         found = _in_tokens(texts, index[row.document], row, alignment, whole)
         if any(found.first < other.end and other.first < found.end for other in mine):
             raise DataError(
-                f"{row.where}: this span of annotator {row.annotator!r} in document "
-                f"{row.document!r} overlaps another span of the annotator; keep one of them"
+                f"{row.where}: the span {row.span.first}..{row.span.end} of annotator "
+                f"{row.annotator!r} in document {row.document!r} overlaps another span of the "
+                "annotator; keep one of them"
             )
         mine.append(found)
     present = {span.type for mine in spans.values() for span in mine}
@@ -229,7 +234,7 @@ def _labels(
 
 
 def _in_tokens(
-    texts: TokenizedTexts, s: int, row: _MarkedSpan, alignment: Alignment, whole: bool
+    texts: TokenizedTexts, s: int, row: MarkedRow, alignment: Alignment, whole: bool
 ) -> Span:
     """The span in tokens of its document."""
     assert row.span is not None
@@ -312,7 +317,7 @@ def _listed_words(text: str, where: str) -> list[str]:
     return words
 
 
-def _marked_span(cells: dict[str, list[Any]], row: int, where: str) -> _MarkedSpan:
+def _marked_span(cells: dict[str, list[Any]], row: int, where: str) -> MarkedRow:
     """One row of the table."""
     start, end, label = (cells[role][row] for role in ("start", "end", "label"))
     annotator = cells["annotator"][row]
@@ -320,11 +325,11 @@ def _marked_span(cells: dict[str, list[Any]], row: int, where: str) -> _MarkedSp
     document = name_to_text(cells["item"][row])
     blank = [is_blank(value) for value in (start, end, label)]
     if all(blank):
-        return _MarkedSpan(where, document, who, None)
+        return MarkedRow(where, document, who, None)
     if any(blank) or who is None:
         raise DataError(f"{where}: a span needs an annotator, a start, an end and a label")
     span = Span(_whole(start, where), _whole(end, where), str(label).strip())
-    return _MarkedSpan(where, document, who, span)
+    return MarkedRow(where, document, who, span)
 
 
 def _whole(value: Any, where: str) -> int:

@@ -76,7 +76,7 @@ class Table:
         self.parts: tuple[Part, ...] = ()
         self._loaded: pa.Table | None = None
         if format in DELIMITERS:
-            self._delimiter = _delimiter(path, DELIMITERS[format], encoding)
+            self._delimiter = delimiter_of(path, DELIMITERS[format], encoding)
             self.columns = read_header(path, self._delimiter, encoding)
             return
         if format == "parquet":
@@ -147,7 +147,7 @@ class Table:
         return cells
 
 
-def _delimiter(path: Path, usual: str, encoding: str) -> str:
+def delimiter_of(path: Path, usual: str, encoding: str) -> str:
     """The delimiter of a file: another one if the usual one finds a single column."""
     header = read_header(path, usual, encoding)
     others = [mark for mark in _OTHER_DELIMITERS if len(header) == 1 and mark in header[0]]

@@ -1,49 +1,127 @@
 """Files that annotation tools export: recognised by their content, and read."""
 
+import ast
 import csv
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from manyhands.core.errors import DataError
-from manyhands.io.exports import EXPORTS, Export, ExportedLabels, recognise
+from manyhands.io.delimited import DELIMITERS
+from manyhands.io.exports import (
+    EXPORTS,
+    Export,
+    ExportedLabels,
+    ExportedSpans,
+    marks_spans,
+    read_marked_spans,
+    recognise,
+)
 from manyhands.io.input_file import InputFile
 from manyhands.io.opening import shown_paths
+from manyhands.io.tables import delimiter_of
 from manyhands.io.texts import encoding_of, text_lines, with_mark
 
 _LOOKED_AT = 50  # rows that tell what a file is
-_PLAIN_TABLES = ("crowd-kit", "cleanlab", "list-columns")  # read as any other table
-_OF_TABLES = ("mturk", "label-studio-table")  # those that are CSV
+_PLAIN_TABLES = ("crowd-kit", "cleanlab")  # read as any other table
+ONE_ROW_PER_LABEL = ("mturk", "label-studio-table")
+_OF_TABLES = (*ONE_ROW_PER_LABEL, "list-columns")  # those that are CSV
+_LONGEST_CELL = 2**31 - 1  # characters; Python's own limit is less than a long document
 
 
-def read_exports(
-    files: Sequence[InputFile], format: str, encoding: str, **named: str | None
-) -> ExportedLabels | None:
-    """The labels of files that a tool exported; None for any other files.
+@dataclass(frozen=True)
+class ExportFile:
+    """A file that a tool exported: its format and its parsed content."""
 
-    Archives and several files of doccano are those of its users. Other files must all be exports
-    of one tool; `named` are fields of items, annotators and labels.
+    path: Path | str  # the name of the file or files, for errors
+    tool: Export
+    content: Any
+
+    def marks_spans(self, label: str | None = None, tagging: bool | None = None) -> bool:
+        """Whether its labels are spans of texts; see `exports.marks_spans`."""
+        try:
+            return marks_spans(self.content, label=label, tagging=tagging)
+        except DataError as error:
+            raise error.at(self.path) from None
+
+    def read(
+        self, *, item: str | None = None, annotator: str | None = None, label: str | None = None
+    ) -> ExportedLabels:
+        """Its labels of items."""
+        try:
+            return self.tool.read(self.content, item=item, annotator=annotator, label=label)
+        except DataError as error:
+            raise error.at(self.path) from None
+
+    def read_spans(
+        self, *, item: str | None = None, annotator: str | None = None, label: str | None = None
+    ) -> ExportedSpans:
+        """Its spans of texts."""
+        try:
+            return read_marked_spans(self.content, item=item, annotator=annotator, label=label)
+        except DataError as error:
+            raise error.at(self.path) from None
+
+
+def open_export(path: Path, format: str | None, encoding: str) -> ExportFile | None:
+    """A file that a tool exported; None for any other file."""
+    content: Any = None
+    if format == "json":
+        content = _parsed(path, encoding)
+    elif format == "jsonl" and _tool(_first(_records(path, encoding))):
+        content = list(_records(path, encoding))
+    elif format in DELIMITERS and _is_export_table(path, format, encoding):
+        content = list(_table_rows(path, format, encoding))
+    elif format == "parquet" and _tool(_parquet_records(path, _LOOKED_AT)):
+        content = _parquet_records(path)
+    tool = _tool(content)
+    return None if tool is None else ExportFile(path, tool, content)
+
+
+def open_exports(
+    files: Sequence[InputFile], format: str | None, encoding: str
+) -> tuple[ExportFile, ...]:
+    """Files that a tool exported; none for any other files.
+
+    Archives and several files of doccano are those of its users, and become one export. Other
+    files must all be exports of one tool.
     """
     by_user = files_of_users(files, encoding) if format == "jsonl" else {}
     if by_user:
-        try:
-            return EXPORTS["doccano"].read(by_user, **named)
-        except DataError as error:
-            raise error.at(shown_paths(files)) from None
-    found = [read_export(file, format, encoding, **named) for file in files]
-    exports = [each for each in found if each is not None]
+        return (ExportFile(shown_paths(files), EXPORTS["doccano"], by_user),)
+    found = [open_export(file, format, encoding) for file in files]
+    exports = tuple(each for each in found if each is not None)
     for file, each in zip(files, found, strict=True):
-        if exports and (each is None or each.tool != exports[0].tool):
-            what = "no export of a tool" if each is None else f"an export of {each.tool}"
+        if exports and (each is None or each.tool.name != exports[0].tool.name):
+            what = "no export of a tool" if each is None else f"an export of {each.tool.name}"
             raise DataError(
-                f"{file}: is {what}, and another of these files is one of {exports[0].tool}; read "
-                "them one by one"
+                f"{file}: is {what}, and another of these files is one of {exports[0].tool.name}; "
+                "read them one by one"
             )
-    return _joined(files, exports) if exports else None
+    return exports
+
+
+def combined(exports: Sequence[ExportFile]) -> ExportFile:
+    """Several exports of a tool as one, if their contents are lists."""
+    first = exports[0]
+    if len(exports) == 1:
+        return first
+    shown = ", ".join(str(each.path) for each in exports)
+    if not all(isinstance(each.content, list) for each in exports):
+        raise DataError(f"{shown}: such exports are read one by one")
+    return ExportFile(shown, first.tool, [record for each in exports for record in each.content])
+
+
+def read_exports(exports: Sequence[ExportFile], **named: str | None) -> ExportedLabels:
+    """The labels of exports of a tool; `named` are fields of items, annotators and labels."""
+    return _joined(exports, [each.read(**named) for each in exports])
 
 
 def files_of_users(files: Sequence[InputFile], encoding: str) -> dict[str, list[Any]]:
@@ -51,22 +129,22 @@ def files_of_users(files: Sequence[InputFile], encoding: str) -> dict[str, list[
     titles = [file.title for file in files]
     if len(set(titles)) < len(files) or not (len(files) > 1 or files[0].from_archive):
         return {}
-    first = {file.title: _first_records(file, encoding) for file in files}
+    first = {file.title: _first(_records(file, encoding)) for file in files}
     tool = recognise(first) if any(first.values()) else None
     if tool is None or tool.name != "doccano":
         return {}
-    return {file.title: _all_records(file, encoding) for file in files}
+    return {file.title: list(_records(file, encoding)) for file in files}
 
 
-def _joined(files: Sequence[InputFile], exports: Sequence[ExportedLabels]) -> ExportedLabels:
+def _joined(files: Sequence[ExportFile], exports: Sequence[ExportedLabels]) -> ExportedLabels:
     """The labels of several exports; an item must be the same thing in all of them."""
     whole = exports[0]
     for file, each in zip(files[1:], exports[1:], strict=True):
         other = [item for item, data in each.data.items() if whole.data.get(item, data) != data]
         if other:
             raise DataError(
-                f"{file}: the item {other[0]!r} has other data than in a file before; exports of "
-                "several projects count their items alike: read them one by one"
+                f"{file.path}: the item {other[0]!r} has other data than in a file before; exports "
+                "of several projects count their items alike: read them one by one"
             )
         columns = {*whole.extras, *each.extras}
         whole = replace(
@@ -86,68 +164,132 @@ def _cells(labels: ExportedLabels, name: str) -> list[Any]:
     return labels.extras.get(name, [None] * len(labels.label))
 
 
-def read_export(
-    path: Path,
-    format: str,
-    encoding: str,
-    *,
-    item: str | None = None,
-    annotator: str | None = None,
-    label: str | None = None,
-) -> ExportedLabels | None:
-    """The labels of a file that a tool exported; None for any other file."""
-    if format == "json":
-        content = _parsed(path)
-        tool = _tool(content)
-    elif format == "jsonl":
-        content = _all_records(path, encoding) if _tool(_first_records(path, encoding)) else []
-        tool = _tool(content) if content else None
-    elif format == "csv":
-        tool = _tool(list(islice(_csv_rows(path, encoding), _LOOKED_AT)))
-        tool = tool if tool is not None and tool.name in _OF_TABLES else None
-        content = list(_csv_rows(path, encoding)) if tool else []
-    else:
-        return None
-    if tool is None:
-        return None
-    try:
-        return tool.read(content, item=item, annotator=annotator, label=label)
-    except DataError as error:
-        raise error.at(path) from None
-
-
 def _tool(content: Any) -> Export | None:
     found = recognise(content) if content else None
     return None if found is None or found.name in _PLAIN_TABLES else found
 
 
-def _parsed(path: Path) -> Any:
+def _is_export_table(path: Path, format: str, encoding: str) -> bool:
+    tool = _tool(_first(_table_rows(path, format, encoding)))
+    return tool is not None and tool.name in _OF_TABLES
+
+
+def _first(records: Iterator[Any]) -> list[Any]:
+    """The first records, up to one that cannot be read; whoever reads them all raises the error."""
+    found: list[Any] = []
+    try:
+        for record in islice(records, _LOOKED_AT):
+            found.append(record)
+    except DataError:
+        pass
+    return found
+
+
+def _parsed(path: Path, encoding: str) -> Any:
+    """The content of a JSON file, or of a file of JSON lines that is named so."""
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError):
-        return None  # the reader of plain files raises the error
-
-
-def _first_records(path: Path, encoding: str) -> list[Any]:
-    return list(islice(_records(path, encoding), _LOOKED_AT))
-
-
-def _all_records(path: Path, encoding: str) -> list[Any]:
-    return list(_records(path, encoding))
+        lines = _first(_records(path, encoding))
+        # One object over several lines is a JSON file that its reader finds to be cut short.
+        return list(_records(path, encoding)) if _tool(lines) else None
 
 
 def _records(path: Path, encoding: str) -> Iterator[Any]:
-    try:
-        for line in text_lines(path, encoding):
-            if line.strip():
+    for number, line in enumerate(text_lines(path, encoding), 1):
+        if line.strip():
+            try:
                 yield json.loads(line)
-    except (ValueError, RecursionError):
-        return  # the reader of plain files raises the error
+            except (ValueError, RecursionError):
+                raise DataError(
+                    f"{path}, line {number}: not JSON; the file may be cut short"
+                ) from None
 
 
-def _csv_rows(path: Path, encoding: str) -> Iterator[dict[str, str]]:
+def _table_rows(path: Path, format: str, encoding: str) -> Iterator[dict[str, Any]]:
+    """The rows of a table; lists that are written as text are lists again."""
+    limit = csv.field_size_limit(_LONGEST_CELL)
     try:
+        delimiter = delimiter_of(path, DELIMITERS[format], encoding)
         with path.open(encoding=with_mark(encoding_of(path, encoding)), newline="") as stream:
-            yield from csv.DictReader(stream)
+            rows = csv.DictReader(stream, delimiter=delimiter)
+            for row in rows:
+                if None in row:
+                    raise DataError(f"{path}, line {rows.line_num}: more cells than columns")
+                # Mechanical Turk leaves out the last cells of a row if they are blank.
+                yield {name: _listed(cell or "") for name, cell in row.items()}
     except (UnicodeError, LookupError, csv.Error):
-        return  # the reader of plain files raises the error
+        raise DataError(f"{path}: cannot be read as text") from None
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _listed(cell: str) -> Any:
+    """A cell that is a list of plain values in JSON or Python, parsed; others as they are."""
+    if not (cell.startswith("[") and cell.endswith("]")) or "{" in cell:
+        return cell
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return parse(cell)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return cell
+
+
+def _parquet_records(path: Path, n_rows: int | None = None) -> list[dict[str, Any]]:
+    """The rows of a Parquet file, without pictures and sounds; classes by their names."""
+    try:
+        file = pq.ParquetFile(path)
+        nested = [each.name for each in file.schema_arrow if pa.types.is_nested(each.type)]
+        if not nested:
+            return []  # a plain table
+        plain = [each.name for each in file.schema_arrow if not _is_binary(each.type)]
+        batches = file.iter_batches(columns=plain, **({"batch_size": n_rows} if n_rows else {}))
+        records = [
+            row for batch in islice(batches, 1 if n_rows else None) for row in batch.to_pylist()
+        ]
+        features = _features(file.schema_arrow.metadata or {})
+    except (pa.ArrowException, OSError):
+        return []  # the reader of plain files raises the error
+    return [
+        {name: _named(cell, features.get(name)) for name, cell in row.items()} for row in records
+    ]
+
+
+def _is_binary(type: pa.DataType) -> bool:
+    return pa.types.is_binary(type) or (
+        pa.types.is_struct(type) and any(pa.types.is_binary(each.type) for each in type)
+    )
+
+
+def _features(metadata: dict[bytes, bytes]) -> dict[str, Any]:
+    """What Hugging Face datasets write about their columns."""
+    try:
+        found = json.loads(metadata[b"huggingface"])["info"]["features"]
+    except (KeyError, ValueError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _named(cell: Any, feature: Any) -> Any:
+    """A cell with the names of classes in place of their numbers."""
+    if isinstance(feature, list):
+        feature = {"feature": feature[0]} if len(feature) == 1 else None
+    if not isinstance(feature, dict) or cell is None:
+        return cell
+    names = feature.get("names")
+    if feature.get("_type") == "ClassLabel" and isinstance(names, list):
+        return names[cell] if isinstance(cell, int) and 0 <= cell < len(names) else None
+    inner = feature.get("feature", feature)
+    if isinstance(cell, list):
+        return [_named(each, inner) for each in cell] if inner is not feature else cell
+    if isinstance(cell, dict) and isinstance(inner, dict):
+        return {name: _member(each, inner.get(name)) for name, each in cell.items()}
+    return cell
+
+
+def _member(cell: Any, feature: Any) -> Any:
+    """A member of a dictionary; Hugging Face makes a list of it for dictionaries in lists."""
+    if isinstance(cell, list) and isinstance(feature, dict) and "feature" not in feature:
+        return [_named(each, feature) for each in cell]
+    return _named(cell, feature)

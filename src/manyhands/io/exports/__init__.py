@@ -5,7 +5,7 @@ All functions take and return parsed content: dictionaries, lists and plain valu
 
 from manyhands.io.exports.catalog import EXPORTS, Export, recognise
 from manyhands.io.exports.exported import ExportedLabels, SpansError
-from manyhands.io.exports.marked_spans import ExportedSpans, read_marked_spans
+from manyhands.io.exports.marked_spans import ExportedSpans, marks_spans, read_marked_spans
 from manyhands.io.exports.span_suggestions import span_items
 from manyhands.io.exports.suggestions import (
     TOOL_IMPORTS,
@@ -26,6 +26,7 @@ __all__ = [
     "SpansError",
     "ToolImport",
     "ToolItems",
+    "marks_spans",
     "read_marked_spans",
     "recognise",
     "span_items",

@@ -18,10 +18,13 @@ from manyhands.io.exports.exported import (
     pick,
     refuse_spans,
 )
+from manyhands.io.exports.span_documents import MarkedDocument, MarkedSpan, text_field
 
 NAME = "argilla"
 REMEDY = "export records together with their responses"
 _FLAT = ".responses"
+_OLD = "annotation"  # the only question of datasets before version 1.8
+_OLD_STATUS = {"validated": "submitted", "default": "submitted", "edited": "draft"}
 _IDS = ("id", "external_id", "_server_id")
 
 
@@ -35,8 +38,8 @@ def matches(content: Any) -> bool:
     """Whether these are records of Argilla with responses."""
     if not is_records(content):
         return False
-    shaped = (_is_nested(record) or _is_flat(record) for record in content[:20])
-    marks = {"_server_id", "suggestions", "external_id"}
+    shaped = (_is_nested(record) or _is_flat(record) or _is_old(record) for record in content[:20])
+    marks = {"_server_id", "suggestions", "external_id", "annotation_agent"}
     return any(shaped) and (
         bool(marks & set(content[0]))
         or any(True for each in content[:200] for _ in _responses(each))
@@ -75,13 +78,64 @@ def read(
         for each in said:
             if each.question != question:
                 continue
-            status = str(each.fields.get("status") or "submitted").rsplit(".", 1)[-1].lower()
+            status = _status(each)
             if status != "submitted":
                 rows.skipped[status] += 1
                 continue
             who = field_of(each.fields, annotator or "user_id")
             rows.add(name, who, _value(each.value, question))
     return rows.finish(question=question)
+
+
+def span_answers(content: Any) -> dict[str, bool]:
+    """The questions that were answered, and whether the answers are spans."""
+    found: dict[str, bool] = {}
+    for record in content:
+        for each in _responses(record):
+            if each.value is not None:
+                found[each.question] = found.get(each.question, False) or _are_spans(each.value)
+    return found
+
+
+def documents(
+    content: Any, label: str, item: str | None, annotator: str | None
+) -> Iterator[MarkedDocument]:
+    """What every annotator marked for a question; drafts and discarded responses do not count."""
+    responses = [
+        [each for each in _responses(record) if each.question == label] for record in content
+    ]
+    fields = [dict(record.get("fields") or _flat_fields(record)) for record in content]
+    said = [[s for r in row if r.value for s in _spans(r.value)] for row in responses]
+    column = text_field(zip(fields, said, strict=True))
+    for number, record in enumerate(content):
+        name = _item(record, item, number)
+        text = fields[number].get(column) if column else None
+        for each in responses[number]:
+            who = field_of(each.fields, annotator or "user_id")
+            status = _status(each)
+            if status != "submitted" or each.value is None:
+                reason = status if status != "submitted" else "no label"
+                yield MarkedDocument(name, text, who, None, reason)
+            else:
+                yield MarkedDocument(name, text, who, _spans(each.value))
+
+
+def _are_spans(value: Any) -> bool:
+    value = _listed(value)
+    entries = value if isinstance(value, list) else [value]
+    return any(isinstance(each, Mapping) and "start" in each for each in entries)
+
+
+def _spans(value: Any) -> list[MarkedSpan]:
+    return [
+        MarkedSpan(each["start"], each["end"], each["label"], each.get("text"))
+        for each in _listed(value)
+    ]
+
+
+def _status(response: _Response) -> str:
+    """The status of a response; some versions write the name of its type before it."""
+    return str(response.fields.get("status") or "submitted").rsplit(".", 1)[-1].lower()
 
 
 def _is_nested(record: Record) -> bool:
@@ -96,17 +150,37 @@ def _is_flat(record: Record) -> bool:
     )
 
 
+def _is_old(record: Record) -> bool:
+    return {_OLD, "annotation_agent", "status"} <= set(record)
+
+
 def _are_responses(value: Any) -> bool:
+    entries = _listed(value)
     return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(each, Mapping) and {"value", "user_id"} <= set(each) for each in value)
+        isinstance(entries, list)
+        and bool(entries)
+        and all(isinstance(each, Mapping) and {"value", "user_id"} <= set(each) for each in entries)
     )
+
+
+def _listed(value: Any) -> Any:
+    """A list of dictionaries; Hugging Face datasets make one dictionary of lists of it."""
+    if not isinstance(value, Mapping) or not value:
+        return value
+    if not all(isinstance(each, list) for each in value.values()):
+        return value
+    return [dict(zip(value, row, strict=True)) for row in zip(*value.values(), strict=True)]
 
 
 def _responses(record: Record) -> Iterator[_Response]:
     nested = record.get("responses")
-    if isinstance(nested, Mapping):
+    if _is_old(record):
+        status = str(record["status"]).lower()
+        fields = {"user_id": record["annotation_agent"]}
+        fields["status"] = _OLD_STATUS.get(status, status)
+        if record[_OLD] is not None or fields["status"] != "submitted":
+            yield _Response(_OLD, _old_value(record[_OLD]), fields)
+    elif isinstance(nested, Mapping):
         for question, responses in nested.items():
             for each in responses or []:
                 yield _Response(question, each.get("value"), each)
@@ -119,10 +193,20 @@ def _responses(record: Record) -> Iterator[_Response]:
         yield from _flat_responses(record)
 
 
+def _old_value(value: Any) -> Any:
+    """An annotation of an old dataset: spans are (label, start, end) in some of its forms."""
+    is_spans = isinstance(value, list | tuple) and all(
+        isinstance(each, list | tuple) and len(each) == 3 for each in value
+    )
+    if not value or not is_spans:
+        return value
+    return [{"label": label, "start": start, "end": end} for label, start, end in value]
+
+
 def _flat_responses(record: Record) -> Iterator[_Response]:
     for name, values in record.items():
         if _are_responses(values):
-            for each in values:
+            for each in _listed(values):
                 yield _Response(name, each["value"], each)
         elif name.endswith(_FLAT) and values:
             users = record.get(f"{name}.users") or [None] * len(values)
@@ -134,8 +218,8 @@ def _flat_responses(record: Record) -> Iterator[_Response]:
 
 def _value(value: Any, question: str) -> Any:
     entries = value if isinstance(value, list) else [value]
-    if any(isinstance(each, Mapping) and "start" in each for each in entries):
-        raise refuse_spans("Argilla", f"the question {question!r}")
+    if _are_spans(value):
+        raise refuse_spans(f"the question {question!r}")
     if any(isinstance(each, Mapping) and "rank" in each for each in entries):
         raise DataError(
             f"the question {question!r} ranks its answers; a question with one label can be named "
@@ -163,6 +247,9 @@ def _own(record: Record) -> dict[str, Any]:
 
 def _flat_fields(record: Record) -> dict[str, Any]:
     """What a flat record has beside ids, responses and suggestions."""
+    if _is_old(record):
+        inputs = record.get("inputs")
+        return dict(inputs) if isinstance(inputs, Mapping) else {"text": record.get("text")}
     return {
         name: value
         for name, value in record.items()

@@ -1,6 +1,6 @@
 """doccano's JSONL export: a file of records per user, or one file of a shared project."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from manyhands.core.errors import DataError, SettingName
@@ -15,11 +15,12 @@ from manyhands.io.exports.exported import (
     pick,
     refuse_spans,
 )
+from manyhands.io.exports.span_documents import MarkedDocument, MarkedSpan
 
 NAME = "doccano"
 SHARED = "all"  # the name of the only file of a project whose users share their annotations
 REMEDY = "export a project in which users do not share their annotations"
-_LABELS = ("label", "labels", "cats", "annotations")
+_LABELS = ("label", "labels", "cats", "entities", "annotations")
 _TEXTS = ("text", "filename", "data")
 
 
@@ -48,17 +49,13 @@ def read(
     label : str
         Field of labels, if a record has several.
     """
-    files = content if isinstance(content, Mapping) else {SHARED: content}
-    files = {user: records for user, records in files.items() if records}
-    names = names_of(record for records in files.values() for record in records)
-    column = pick("field", {name: "" for name in _LABELS if name in names}, label)
-    shared = set(files) == {SHARED} and annotator is None and column != "annotations"
-    if shared:
-        raise DataError(
-            "the users of this doccano project share their annotations, so the export does not "
-            f"tell them apart; {REMEDY}, or name a field of annotators with ",
-            SettingName("annotator", ...),
-        )  # fmt: skip
+    files = _files(content)
+    annotator = annotator or _person(files)
+    found = {name: "" for name, is_span in span_answers(content).items() if not is_span}
+    if not found:
+        raise refuse_spans("the file")
+    column = pick("field", found, label)
+    _require_users(files, annotator, column)
     rows = LabelRows(NAME, annotator or "the name of the file", REMEDY)
     for user, records in files.items():
         for record in records:
@@ -72,6 +69,83 @@ def read(
     return rows.finish(field=column)
 
 
+def span_answers(content: Any) -> dict[str, bool]:
+    """The fields of labels, and whether they are spans."""
+    records = [record for records in _files(content).values() for record in records]
+    names = names_of(records)
+    found = {
+        name: any(_is_span(each) for record in records for each in _as_list(record.get(name)))
+        for name in _LABELS
+        if name in names
+    }
+    # Some projects have a field of labels and one of spans, and one of them is never filled.
+    filled = {name for name in found if any(record.get(name) for record in records)}
+    return {name: found[name] for name in found if name in filled or not filled}
+
+
+def documents(
+    content: Any, label: str, item: str | None, annotator: str | None
+) -> Iterator[MarkedDocument]:
+    """What every annotator marked; a record without spans is a text without entities."""
+    files = _files(content)
+    annotator = annotator or _person(files)
+    _require_users(files, annotator, label)
+    for user, records in files.items():
+        for record in records:
+            name = field_of(record, item or "id", "meta")
+            text = record.get("text", record.get("data"))
+            n_relations = len(record.get("relations") or [])
+            who = field_of(record, annotator, "meta") if annotator else user
+            marked = _as_list(record.get(label))
+            if label != "annotations":
+                spans = [_span(each) for each in marked if _is_span(each)]
+                yield MarkedDocument(name, text, who, spans, n_relations=n_relations)
+                continue
+            for each in {span.get("user"): None for span in marked}:
+                spans = [_span(span) for span in marked if span.get("user") == each]
+                yield MarkedDocument(name, text, each, spans)
+
+
+def _files(content: Any) -> dict[Any, Records]:
+    """The records of every user; those of a project that users share have one name."""
+    files = content if isinstance(content, Mapping) else {SHARED: content}
+    return {user: records for user, records in files.items() if records}
+
+
+def _person(files: Mapping[Any, Records]) -> str | None:
+    """The field of annotators of records that share a file, if they have one."""
+    if set(files) != {SHARED}:
+        return None
+    found = [name for name in names_of(files[SHARED]) if _is_person(name)]
+    return found[0] if len(found) == 1 else None
+
+
+def _require_users(files: Mapping[Any, Records], annotator: str | None, column: str) -> None:
+    if set(files) == {SHARED} and annotator is None and column != "annotations":
+        raise DataError(
+            "the users of this doccano project share their annotations, so the export does not "
+            f"tell them apart; {REMEDY}, or name a field of annotators with ",
+            SettingName("annotator", ...),
+        )  # fmt: skip
+
+
+def _as_list(cell: Any) -> list[Any]:
+    return cell if isinstance(cell, list) else [cell]
+
+
+def _is_span(entry: Any) -> bool:
+    """Whether an entry is [start, end, type], or a dictionary with its places."""
+    return (isinstance(entry, list) and len(entry) == 3) or (
+        isinstance(entry, Mapping) and "start_offset" in entry
+    )
+
+
+def _span(entry: Any) -> MarkedSpan:
+    if isinstance(entry, Mapping):
+        return MarkedSpan(entry["start_offset"], entry["end_offset"], entry["label"])
+    return MarkedSpan(*entry)
+
+
 def _are_records(content: Any) -> bool:
     if not is_records(content):
         return False
@@ -79,7 +153,7 @@ def _are_records(content: Any) -> bool:
         "id" in record
         and any(isinstance(record.get(name), str) for name in _TEXTS)
         and any(_are_labels(name, record.get(name)) for name in _LABELS)
-        and not any(_is_person(name) for name in record)
+        and not any(_is_person(name) and isinstance(record[name], list) for name in record)
         for record in content[:20]
     )
 
@@ -93,8 +167,8 @@ def _are_labels(name: str, value: Any) -> bool:
 
 
 def _is_person(name: str) -> bool:
-    """Whether a field names annotators, who stand in no record of doccano."""
-    return any(word in name.lower() for word in ("annotator", "worker", "rater"))
+    """Whether a field names annotators; doccano has none, but files that were put together may."""
+    return any(word in name.lower() for word in ("annotator", "worker", "rater", "user"))
 
 
 def _said(record: Record, column: str, user: Any) -> list[tuple[Any, Any]]:
@@ -102,12 +176,8 @@ def _said(record: Record, column: str, user: Any) -> list[tuple[Any, Any]]:
     cell = record.get(column)
     labels: Records | list[Any] = cell if isinstance(cell, list) else [cell]
     if column != "annotations":
-        if any(isinstance(each, list | Mapping) for each in labels):
-            raise refuse_spans("doccano", f"the field {column!r}")
         return [(user, list(labels))]
     by_user: dict[Any, list[Any]] = {}
     for each in labels:
-        if "start_offset" in each:
-            raise refuse_spans("doccano", f"the field {column!r}")
         by_user.setdefault(each.get("user"), []).append(each.get("label", each.get("text")))
     return list(by_user.items())

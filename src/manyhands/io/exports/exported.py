@@ -1,5 +1,6 @@
 """The labels of an annotation tool's export, in one form for all tools."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ Records = Sequence[Record]
 SEVERAL = "several labels at once"
 NO_ANNOTATOR = "no annotator"
 NO_LABEL = "no label"
+_SESSION = re.compile(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d")
 MAX_LEFT_OUT = 0.1  # a larger share without an annotator, or with several labels, is no accident
 
 
@@ -65,8 +67,8 @@ class ExportedLabels:
         parts = [f"{len(self.label)} labels of {n_items} items by {n_annotators} annotators"]
         parts += [f"{len(self.known)} known truths"] if self.known else []
         if self.skipped:
-            parts.append("skipped: " + _counted(self.skipped))
-        return f"{self.tool}: " + "; ".join(parts)
+            parts.append("skipped: " + counted(self.skipped))
+        return f"{self.tool}: " + "; ".join([*parts, *remarks_on(self.annotator)])
 
     @property
     def texts(self) -> dict[Any, str]:
@@ -132,7 +134,7 @@ class LabelRows:
             del self.known[item]
             self.skipped["truths that differ"] += 1
         if not self._rows:
-            counts = _counted({**self.skipped, "known truths": len(self.known)})
+            counts = counted({**self.skipped, "known truths": len(self.known)})
             why = f"; what it has: {counts}" if counts else ""
             raise DataError(f"the export has no label of an annotator{why}")
         labelled = {item for item, _, _ in self._rows}
@@ -209,14 +211,14 @@ def well_formed(tool: str) -> Iterator[None]:
 
 
 class SpansError(DataError):
-    """The export has spans of texts, which are labels of tokens; `read_marked_spans` reads some."""
+    """The export has spans of texts, which are labels of tokens; `read_marked_spans` reads them."""
 
 
-def refuse_spans(tool: str, where: str) -> SpansError:
+def refuse_spans(where: str) -> SpansError:
     """The error for an export of marked spans where labels of items are read."""
     return SpansError(
-        f"{where} marks spans of text, which are not labels of items; write the spans of {tool} "
-        "as a table with columns document, text, annotator, start, end, label"
+        f"{where} marks spans of text, which are not labels of items but ",
+        SettingName("task", "tagging"),
     )
 
 
@@ -250,7 +252,19 @@ def names_of(records: Iterable[Record]) -> dict[str, None]:
     return {name: None for record in records for name in record}
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def remarks_on(annotators: Iterable[Any]) -> list[str]:
+    """What to know of the annotators: Prodigy names a session that has no name by its start.
+
+    >>> remarks_on(["2024-02-06_10-17-19"])
+    ['annotators are sessions without a name, and one person may have several']
+    """
+    if all(_SESSION.fullmatch(str(each)) for each in annotators):
+        return ["annotators are sessions without a name, and one person may have several"]
+    return []
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Reasons with their numbers, those without any left out."""
     return ", ".join(f"{reason} ({n})" for reason, n in counts.items() if n)
 
 

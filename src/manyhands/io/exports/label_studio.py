@@ -14,11 +14,17 @@ from manyhands.io.exports.exported import (
     pick,
     refuse_spans,
 )
+from manyhands.io.exports.span_documents import (
+    GROUND_TRUTH,
+    MarkedDocument,
+    MarkedSpan,
+    text_field,
+)
 
 NAME = "label-studio"
 REMEDY = "export again as JSON, which has completed_by"
 PATH = " / "  # between the levels of a taxonomy
-TEXT_SPANS = ("labels", "hypertextlabels", "paragraphlabels")
+TEXT_SPANS = ("labels", "hypertextlabels")
 _REGION = {"start", "end", "x", "y", "points", "startOffset"}
 
 
@@ -88,6 +94,7 @@ def read(
                 rows.skipped["cancelled"] += 1
                 continue
             said = _said(annotation, control["from_name"], control["type"])
+            rows.skipped["span of text"] += sum(map(_is_text_span, results_of(annotation)))
             if annotation.get("ground_truth") is True:
                 rows.add_known(name, said)
                 continue
@@ -116,29 +123,108 @@ def results_of(annotation: Record) -> Iterator[Record]:
             yield result
 
 
-def _control(tasks: Records, given: str | None) -> dict[str, Any]:
-    """The control that holds the label: its name, what it is about, and its type."""
+def _controls(tasks: Records) -> dict[str, Record]:
+    """The first result of every control that was used."""
     found: dict[str, Record] = {}
     for task in tasks:
         for annotation in annotations_of(task):
             for result in () if is_cancelled(annotation) else results_of(annotation):
                 found.setdefault(str(result["from_name"]), result)
+    return found
+
+
+def _is_region(result: Record) -> bool:
+    """Whether a result is about a part of an item."""
+    return bool(_REGION & set(result.get("value") or {}))
+
+
+def _is_text_span(result: Record) -> bool:
+    """Whether a result marks characters; the same type marks seconds of sounds."""
+    value = result.get("value") or {}
+    places = value.get("globalOffsets") or value
+    return (
+        result.get("type") in TEXT_SPANS
+        and "channel" not in value
+        and all(isinstance(places.get(name), int) for name in ("start", "end"))
+    )
+
+
+def span_answers(content: Any) -> dict[str, bool]:
+    """The controls that label whole items or mark spans of texts, and whether they do that."""
+    tasks: Records = [content] if isinstance(content, Mapping) else content
+    return {
+        name: _is_text_span(result)
+        for name, result in _controls(tasks).items()
+        if _is_text_span(result) or (result.get("type") in VALUES and not _is_region(result))
+    }
+
+
+def documents(
+    content: Any, label: str, item: str | None, annotator: str | None
+) -> Iterator[MarkedDocument]:
+    """What every annotator marked with a control; cancelled annotations do not count."""
+    tasks: Records = [content] if isinstance(content, Mapping) else content
+    marked = [
+        [(annotation, _spans(annotation, label)) for annotation in annotations_of(task)]
+        for task in tasks
+    ]
+    in_tasks = [[span for _, spans in each for span in spans] for each in marked]
+    field = text_field(zip((task["data"] for task in tasks), in_tasks, strict=True))
+    for number, (task, said) in enumerate(zip(tasks, marked, strict=True)):
+        name, text = _item(task, item, number), task["data"].get(field)
+        for annotation, spans in said:
+            is_truth = annotation.get("ground_truth") is True
+            who = GROUND_TRUTH if is_truth else annotator_of(annotation, annotator)
+            cancelled = is_cancelled(annotation)
+            n_relations = sum(
+                each.get("type") == "relation" for each in annotation.get("result") or []
+            )
+            yield MarkedDocument(
+                name, text, who, None if cancelled else spans, "cancelled",
+                n_relations=0 if cancelled else n_relations, is_truth=is_truth,
+            )  # fmt: skip
+
+
+def _spans(annotation: Record, control: str) -> list[MarkedSpan]:
+    found = []
+    for result in results_of(annotation):
+        if result["from_name"] != control or is_cancelled(annotation):
+            continue
+        value = result["value"]
+        places = value.get("globalOffsets") or value
+        labels = value.get(str(result["type"])) or []
+        found.append(MarkedSpan(places["start"], places["end"], _only(labels), value.get("text")))
+    return found
+
+
+def _only(labels: list[Any]) -> Any:
+    return labels[0] if len(labels) == 1 else labels or None
+
+
+def _control(tasks: Records, given: str | None) -> dict[str, str]:
+    """The control that holds the label: its name, what it is about, and its type."""
+    found = _controls(tasks)
     types = {name: str(result.get("type")) for name, result in found.items()}
-    read = {name: kind for name, kind in types.items() if kind in VALUES}
-    spans = [name for name, kind in types.items() if kind.endswith("labels")]
-    if spans and (given in spans or (given is None and not read)):
-        name = given or spans[0]
-        if types[name] in TEXT_SPANS:
-            raise refuse_spans("Label Studio", f"the control {name!r}")
+    whole = {
+        name: kind
+        for name, kind in types.items()
+        if kind in VALUES and (name == given or not _is_region(found[name]))
+    }
+    marks = [name for name, kind in types.items() if kind.endswith("labels")]
+    # Regions beside choices may be the labels too: say so, do not choose. Spans are another task.
+    regions = {name: types[name] for name in marks if not _is_text_span(found[name])}
+    inner = {name: kind for name, kind in types.items() if kind in VALUES and name not in whole}
+    name = given if given in marks else None if whole or not marks else marks[0]
+    if name is not None:
+        if _is_text_span(found[name]):
+            raise refuse_spans(f"the control {name!r}")
         raise DataError(
             f"the control {name!r} marks regions ({types[name]}), which are not read; labels of "
             "whole items are of type " + ", ".join(VALUES)
         )
-    # A control of spans beside one of choices may be the labels too: say so, do not choose.
-    plausible = read if given is not None else read | {name: types[name] for name in spans}
-    name = pick("control", plausible, given)
+    name = pick("control", whole if given is not None else whole | regions or inner, given)
     result = found[name]
-    if _REGION & set(result.get("value") or {}):
+    if _is_region(result):
         raise DataError(
             f"the control {name!r} labels regions within items, which are not read; a control that "
             "labels whole items can be named with ", SettingName("label", ...),

@@ -5,6 +5,7 @@ the task, so a column that differs between two annotators of one task is an answ
 """
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from manyhands.annotations.labels import is_blank
@@ -12,6 +13,7 @@ from manyhands.core.errors import DataError, SettingName
 from manyhands.io.exports.exported import (
     ExportedLabels,
     LabelRows,
+    Record,
     Records,
     field_of,
     is_records,
@@ -20,6 +22,7 @@ from manyhands.io.exports.exported import (
     refuse_spans,
 )
 from manyhands.io.exports.label_studio import VALUES
+from manyhands.io.exports.span_documents import MarkedDocument, MarkedSpan, text_field
 
 NAME = "label-studio-table"
 REMEDY = "export again as JSON, which has completed_by"
@@ -72,7 +75,7 @@ def read(
         skip = {column, task, who} | others | _OWN
         rows.data.setdefault(name, {k: v for k, v in record.items() if k not in skip})
         rows.own.setdefault(name, {"id": record["id"]} if "id" in record else {})
-        if str(record.get("was_cancelled", "")).lower() == "true":
+        if _is_cancelled(record):
             rows.skipped["cancelled"] += 1
             continue
         rows.add(
@@ -82,6 +85,55 @@ def read(
         )  # fmt: skip
     kind = _kind([_parsed(record.get(column)) for record in records])
     return rows.finish(from_name=column, to_name="", type=kind)
+
+
+def span_answers(content: Any) -> dict[str, bool]:
+    """The columns that may hold labels, and whether they are spans of texts."""
+    if "id" not in names_of(content):
+        return {}
+    return {
+        name: any(_are_spans(_parsed(record.get(name))) for record in content)
+        for name in _answers(content, "id", {"annotator"})
+    }
+
+
+def documents(
+    content: Any, label: str, item: str | None, annotator: str | None
+) -> Iterator[MarkedDocument]:
+    """What every annotator marked; cancelled annotations do not count."""
+    records: Records = content
+    marked = [_spans(_parsed(record.get(label))) for record in records]
+    taken = {label, annotator} | _OWN
+    data = [{k: v for k, v in record.items() if k not in taken} for record in records]
+    field = text_field(zip(data, marked, strict=True))
+    for record, spans in zip(records, marked, strict=True):
+        name, text = field_of(record, item or "id"), record.get(field) if field else None
+        who = record.get(annotator or "annotator")
+        cancelled = _is_cancelled(record)
+        yield MarkedDocument(name, text, who, None if cancelled else spans, "cancelled")
+
+
+def _are_spans(cell: Any) -> bool:
+    return (
+        isinstance(cell, list)
+        and bool(cell)
+        and all(isinstance(each, dict) for each in cell)
+        and any(isinstance(each.get("start"), int) and "channel" not in each for each in cell)
+    )
+
+
+def _spans(cell: Any) -> list[MarkedSpan]:
+    found = []
+    for each in cell if isinstance(cell, list) else []:
+        labels = each.get("labels", each.get("hypertextlabels")) or []
+        label = labels[0] if len(labels) == 1 else labels or None
+        places = each.get("globalOffsets") or each
+        found.append(MarkedSpan(places["start"], places["end"], label, each.get("text")))
+    return found
+
+
+def _is_cancelled(record: Record) -> bool:
+    return str(record.get("was_cancelled", "")).lower() == "true"
 
 
 def _answers(records: Records, task: str, taken: set[str]) -> dict[str, str]:
@@ -150,7 +202,7 @@ def _said(cell: Any, column: str) -> list[Any]:
             continue
         kind = next((name for name in _KINDS if name in each), None)
         if kind is None or "start" in each:
-            raise refuse_spans("Label Studio", f"the column {column!r}")
+            raise refuse_spans(f"the column {column!r}")
         value = VALUES[kind](each)
         said += value if isinstance(value, list) else [value]
     return said

@@ -8,6 +8,7 @@ from manyhands.io.exports.exported import ExportedLabels, LabelRows, Record, fie
 
 NAME = "lewidi"
 MAIN = "annotations"
+_OTHERS = ("other annotations", "other_annotations")
 REMEDY = "every item needs the field annotators"
 
 
@@ -36,7 +37,7 @@ def read(
     annotator : str
         Not for this format, which has annotators in one place only.
     label : str
-        One of the other questions, in `other_annotations`.
+        One of the other questions, in "other annotations".
     """
     if annotator is not None:
         raise SettingError(SettingName("annotator"), " is not for LeWiDi files; leave it out")
@@ -62,8 +63,8 @@ def read(
 
 def _other_annotations(entry: Record) -> Record:
     other = entry.get("other_info")
-    found = other.get("other_annotations") if isinstance(other, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    found = [other.get(name) for name in _OTHERS] if isinstance(other, Mapping) else []
+    return next((each for each in found if isinstance(each, Mapping)), {})
 
 
 def _pairs(item: Any, annotators: Any, said: Any) -> Iterator[tuple[Any, Any]]:

@@ -1,6 +1,7 @@
 """Records with a list of labels and a list of annotators each, as Hugging Face datasets have."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from manyhands.annotations.columns import find_column, is_candidate
@@ -17,11 +18,14 @@ from manyhands.io.exports.exported import (
 )
 
 NAME = "list-columns"
+_KEY = "the key of the record"
 REMEDY = "every label needs an annotator at the same place of its list"
 
 
 def matches(content: Any) -> bool:
     """Whether records have lists of labels and of annotators, or of both together."""
+    if isinstance(content, Mapping):
+        content = _records(dict(islice(content.items(), 20)))
     if not is_records(content):
         return False
     first = content[:20]
@@ -29,7 +33,7 @@ def matches(content: Any) -> bool:
         return True
     lists = _lists(first)
     who = [name for name in lists if is_candidate(name, "annotator")]
-    what = [name for name in lists if is_candidate(name, "label")]
+    what = [name for name in lists if is_candidate(name, "label") and name not in who]
     return len(who) == 1 and any(_parallel(first, who[0], name) for name in what)
 
 
@@ -40,15 +44,16 @@ def read(
 
     Parameters
     ----------
-    content : list of dict
-        The records. Labels are in a list beside a list of annotators, or in a list of dictionaries
-        such as {"annotator": ..., "label": ...}.
+    content : list of dict or dict
+        The records, or {item: record}. Labels are in a list beside a list of annotators, or in a
+        list of dictionaries such as {"annotator": ..., "label": ...}.
     item : str
         Column of items; found by its name.
     annotator, label : str
         Columns of lists, or fields of the dictionaries; found by their names.
     """
-    records: Records = content
+    records: Records = _records(content)
+    item = item or (_KEY if isinstance(content, Mapping) else None)
     nested = _nested(records[:20])
     column = pick("column", dict.fromkeys(nested, ""), None) if nested else None
     if column is not None:
@@ -76,6 +81,15 @@ def read(
         for person, said in _said(record, name, column, who, what):
             rows.add(name, person, said)
     return rows.finish(column=column or what)
+
+
+def _records(content: Any) -> Any:
+    """The records; of {item: record} with the item as a field."""
+    if not isinstance(content, Mapping):
+        return content
+    if not all(isinstance(record, Mapping) for record in content.values()):
+        return []
+    return [{_KEY: name, **record} for name, record in content.items()]
 
 
 def _lists(records: Records) -> list[str]:

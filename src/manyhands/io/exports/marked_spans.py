@@ -1,16 +1,25 @@
-"""Spans of texts in the exports of Label Studio, Prodigy and doccano -> a table of spans."""
+"""Spans of texts in the exports of annotation tools -> a table of spans."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from manyhands.annotations.labels import is_blank
-from manyhands.core.errors import DataError
-from manyhands.io.exports import doccano, label_studio, prodigy
-from manyhands.io.exports.exported import NO_ANNOTATOR, SEVERAL, Record, pick, well_formed
-
-COLUMNS = ("document", "text", "annotator", "start", "end", "label")
+from manyhands.core.errors import DataError, SettingName
+from manyhands.io.exports import argilla, doccano, label_studio, label_studio_tables, prodigy
+from manyhands.io.exports.catalog import recognise
+from manyhands.io.exports.exported import (
+    MAX_LEFT_OUT,
+    NO_ANNOTATOR,
+    SEVERAL,
+    counted,
+    pick,
+    remarks_on,
+    well_formed,
+)
+from manyhands.io.exports.span_documents import OVERLAPPING, MarkedDocument, SpanRow, rows_of
+from manyhands.io.exports.span_suggestions import span_items
+from manyhands.io.exports.suggestions import ToolItems
 
 
 @dataclass(frozen=True)
@@ -18,160 +27,158 @@ class ExportedSpans:
     """Marked spans: `columns` is a table for `write_table`, which `read_spans` reads.
 
     A row without start, end and label means that the annotator marked nothing in the document.
+    `tokens` has the characters of the tool's own tokens by document, `known` the rows of documents
+    that are marked as ground truth, and `items` what is needed to write spans back.
     """
 
     tool: str
     columns: dict[str, list[Any]]
     skipped: dict[str, int] = field(default_factory=dict)
+    tokens: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    known: list[SpanRow] = field(default_factory=list)
+    items: ToolItems | None = None
+
+    def summary(self) -> str:
+        """What was read and what was skipped, in one line."""
+        n_spans = sum(start is not None for start in self.columns["start"])
+        documents, annotators = (set(self.columns[name]) for name in ("document", "annotator"))
+        parts = [f"{n_spans} spans in {len(documents)} texts by {len(annotators)} annotators"]
+        n_empty = sum(start is None for start in self.columns["start"])
+        parts += [f"{n_empty} times a text without a span, all of it O"] if n_empty else []
+        n_known = len({row.document for row in self.known})
+        parts += [f"{n_known} texts with known truths"] if n_known else []
+        parts += ["skipped: " + counted(self.skipped)] if self.skipped else []
+        return f"{self.tool}: " + "; ".join([*parts, *remarks_on(annotators)])
 
 
-class _Span(NamedTuple):
-    start: Any
-    end: Any
-    label: Any
-    marked: str | None = None  # the text of the span, if the export has it
+class SpanReader(NamedTuple):
+    """How a tool marks spans.
 
-
-class _Document(NamedTuple):
-    """What one annotator marked in one document; `spans` are None if it does not count."""
-
-    name: Any
-    text: Any
-    annotator: Any
-    spans: list[_Span] | None
-    skipped: str = ""
-
-
-def read_marked_spans(content: Any, *, label: str | None = None) -> ExportedSpans:
-    """The spans of an export of Label Studio (JSON), Prodigy or doccano (a file per user).
-
-    Cancelled, ignored and rejected annotations are skipped and counted, as are spans with several
-    labels. `label` names the control of Label Studio, if several mark spans.
+    `answers` maps the names of all controls, questions or fields with labels to whether they mark
+    spans; `documents` reads those of one of them; `remedy` is how to export annotators.
     """
-    matches = (name for name, each in _READERS.items() if each[0](content))
-    tool = next(matches, None)
-    if tool is None:
-        raise DataError(f"spans are read from the exports of {', '.join(_READERS)} only")
-    rows: list[tuple[Any, ...]] = []
-    skipped: Counter[str] = Counter()
-    with well_formed(tool):
-        for each in _READERS[tool][1](content, label):
-            rows += _rows(each, skipped)
-    if not rows:
-        why = ", ".join(f"{reason} ({n})" for reason, n in skipped.items())
-        raise DataError(f"the export has no document that an annotator looked through; {why}")
-    columns = {
-        name: list(cells) for name, cells in zip(COLUMNS, zip(*rows, strict=True), strict=True)
-    }
-    return ExportedSpans(tool, columns, {reason: n for reason, n in skipped.items() if n})
+
+    remedy: str
+    answers: Callable[[Any], dict[str, bool]]
+    documents: Callable[[Any, str, str | None, str | None], Iterator[MarkedDocument]]
 
 
-def _rows(document: _Document, skipped: Counter[str]) -> list[tuple[Any, ...]]:
-    """The rows of a document; what is left out is counted."""
-    if document.spans is None:
-        skipped[document.skipped] += 1
-        return []
-    if is_blank(document.annotator):
-        skipped[NO_ANNOTATOR] += 1
-        return []
-    spans = [span for span in document.spans if not isinstance(span.label, list)]
-    skipped[SEVERAL] += len(document.spans) - len(spans)
-    head = str(document.name), _text(document), str(document.annotator)
-    found = [(*head, *_place(span, document), str(span.label)) for span in spans]
-    return found or [(*head, None, None, None)]
-
-
-def _label_studio(content: Any, label: str | None) -> Iterator[_Document]:
-    tasks = [content] if isinstance(content, Mapping) else content
-    found = {
-        str(result["from_name"]): str(result.get("value", {}).get("text"))
-        for task in tasks
-        for annotation in label_studio.annotations_of(task)
-        for result in label_studio.results_of(annotation)
-        if result.get("type") == "labels"
-    }
-    control = pick("control", dict.fromkeys(found, "labels"), label)
-    for task in tasks:
-        words = [each for each in task["data"].values() if isinstance(each, str)]
-        text = task["data"].get("text") or (words[0] if len(words) == 1 else None)
-        for annotation in label_studio.annotations_of(task):
-            name, who = task["id"], label_studio.annotator_of(annotation, None)
-            if label_studio.is_cancelled(annotation):
-                yield _Document(name, text, who, None, "cancelled")
-                continue
-            values = [
-                result["value"]
-                for result in label_studio.results_of(annotation)
-                if result["from_name"] == control
-            ]
-            yield _Document(name, text, who, [
-                _Span(each["start"], each["end"], _only(each["labels"]), each.get("text"))
-                for each in values
-            ])  # fmt: skip
-
-
-def _prodigy(content: Any, label: str | None) -> Iterator[_Document]:
-    for record in content:
-        name, who = record.get("_input_hash", record["text"]), prodigy.annotator_of(record)
-        if record.get("answer") != "accept":
-            yield _Document(name, record["text"], who, None, _reason(record))
-            continue
-        spans = [
-            _Span(each["start"], each["end"], each["label"]) for each in record.get("spans") or []
-        ]
-        yield _Document(name, record["text"], who, spans)
-
-
-def _reason(record: Record) -> str:
-    return {"ignore": "ignored", "reject": "rejected"}.get(str(record.get("answer")), "no answer")
-
-
-def _doccano(content: Any, label: str | None) -> Iterator[_Document]:
-    if not isinstance(content, Mapping) or set(content) == {doccano.SHARED}:
-        raise DataError(f"the export does not tell annotators apart; {doccano.REMEDY}")
-    for user, records in content.items():
-        for record in records:
-            marked = record.get("label", record.get("entities")) or []
-            spans = [_Span(*each[:3]) for each in marked if isinstance(each, list)]
-            yield _Document(record["id"], record["text"], user, spans)
-
-
-_READERS: dict[
-    str, tuple[Callable[[Any], bool], Callable[[Any, str | None], Iterator[_Document]]]
-] = {
-    prodigy.NAME: (prodigy.matches, _prodigy),
-    label_studio.NAME: (label_studio.matches, _label_studio),
-    doccano.NAME: (doccano.matches, _doccano),
+READERS: dict[str, SpanReader] = {
+    prodigy.NAME: SpanReader(prodigy.REMEDY, prodigy.span_answers, prodigy.documents),
+    label_studio.NAME: SpanReader(
+        label_studio.REMEDY, label_studio.span_answers, label_studio.documents
+    ),
+    label_studio_tables.NAME: SpanReader(
+        label_studio_tables.REMEDY, label_studio_tables.span_answers, label_studio_tables.documents
+    ),
+    argilla.NAME: SpanReader(argilla.REMEDY, argilla.span_answers, argilla.documents),
+    doccano.NAME: SpanReader(doccano.REMEDY, doccano.span_answers, doccano.documents),
 }
 
 
-def _only(labels: list[Any]) -> Any:
-    return labels[0] if len(labels) == 1 else labels
+def marks_spans(content: Any, *, label: str | None = None, tagging: bool | None = None) -> bool:
+    """Whether the labels of an export are spans of texts.
 
-
-def _text(document: _Document) -> str:
-    if not isinstance(document.text, str) or not document.text:
-        raise DataError(f"document {document.name!r} has no text, or several that may be it")
-    return document.text
-
-
-def _place(span: _Span, document: _Document) -> tuple[int, int]:
-    """The characters of a span, checked against its text if the export has it.
-
-    A browser counts some characters, such as emoji, as two; some exports name the last character
-    of a span, and others the one after it.
+    An export may have labels of items beside spans: then `label` decides, which names the control,
+    question or field, or `tagging`, which is whether spans are wanted; otherwise a `DataError`.
     """
-    text, start, end = _text(document), int(span.start), int(span.end)
-    if span.marked is None or text[start:end] == span.marked:
-        return start, end
-    if text[start : end + 1] == span.marked:
-        return start, end + 1
-    units = text.encode("utf-16-le")
-    before, within = units[: 2 * start], units[2 * start : 2 * end]
-    if within.decode("utf-16-le", "replace") == span.marked:
-        first = len(before.decode("utf-16-le", "replace"))
-        return first, first + len(span.marked)
-    raise DataError(
-        f"document {document.name!r}: the span {start} to {end} is {text[start:end]!r} in the text "
-        f"and {span.marked!r} in the export; correct it"
-    )
+    tool = recognise(content)
+    if tool is None or tool.name not in READERS:
+        return False
+    with well_formed(tool.tool):
+        found = READERS[tool.name].answers(content)
+    if label is not None and label in found:
+        return found[label]
+    spans = [name for name, is_span in found.items() if is_span]
+    others = [name for name, is_span in found.items() if not is_span]
+    if not (spans and others) or label is not None:
+        return bool(spans) and not others
+    if tagging is None:
+        raise DataError(
+            f"the export has labels of items ({', '.join(others)}) and spans of text "
+            f"({', '.join(spans)}); choose one with ", SettingName("label", others[0]), " or ",
+            SettingName("label", spans[0]), ", or all of a kind with ", SettingName("task", ...),
+        )  # fmt: skip
+    return tagging
+
+
+def read_marked_spans(
+    content: Any, *, item: str | None = None, annotator: str | None = None, label: str | None = None
+) -> ExportedSpans:
+    """The spans of an export of Label Studio, Prodigy, Argilla or doccano (a file per user).
+
+    Cancelled, ignored, rejected and discarded annotations are skipped and counted, as are spans
+    with several labels and relations between spans. An annotator who marked nothing in a text has
+    a row of its own.
+
+    Parameters
+    ----------
+    content : list of dict or dict
+        The parsed file.
+    item, annotator : str
+        Fields that name the document and the annotator.
+    label : str
+        Name of the control, question or field, if several mark spans.
+    """
+    tool = recognise(content)
+    if tool is None or tool.name not in READERS:
+        raise DataError(f"spans are read from the exports of {', '.join(READERS)} only")
+    found: dict[tuple[str, str], list[SpanRow]] = {}
+    known: list[SpanRow] = []
+    tokens: dict[str, list[tuple[int, int]]] = {}
+    skipped: Counter[str] = Counter()
+    with well_formed(tool.tool):
+        reader = READERS[tool.name]
+        spans = {name: "spans" for name, is_span in reader.answers(content).items() if is_span}
+        answer = pick("answer", spans, label)
+        items = span_items(tool.name, content, answer, item)
+        for each in reader.documents(content, answer, item, annotator):
+            rows = rows_of(each, skipped)
+            if each.tokens:
+                tokens.setdefault(str(each.name), each.tokens)
+            if each.is_truth:
+                known += rows
+            elif rows:
+                pair = rows[0].document, rows[0].annotator
+                skipped["earlier answer of the same annotator"] += pair in found
+                found[pair] = rows
+    rows = [row for answer in found.values() for row in answer]
+    _require_annotators(rows, skipped, reader.remedy)
+    _require_apart(rows, skipped)
+    _require_one_text([*rows, *known])
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(SpanRow._fields)}
+    kept = {reason: n for reason, n in skipped.items() if n}
+    return ExportedSpans(tool.name, columns, kept, tokens, known, items)
+
+
+def _require_annotators(rows: list[SpanRow], skipped: Mapping[str, int], remedy: str) -> None:
+    n_documents = len({(row.document, row.annotator) for row in rows})
+    if skipped[NO_ANNOTATOR] > MAX_LEFT_OUT * (skipped[NO_ANNOTATOR] + n_documents):
+        raise DataError(
+            f"{skipped[NO_ANNOTATOR]} texts have no annotator; {remedy}, or name a field of "
+            "annotators with ", SettingName("annotator", ...),
+        )  # fmt: skip
+    if not rows:
+        why = counted(skipped)
+        raise DataError(f"the export has no document that an annotator looked through; {why}")
+
+
+def _require_apart(rows: list[SpanRow], skipped: Mapping[str, int]) -> None:
+    """Raise a `DataError` if many spans overlap: a token has one tag of every annotator."""
+    n_spans = sum(row.start is not None for row in rows)
+    for reason in (OVERLAPPING, SEVERAL):
+        if skipped[reason] > MAX_LEFT_OUT * (skipped[reason] + n_spans):
+            raise DataError(
+                f"{skipped[reason]} of {skipped[reason] + n_spans} spans: {reason}; a token has "
+                "one tag of every annotator: keep one kind of span in the file"
+            )
+
+
+def _require_one_text(rows: list[SpanRow]) -> None:
+    texts: dict[str, str] = {}
+    for row in rows:
+        if texts.setdefault(row.document, row.text) != row.text:
+            raise DataError(
+                f"the document {row.document!r} has two texts; name a field that tells documents "
+                "apart with ", SettingName("item", ...),
+            )  # fmt: skip

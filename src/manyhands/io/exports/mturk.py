@@ -18,7 +18,10 @@ from manyhands.io.exports.exported import (
 NAME = "mturk"
 REMEDY = "download the results again with the column WorkerId"
 _ANSWER, _INPUT, _PACKED = "Answer.", "Input.", "Answer.taskAnswers"
-_REMARKS = {"comment", "comments", "feedback", "submit", "useragent", "starttime", "endtime"}
+_REMARKS = {
+    "comment", "comments", "feedback", "submit", "useragent", "starttime", "endtime", "workerid",
+    "hitid", "assignmentid",
+}  # fmt: skip
 _FLAGS = {"true", "false", ""}
 _EXTRAS = ("AssignmentId", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
 

@@ -1,5 +1,6 @@
 """Prodigy's JSONL export (db-out): one record per answer of an annotator to a task."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from manyhands.core.errors import DataError
@@ -13,11 +14,19 @@ from manyhands.io.exports.exported import (
     pick,
     refuse_spans,
 )
+from manyhands.io.exports.span_documents import MarkedDocument, MarkedSpan
 
 NAME = "prodigy"
 ANSWERS = ("accept", "reject", "ignore")
 NOT = "not "  # before a label that an annotator rejected
 REMEDY = "annotate with named sessions (?session=name in the address)"
+_SPAN_VIEWS = ("ner_manual", "spans_manual", "ner", "spans", "relations")
+_BINARY_VIEWS = ("ner", "spans")
+_OTHER_VIEWS = {
+    "image_manual": "marks regions of pictures", "audio_manual": "marks parts of sounds",
+    "text_input": "asks for texts", "dep": "asks about relations", "pos": "asks about words",
+    "pos_manual": "asks about words",
+}  # fmt: skip
 _OF_THE_ANSWER = {"answer", "accept", "_annotator_id", "_session_id", "_timestamp"}
 
 
@@ -76,22 +85,76 @@ def read(
 
 def _kind(records: Records) -> str:
     """What the tasks ask for: one of several options, one label, or nothing in particular."""
-    kinds = {
-        "choice" if "options" in record or "accept" in record
-        else "spans" if record.get("_view_id") in ("ner_manual", "spans_manual", "ner", "spans")
-        else "label" if record.get("label") is not None
-        else "spans" if record.get("spans")
-        else "answer"
-        for record in records
-    }  # fmt: skip
-    if kinds in ({"spans"}, {"spans", "answer"}):
-        raise refuse_spans("Prodigy", "the file")
+    kinds = _kinds(records)
+    if kinds == {"spans"}:
+        raise refuse_spans("the file")
     if len(kinds) > 1:
         raise DataError(
             "the file has several kinds of tasks: " + ", ".join(sorted(kinds)) + "; export one "
             "dataset at a time"
         )
     return kinds.pop()
+
+
+def _kinds(records: Records) -> set[str]:
+    """The kinds of all tasks; a task in which nothing was marked is one of spans beside others."""
+    for record in records:
+        if record.get("_view_id") in _OTHER_VIEWS:
+            raise DataError(
+                f"the view {record['_view_id']!r} {_OTHER_VIEWS[record['_view_id']]}, which is not "
+                "read; tasks with options, one label or spans of text are"
+            )
+    kinds = {
+        "choice" if "options" in record or "accept" in record
+        else "spans" if record.get("_view_id") in _SPAN_VIEWS
+        else "label" if record.get("label") is not None
+        else "spans" if record.get("spans") or "relations" in record
+        else "answer"
+        for record in records
+    }  # fmt: skip
+    return kinds - {"answer"} if "spans" in kinds else kinds
+
+
+def span_answers(content: Any) -> dict[str, bool]:
+    """What the tasks ask for, and whether it is spans."""
+    asked = dict.fromkeys(sorted(_kinds(content)), False)
+    if "spans" in asked:
+        asked["spans"] = True
+    blocks = [each for each in content if each.get("_view_id") == "blocks"]
+    if "choice" in asked and any(each.get("spans") for each in blocks):
+        asked["spans"] = True  # one page asks for both
+    return asked
+
+
+def documents(
+    content: Any, label: str, item: str | None, annotator: str | None
+) -> Iterator[MarkedDocument]:
+    """What every annotator marked; tasks that were ignored or rejected do not count."""
+    for record in content:
+        if record.get("_view_id") in _BINARY_VIEWS and record.get("spans"):
+            raise DataError(
+                f"the view {record['_view_id']!r} asks whether one suggested span is right, which "
+                "says nothing about the rest of the text; annotate with ner.manual or ner.correct"
+            )
+        who = field_of(record, annotator, "meta") if annotator else annotator_of(record)
+        text, answer = record.get("text"), str(record.get("answer"))
+        if answer != "accept":
+            reason = {"ignore": "ignored", "reject": "rejected"}.get(answer, "no answer")
+            yield MarkedDocument(_item(record, item), text, who, None, reason)
+            continue
+        spans = [
+            MarkedSpan(each["start"], each["end"], each["label"])  # their texts may be outdated
+            for each in record.get("spans") or []
+        ]
+        tokens = [
+            (each["start"], each["end"])
+            for each in record.get("tokens") or []
+            if str(each["text"]).strip()
+        ]
+        yield MarkedDocument(
+            _item(record, item), text, who, spans, tokens=tokens or None,
+            n_relations=len(record.get("relations") or []),
+        )  # fmt: skip
 
 
 def _said(record: Record, kind: str) -> Any:
