@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from manyhands.annotations import Annotations, Kind, Rows
-from manyhands.annotations.columns import find_columns, is_text
+from manyhands.annotations.choose import choose_columns
+from manyhands.annotations.columns import is_text
 from manyhands.annotations.dense import dense_cells
 from manyhands.annotations.grouping import Duplicates
 from manyhands.annotations.labels import as_list
+from manyhands.annotations.plausible import distinct_cells, is_prose
 from manyhands.annotations.rows import encode_rows, nested_columns
 from manyhands.annotations.source import Source
 from manyhands.annotations.vocabulary import repeated
@@ -22,13 +24,6 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.delimited import DELIMITERS
-from manyhands.io.plausible import (
-    distinct_cells,
-    is_prose,
-    require_annotators,
-    require_labels,
-    text_notes,
-)
 from manyhands.io.tables import SUFFIXES, Table, format_of
 from manyhands.io.texts import existing, text_lines
 from manyhands.io.tool_files import read_export
@@ -114,16 +109,15 @@ class ItemFile:
 
     def _long_rows(self, table: Table) -> Rows:
         try:
-            names = find_columns(table.columns, self.item, self.annotator, self.label)
+            chosen = choose_columns(
+                table.columns, table.select,
+                item=self.item, annotator=self.annotator, label=self.label,
+                check_labels=self.kind is None and self.classes is None,
+            )  # fmt: skip
         except DataError as error:
             raise DataError(f"{table.path}: ", *error.args, *_layout_hint(table)) from None
-        texts = [name for name in table.columns if name not in names and is_text(name)]
-        columns = table.select([*names, *texts])
-        item, annotator, label = names
-        self._require_plausible(table, columns, annotator, label)
-        rows = self._encoded(*(columns[name] for name in names), first_line=table.first_line)
-        notes = text_notes(item, {name: columns[name] for name in (item, *texts)})
-        return self._read(rows, "long", item, annotator, label, notes)
+        rows = self._encoded(*chosen.cells, first_line=table.first_line)
+        return replace(rows, read_from=chosen.source(self.path))
 
     def _exported(self, path: Path, format: str) -> Rows | None:
         """The rows of a file that a tool exported; None for any other file."""
@@ -134,18 +128,6 @@ class ItemFile:
         rows = self._encoded(found.item, found.annotator, found.label)
         source = Source(str(self.path), found.tool, notes=(found.summary(),), known=found.known)
         return replace(rows, read_from=source)
-
-    def _require_plausible(
-        self, table: Table, columns: dict[str, Any], annotator: str, label: str
-    ) -> None:
-        """Raise a `DataError` if the cells of a column that was found by name do not fit."""
-        try:
-            if self.annotator is None:
-                require_annotators(annotator, columns[annotator])
-            if self.label is None and self.kind is None and self.classes is None:
-                require_labels(label, columns[label])
-        except DataError as error:
-            raise error.at(table.path) from None
 
     def _read(
         self,
