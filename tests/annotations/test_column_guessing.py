@@ -8,7 +8,6 @@ from manyhands.annotations.columns import find_column
 from manyhands.core.errors import DataError
 
 
-
 def find_columns(columns, item=None, annotator=None, label=None):
     """The choice by names: no column has cells that speak against it."""
     cells = {name: pa.array([f"{name}{row % 3}" for row in range(6)]) for name in columns}

@@ -110,8 +110,8 @@ def header_tables(draw):
     wrong[:2] = [0, 3 * (pairs[0][0] % len(spoken) == pairs[1][0] % len(spoken))]  # not all equal
     label = [spoken[(i + (w == 3)) % len(spoken)] for (i, _), w in zip(pairs, wrong, strict=True)]
     item_names = pick([
-        [f"i{i}" for i in range(9)], [100 + 7 * i for i in range(9)], [f"{i}.jpg" for i in range(9)],
-        list(range(9)),
+        [f"i{i}" for i in range(9)], [100 + 7 * i for i in range(9)],
+        [f"{i}.jpg" for i in range(9)], list(range(9)),
     ])  # fmt: skip
     people = pick([["ann", "ben", "cleo", "dan", "eve"], [11, 12, 13, 14, 15], [0, 1, 2, 3, 4]])
     texts = _texts(draw(st.integers(1, 9)))
@@ -135,7 +135,7 @@ def _texts(n_texts):
 
 def _add_extras(draw, table, pairs, label, texts, people):
     n_rows = range(len(pairs))
-    item, annotator, said = table.roles
+    _, annotator, said = table.roles
     # where every item has one label, a group that is called an item cannot be told from it
     once = len(pairs) == len({i for i, _ in pairs})
     groups = [name for name in GROUPS if not (once and name in ("task", "document_id"))]

@@ -85,6 +85,9 @@ def test_every_layout_says_what_it_took(tmp_path):
     dense = mh.read(write(tmp_path, "0 1\n1 1\n", "labels.txt"), task="classification")
     assert str(dense.source) == "items: rows, annotators: columns, labels: cells"
     nested = mh.read(write(tmp_path, '{"a": {"u": "x", "v": "y"}}', "labels.json"))
-    assert nested.source.as_dict() == {"layout": "nested"}
+    assert nested.source.as_dict() == {
+        "path": str(tmp_path / "labels.json"),
+        "layout": "nested",
+    }
     wide = mh.read(write(tmp_path, "item,u,v\na,x,y\n"), layout="wide")
     assert str(wide.source) == "items: item, annotators: u, v, labels: their cells"

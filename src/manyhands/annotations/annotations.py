@@ -117,16 +117,10 @@ class Annotations(ItemArray, HtmlTable):
         missing: Any = (),
         duplicates: Duplicates = "keep",
     ) -> "Annotations":
-        """From a long table (pandas, polars, pyarrow ...); columns not given are found as in files.
-
-        Their names and cells decide; a choice that is not safe raises a `DataError`.
-        """
+        """From a long table (pandas, polars, pyarrow ...); other columns are found as in files."""
         table = open_frame(frame)
         check = kind is None and classes is None
-        chosen = choose_columns(
-            table.columns, arrow_columns(table),
-            item=item, annotator=annotator, label=label, check_labels=check,
-        )  # fmt: skip
+        chosen = choose_columns(table.columns, arrow_columns(table), item, annotator, label, check)
         if check:
             classes = declared_classes(table.get_column(chosen.names[2]).to_native())
         settings: dict[str, Any] = {"missing": missing, "duplicates": duplicates}

@@ -40,6 +40,8 @@ from manyhands.annotations.plausible import (
     Select,
     are_annotators,
     are_measurements,
+    distinct_cells,
+    is_prose,
     require_annotators,
     require_labels,
     text_notes,
@@ -73,7 +75,6 @@ class ChosenColumns:
 def choose_columns(
     columns: Sequence[str],
     select: Select,
-    *,
     item: str | None = None,
     annotator: str | None = None,
     label: str | None = None,
@@ -142,11 +143,19 @@ class _Choice:
         sure = [name for name in names if strength(name, "annotator") != BARE_ID]
         names = sure or names
         fit = [name for name in names if are_annotators(self.cells.columns[name])]
-        if not fit:
+        if not fit and (len(names) > 1 or not self._only_annotator(names[0])):
             require_annotators(names[0], self.cells.columns[names[0]])
+        fit = fit or names
         if len(fit) > 1 and self.cells.n_rows >= _MANY_ROWS:
             fit = [name for name in fit if not self.cells.is_unique(name)] or fit
         return self._one_of("annotator", fit)
+
+    def _only_annotator(self, name: str) -> bool:
+        """Whether no other column can be the annotator, and this one holds no texts."""
+        if len(self.columns) > len(ROLES) or is_prose(distinct_cells(self.cells.columns[name])):
+            return False
+        self.notes.append("nearly every label is by another annotator")
+        return True
 
     def item(self, names: list[str], annotator: str) -> str:
         if self.given["item"] is not None or len(names) == 1:
@@ -239,9 +248,8 @@ class _Choice:
         """Whether an id counts the rows while nearly all cells of another column repeat."""
         if len(bare) > 1 or self.cells.n_rows < _FEW_ROWS:
             return False
-        cells = list(map(str, self.cells.columns[bare[0]].to_pylist()))
-        n_rows = len(cells)
-        counted = [list(map(str, range(start, start + n_rows))) for start in (0, 1)]
+        cells = set(map(str, self.cells.columns[bare[0]].to_pylist()))
+        counted = [set(map(str, range(start, start + len(cells)))) for start in (0, 1)]
         rows_per_cell = np.bincount(self.cells.codes(other))
         repeated = rows_per_cell[rows_per_cell > 0] > 1
         return cells in counted and float(repeated.mean()) >= _MOST

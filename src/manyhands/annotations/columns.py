@@ -140,6 +140,32 @@ def is_about(column: str) -> bool:
     return any(word in _ABOUT_LABELS or _is_one_of(people, word) for word in content_words(column))
 
 
+def numbered_annotators(columns: Sequence[str]) -> list[str]:
+    """The columns of a wide table that are called annotators with a number or a letter.
+
+    Empty unless there are several, and no other column may be the annotator or have labels.
+
+    >>> numbered_annotators(["id", "rater_1", "rater_2", "gold"])
+    ['rater_1', 'rater_2']
+    """
+    people = set(WORDS["annotator"])
+    found = [
+        name
+        for name in columns
+        if (words := _numbered(name)) and all(_is_one_of(people, word) for word in words)
+    ]
+    rest = [name for name in columns if name not in found]
+    labels = [name for name in rest if any(_is_one_of(WORDS["label"], w) for w in _numbered(name))]
+    taken = any(is_candidate(name, role) for name in rest for role in ("annotator", "label"))
+    return [] if len(found) < 2 or taken or labels else found
+
+
+def _numbered(column: str) -> list[str]:
+    """The words of a name before a number or one letter at its end: rater1, rater_1, Rater A."""
+    words = re.findall(r"[a-z]+|[0-9]+", " ".join(split_name(column)))
+    return words[:-1] if words and (words[-1].isdigit() or len(words[-1]) == 1) else []
+
+
 def content_words(column: str) -> list[str]:
     """The words of a name without those that only say that it is a name: id, number ..."""
     return [word for word in split_name(column) if word not in _FILLERS]

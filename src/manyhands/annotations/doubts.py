@@ -34,13 +34,13 @@ def require_no_doubt(
         return
     others = [name for name in dict.fromkeys(columns) if name not in reading]
     unknown = [name for name in others if not _is_known(name)]
-    if not others:
+    texts = [name for name in others if is_text(name)]
+    if not unknown and not texts:
         return
     item, annotator, _ = reading
-    few = cells.sample(item, reading, _SAMPLE)
+    few = cells.sample(item, reading)
     if not few.is_unique(item):
         if few.repeated_share(item, annotator) > _TOO_MANY:
-            texts = [name for name in others if is_text(name)]
             _require_no_finer_item(reading, unknown, texts, cells)
         return
     if given["item"] is None and strength(item, "item") <= BARE_ID:

@@ -14,6 +14,7 @@ from manyhands.core.errors import DataError, SettingName
 Select = Callable[[Sequence[str]], Mapping[str, Any]]
 _ENOUGH_ROWS = 20  # before cells that all differ mean anything
 _NEARLY_ALL = 0.9
+_SAMPLED = 2_000  # items that tell whether annotators label an item once
 _LOOKED_AT = 20_000  # rows that tell whether nearly all cells differ
 _PROSE = 4.0  # words in a cell, on average
 _TEXTS_PER_ITEM = 1.1  # with more, a text is no text of the item
@@ -78,14 +79,13 @@ class Cells:
         found = next(iter(distinct_cells(self.columns[name])), "")
         return repr(found if len(found) <= _LONGEST else found[:_LONGEST] + " ...")
 
-    def sample(self, key: str, names: Iterable[str], n_rows: int) -> "Cells":
-        """Some columns with all rows of some of the cells of a key, about `n_rows` if there are."""
+    def sample(self, key: str, names: Iterable[str]) -> "Cells":
+        """Some columns; of a long table, all rows of the first cells of a key."""
         columns = {name: self.columns[name] for name in names}
-        if self.n_rows > n_rows:
-            codes = self.codes(key).astype(np.uint64)
-            mixed = codes * np.uint64(2654435761) >> np.uint64(12)
-            rows = pa.array(np.flatnonzero(mixed % np.uint64(self.n_rows // n_rows) == 0))
-            columns = {name: column.take(rows) for name, column in columns.items()}
+        if self.n_rows > _LOOKED_AT:
+            keys = _compact(columns[key])
+            few = pc.is_in(keys, value_set=pc.unique(keys[:_LOOKED_AT])[:_SAMPLED])
+            columns = {name: column.filter(few) for name, column in columns.items()}
         return Cells(lambda _: columns, columns)
 
 
@@ -206,6 +206,17 @@ def _coded(column: Any) -> AnyArray:
     index = pc.fill_null(column.indices.cast(pa.int64()), len(column.dictionary))
     codes: AnyArray = index.to_numpy()
     return codes
+
+
+def _compact(column: Any) -> Any:
+    """A column, or the codes in its place if it has some."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    if not isinstance(column, pa.ChunkedArray):
+        return column.indices
+    shared = {getattr(chunk.dictionary.buffers()[-1], "address", 0) for chunk in column.chunks}
+    unified = column if len(shared) == 1 else column.unify_dictionaries()
+    return pa.chunked_array([chunk.indices for chunk in unified.chunks])
 
 
 def _decoded(column: Any) -> Any:

@@ -39,7 +39,9 @@ def check(
     with working(f"checking {labels}"):
         report = mh.checks.check_file(labels, **settings)
     if json:
-        say_json(report.to_json())
+        found = report.to_json()
+        counts = {f"n_{name}": found["summary"][name] for name in ("labels", "items", "annotators")}
+        say_json({"source": found["summary"].pop("source") | counts} | found)
     else:
         say(f"{labels}: {report.summary['read_as']}")
         say(f"{labels}: {_facts(report)}")

@@ -9,6 +9,8 @@ import manyhands as mh
 from manyhands.cli import options, output
 from manyhands.core.errors import SettingError
 
+_COPIED = "all columns and rows are copied as they are"
+
 
 @options.takes_groups
 def convert(
@@ -41,25 +43,28 @@ def convert(
     """
     plain = options.LabelOptions(format=reading.format, encoding=reading.encoding)
     as_it_is = replace(reading, missing=reading.missing or None) == plain and to == "long"
-    what = "rows"
+    what, file = "rows", reading.file(source)
     if as_it_is and _is_table(source, reading.format) and _is_table(target):
         n_rows = mh.io.copy_table(source, target, format=reading.format, encoding=reading.encoding)
-    elif reading.file(source).tokens is not None:
+        read: dict[str, object] = {"path": source, "layout": "table", "notes": [_COPIED]}
+        what = "rows with all columns"
+    elif file.tokens is not None:
         if to != "long" or reading.duplicates != "keep":
             raise SettingError("--to and --duplicates are for labels of items, not tagged tokens")
-        n_rows, what = _convert_tokens(source, target, reading), "tags"
+        annotations, what = _convert_tokens(source, target, reading), "tags"
+        n_rows, read = annotations.n_annotations, output.source_of(annotations, file)
     else:
-        annotations = output.told(reading.file(source).read_items())
+        annotations = output.told(file.read_items())
         mh.io.write_annotations(annotations, target, layout=to)
-        n_rows = annotations.n_annotations
+        n_rows, read = annotations.n_annotations, output.source_of(annotations)
     if json:
-        output.say_json({"out": target, "rows": n_rows})
+        output.say_json({"source": read, "out": target, "rows": n_rows})
     else:
         output.say(f"{target}: {n_rows} {what} written")
 
 
-def _convert_tokens(source: str, target: str, reading: options.LabelOptions) -> int:
-    """Write tagged tokens as columns of tags or as spans; return the number of tags."""
+def _convert_tokens(source: str, target: str, reading: options.LabelOptions) -> "mh.Annotations":
+    """Write tagged tokens as columns of tags or as spans; return the tags."""
     output.require_targets(target, read=[source], tagged=target)
     kept = replace(reading, orphan_tags=reading.orphan_tags or "keep")
     marked = kept.file(source).read_tokens()
@@ -69,7 +74,7 @@ def _convert_tokens(source: str, target: str, reading: options.LabelOptions) -> 
         mh.io.write_conll(marked.labels, target)
     else:
         mh.io.write_spans(marked, target)
-    return marked.labels.annotations.n_annotations
+    return marked.labels.annotations
 
 
 def _is_table(name: str, format: str | None = None) -> bool:

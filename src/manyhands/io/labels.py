@@ -12,11 +12,11 @@ import numpy as np
 
 from manyhands.annotations import Annotations, Kind, Rows
 from manyhands.annotations.choose import choose_columns
-from manyhands.annotations.columns import is_text
+from manyhands.annotations.columns import is_candidate, is_text, is_time, numbered_annotators
 from manyhands.annotations.dense import dense_cells
 from manyhands.annotations.grouping import Duplicates
 from manyhands.annotations.labels import as_list
-from manyhands.annotations.plausible import distinct_cells, is_prose
+from manyhands.annotations.plausible import are_measurements, distinct_cells, is_prose
 from manyhands.annotations.rows import encode_rows, nested_columns
 from manyhands.annotations.source import Source
 from manyhands.annotations.vocabulary import repeated
@@ -29,6 +29,7 @@ from manyhands.io.texts import existing, text_lines
 from manyhands.io.tool_files import read_export
 
 LABEL_SUFFIXES = SUFFIXES | {".txt": "txt", ".npy": "npy", ".json": "json"}
+_MOST_CLASSES = 50  # that columns of a wide table share
 LAYOUTS = ("long", "wide", "dense")
 DENSE_MISSING = (-1, "?", "")
 _SEPARATORS = {**DELIMITERS, "txt": None}  # of matrices; None is white space
@@ -108,6 +109,9 @@ class ItemFile:
         return encode_rows(*columns, **settings)
 
     def _long_rows(self, table: Table) -> Rows:
+        given = (self.layout, self.annotator, self.label)
+        if not any(given) and self._is_wide(table):
+            return self._wide_rows(table)
         try:
             chosen = choose_columns(
                 table.columns, table.select,
@@ -115,7 +119,8 @@ class ItemFile:
                 check_labels=self.kind is None and self.classes is None,
             )  # fmt: skip
         except DataError as error:
-            raise DataError(f"{table.path}: ", *error.args, *_layout_hint(table)) from None
+            hint = () if any(given) else _layout_hint(table)
+            raise DataError(f"{table.path}: ", *error.args, *hint) from None
         rows = self._encoded(*chosen.cells, first_line=table.first_line)
         return replace(rows, read_from=chosen.source(self.path))
 
@@ -141,20 +146,57 @@ class ItemFile:
         source = Source(str(self.path), layout, item, annotator, label, tuple(notes))
         return replace(rows, read_from=source)
 
+    def _is_wide(self, table: Table) -> bool:
+        """Whether a table has a column per annotator, by names and the classes that they share."""
+        named = numbered_annotators(table.columns)
+        others = [name for name in table.columns if name not in named]
+        if not named or not any(is_candidate(name, "item") for name in others):
+            return False
+        said = [set(distinct_cells(column)) for column in table.select(named).values()]
+        return all(len(cells) <= _MOST_CLASSES and not cells.isdisjoint(said[0]) for cells in said)
+
+    def _wide_item(self, table: Table) -> str:
+        """The column of items of a wide table: the given one, the one called so, or the first."""
+        if self.item is not None:
+            return table.find_column("item", self.item)
+        first, named = table.columns[0], numbered_annotators(table.columns)
+        if named:
+            others = [name for name in table.columns if name not in named]
+            return table.find_column("item", among=others)
+        if is_candidate(first, "annotator"):
+            raise DataError(
+                f"{table.path}: the first column {first!r} seems to name annotators, and a wide "
+                "table has a row per item and a column per annotator; turn it, or name the column "
+                "of items with ", SettingName("item", ...),
+            )  # fmt: skip
+        return str(first)
+
     def _wide_rows(self, table: Table) -> Rows:
-        item = table.find_column("item", self.item) if self.item else table.columns[0]
+        item = self._wide_item(table)
         others = [name for name in table.columns if name != item]
         if len(set(table.columns)) < len(table.columns) or not others:
             raise DataError(
                 f"{table.path}: every column but {item!r} must be one annotator, named once"
             )
         columns = table.select([item, *others])
-        prose = [
-            name for name in others if is_text(name) or is_prose(distinct_cells(columns[name]))
-        ]
-        annotators = [name for name in others if name not in prose]
+        named = numbered_annotators(table.columns)
+        left = {name: "is not called an annotator" for name in others if named}
+        left |= {
+            name: "holds times"
+            for name in others
+            if is_time(name) and are_measurements(columns[name])
+        }
+        left |= {name: "holds truths" for name in others if is_candidate(name, "truth")}
+        left |= {
+            name: "holds texts"
+            for name in others
+            if is_text(name) or is_prose(distinct_cells(columns[name]))
+        }
+        annotators = [name for name in others if name in named or name not in left]
         if not annotators:
-            raise DataError(f"{table.path}: no column holds labels; {prose[0]!r} holds texts")
+            raise DataError(
+                f"{table.path}: no column holds labels; {others[0]!r} {left[others[0]]}"
+            )
         grid = np.array([columns[name].to_pylist() for name in annotators], dtype=object).T
         names = table.filled("item", columns[item], "every row needs an item")
         twice = repeated(names)
@@ -164,7 +206,13 @@ class ItemFile:
                 "has one"
             )
         rows = self._dense_rows(grid, table.first_line, names, annotators)
-        notes = [f"the column {name!r} holds texts and is no annotator" for name in prose]
+        notes = [
+            f"the column {name!r} {why} and is no annotator"
+            for name, why in left.items()
+            if name not in annotators
+        ]
+        if self.layout is None:
+            notes.insert(0, "read as a wide table, with a column per annotator")
         shown = ", ".join(map(str, annotators[:3])) + (" ..." if len(annotators) > 3 else "")
         return self._read(rows, "wide", item, shown, notes=notes)
 
@@ -181,7 +229,9 @@ class ItemFile:
 
 
 def _layout_hint(table: Table) -> tuple[str | SettingName, ...]:
-    if len(table.columns) > 3:
+    if len(table.columns) > 2 and not any(
+        is_candidate(name, "annotator") for name in table.columns
+    ):
         wide = SettingName("layout", "wide")
         return " (a table with a column per annotator needs ", wide, ")"
     return ()
