@@ -177,6 +177,10 @@ class _Choice:
         named = [name for name in ids if strength(name, "item") >= PHRASE]
         rivals = [name for name in ids if strength(name, "item") == BARE_ID or is_part_id(name)]
         found = [name for name in [*named, *rivals] if name in fit]
+        phrases = [name for name in named if strength(name, "item") == PHRASE]
+        heads = [content_words(name)[-1] for name in phrases]
+        if len(set(heads)) < len(heads):  # left_image and right_image: the item may be the pair
+            return self._one_of("item", phrases)
         if any(name in named or is_part_id(name) for name in found):
             # few rows do not tell that a name that is called an item is none
             unfit = [name for name in named if name not in found]
