@@ -70,6 +70,7 @@ def test_annotations_are_taken_as_they_are(make_classes):
     assert report.ok
     assert report.summary == {
         "read_as": "",
+        "source": {},
         "notes": [],
         "rows": 3000,
         "labels": 3000,

@@ -220,7 +220,7 @@ def test_json_is_one_object_without_nan(tmp_path, labels):
     assert [row["item"] for row in content["consensus"]] == ["i", "nobody", "j"]
     assert content["consensus"][1]["agreement"] is None
     outcome = call("aggregate", labels, "--json", "--out", tmp_path / "out.csv")
-    assert set(plain_json(outcome.out)) == {"summary", "scores"}
+    assert set(plain_json(outcome.out)) == {"source", "summary", "scores"}
     assert (tmp_path / "out.csv").exists()
     numbers = tmp_path / "n.csv"
     numbers.write_text(HEADER + "a,u,1.5\nb,u,2.5\n")

@@ -43,7 +43,7 @@ def test_every_column_and_row_survives_a_journey_through_all_formats(table, tmp_
     for suffix in ("parquet", "jsonl", "tsv", "csv"):
         there = tmp_path / f"step.{suffix}"
         outcome = call("convert", here, there)
-        assert outcome == (0, f"{there}: 4 rows written\n", "")
+        assert outcome == (0, f"{there}: 4 rows with all columns written\n", "")
         here = there
     with here.open(newline="", encoding="utf-8") as stream:
         assert list(csv.reader(stream)) == ROWS
@@ -107,7 +107,8 @@ def test_reading_options_hold_for_the_source(tmp_path):
     source.write_text("a,b,c\n1,2,x\n3,4,NA\n")
     words = ["--item", "a", "--annotator", "b", "--label", "c", "--missing", "NA"]
     outcome = call("convert", source, tmp_path / "out.csv", *words, "--json")
-    assert plain_json(outcome.out) == {"out": str(tmp_path / "out.csv"), "rows": 1}
+    told = plain_json(outcome.out)
+    assert (told["out"], told["rows"]) == (str(tmp_path / "out.csv"), 1)
     assert said(tmp_path / "out.csv") == [("1", "2", "x")]
 
 
@@ -119,3 +120,37 @@ def test_an_old_file_is_replaced_only_by_a_whole_one(table, tmp_path):
     assert target.read_text() == "old"
     assert call("convert", table, target).code == 0
     assert said(target) == said(table)
+
+
+PLAIN = """item,annotator,label,score,part,price,code,flag,mixed,note
+1,u,-3,0.5,1,0.10,007,true,1,
+2,v,0,1.0,0.25,12,1e5,false,x,3
+10,u,5,-0.125,,3.75,1,true,2,
+"""
+
+
+def test_numbers_stay_numbers_and_come_back_as_they_were(tmp_path):
+    csv_file, lines, back = (tmp_path / name for name in ("in.csv", "t.jsonl", "back.csv"))
+    csv_file.write_text(PLAIN)
+    assert call("convert", csv_file, lines).code == 0
+    first = json.loads(lines.read_text().splitlines()[0])
+    assert first == {
+        "item": 1, "annotator": "u", "label": -3, "score": 0.5, "part": 1, "price": 0.1,
+        "code": "007", "flag": "true", "mixed": "1", "note": None,
+    }  # fmt: skip
+    assert call("convert", lines, back).code == 0
+    assert back.read_text() == PLAIN
+    table = tmp_path / "t.parquet"
+    assert call("convert", csv_file, table).code == 0
+    kinds = pd.read_parquet(table).dtypes.astype(str).to_dict()
+    assert kinds["item"] == kinds["label"] == "int64"
+    assert kinds["score"] == kinds["price"] == kinds["part"] == "float64"
+    assert pd.read_parquet(table)["code"].tolist() == ["007", "1e5", "1"]
+
+
+@pytest.mark.parametrize("big", ["12345678901234567890", "0.12345678901234567890", "00", "-01"])
+def test_digits_that_numbers_cannot_hold_stay_text(big, tmp_path):
+    csv_file, lines = tmp_path / "in.csv", tmp_path / "t.jsonl"
+    csv_file.write_text(f"item,label\n{big},x\n")
+    assert call("convert", csv_file, lines).code == 0
+    assert json.loads(lines.read_text())["item"] == big

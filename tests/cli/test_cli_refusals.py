@@ -16,8 +16,14 @@ BAD_TABLES = {
     "empty": ("", "the file is empty"),
     "header only": (HEADER, "no rows"),
     "no header": ("1,2,3\n4,5,6\n", "no column looks like the item.*columns: '1', '2', '3'"),
-    "ambiguous item": ("item,task,worker,label\n1,2,3,4\n", "'item', 'task'.*--item"),
-    "ambiguous label": ("item,worker,label,answer\n1,2,3,4\n", "'label', 'answer'.*--label"),
+    "ambiguous item": (
+        "item,task,worker,label\n1,2,3,4\n",
+        r"'item' \(first row: '1'\), 'task'.*--item",
+    ),
+    "ambiguous label": (
+        "item,worker,label,answer\n1,2,3,4\n",
+        r"'label' \(first row: '3'\), 'answer'.*--label",
+    ),
     "no annotator": ("item,label,when\n1,2,3\n", "looks like the annotator.*--annotator"),
     "blank label": (HEADER + "a,u,x\na,v,\n", 'line 3: the label is blank.*--missing ""'),
     "nan label": (HEADER + "a,u,x\na,v,NaN\n", "line 3: the label is blank"),

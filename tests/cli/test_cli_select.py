@@ -10,7 +10,7 @@ from manyhands.simulation import simulate_crowd
 from manyhands.simulation.behaviours import confused, honest
 
 N, K = 120, 3
-KEYS = ["winner", "majority_is_enough", "reason", "ranked_by", "methods"]
+KEYS = ["source", "winner", "majority_is_enough", "reason", "ranked_by", "methods"]
 COLUMNS = ["method", "average_rank", *CROWD_METRICS, "seconds"]
 QUICK = ("--network", "logistic", "--epochs", 2, "--jobs", 1, "--device", "cpu")
 

@@ -45,7 +45,7 @@ def test_every_command_reads_standard_input(pipe, tmp_path, wanted):
         lines = (tmp_path / "out.jsonl").read_text().splitlines()
         assert [json.loads(line)["label"] for line in lines] == list("xxyxyy")
     pipe(SMALL)
-    read_as = json.loads(call("aggregate", "-", "--json").out)["summary"]["source"]
+    read_as = json.loads(call("aggregate", "-", "--json").out)["source"]
     assert read_as["notes"] == ["read as csv, by its content"]
 
 
@@ -88,7 +88,7 @@ def test_several_files_are_given_by_name_folder_or_pattern(tmp_path, wanted):
         assert "6 rows, 3 items" in call("check", *words).out
         assert call("compare", *words, "--methods", "majority").code == 0
     outcome = call("convert", folder, tmp_path / "all.csv")
-    assert (outcome.code, "6 rows written" in outcome.out) == (0, True)
+    assert (outcome.code, "6 rows with all columns written" in outcome.out) == (0, True)
     outcome = call("aggregate", folder, "--out", folder / "b.csv")
     assert_refused(outcome)
     assert "is read from and would be lost" in outcome.err

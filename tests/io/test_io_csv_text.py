@@ -163,7 +163,7 @@ def test_a_format_that_is_unknown_is_told(tmp_path):
 
 def test_columns_that_are_given_are_taken(tmp_path):
     content = "item,task,worker,label,answer\n1,2,3,4,5\n"
-    with pytest.raises(DataError, match="'item', 'task'"):
+    with pytest.raises(DataError, match=r"'item' \(first row: '1'\), 'task'"):
         read(tmp_path, content)
     assert said(read(tmp_path, content, item="task", label="answer")) == [(2, 3, 5)]
 

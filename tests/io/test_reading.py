@@ -85,6 +85,66 @@ def test_every_layout_says_what_it_took(tmp_path):
     dense = mh.read(write(tmp_path, "0 1\n1 1\n", "labels.txt"), task="classification")
     assert str(dense.source) == "items: rows, annotators: columns, labels: cells"
     nested = mh.read(write(tmp_path, '{"a": {"u": "x", "v": "y"}}', "labels.json"))
-    assert nested.source.as_dict() == {"layout": "nested"}
+    assert nested.source.as_dict() == {
+        "path": str(tmp_path / "labels.json"),
+        "layout": "nested",
+    }
     wide = mh.read(write(tmp_path, "item,u,v\na,x,y\n"), layout="wide")
     assert str(wide.source) == "items: item, annotators: u, v, labels: their cells"
+
+
+def crowd(columns, n_items=12):
+    """A table of three labels per item, from what makes the cells of a row."""
+    rows = [(i, (i + a) % 4) for i in range(n_items) for a in range(3)]
+    lines = [",".join(str(make(row, i, a)) for make in columns.values())
+             for row, (i, a) in enumerate(rows)]  # fmt: skip
+    return ",".join(columns) + "\n" + "\n".join(lines) + "\n"
+
+
+ITEM, WHO = lambda row, i, a: f"i{i}", lambda row, i, a: f"w{a}"
+SAID, ROW = lambda row, i, a: "xy"[(i + (row % 5 == 0)) % 2], lambda row, i, a: row
+PART = lambda row, i, a: f"p{row % 3}"  # noqa: E731
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        # an id that differs in every row, and a column of unknown name that repeats
+        ({"id": ROW, "scene": ITEM, "user": WHO, "label": SAID}, "may be the item"),
+        # several questions about an item: its labels differ by the question
+        ({"item": lambda row, i, a: i // 3, "annotator": lambda row, i, a: "u", "label": SAID,
+          "aspect": PART}, "several times, and 'aspect'"),
+        # who wrote the item is not who labelled it
+        ({"tweet_id": ITEM, "user_id": ITEM, "who": WHO, "label": SAID}, "several times"),
+        # labels in the place of annotators
+        ({"item": ITEM, "expert": SAID, "label": SAID}, "holds the same cells as the label"),
+        ({"item": ITEM, "annotator": WHO, "label": SAID, "answer": WHO}, "may be the label"),
+        ({"item": ITEM, "annotator": WHO, "label": SAID, "label_2": PART}, "may be the label"),
+        ({"item": ITEM, "annotator": WHO, "toxicity": SAID, "toxicity_score": PART},
+         "may be the label"),
+        ({"left_document_id": ITEM, "right_document_id": PART, "annotator": WHO, "label": SAID},
+         "may be the item"),
+        ({"item": ITEM, "annotator": WHO, "response": lambda row, i, a: f"2024-01-0{i % 9}"},
+         "holds times"),
+        ({"item": ITEM, "annotator": WHO, "gold_label": SAID}, "no column looks like the label"),
+        ({"item": ITEM, "worker_country": WHO, "label": SAID}, "looks like the annotator"),
+        ({"item_1": ITEM, "worker_1": WHO, "label_1": SAID}, "no column looks like"),
+    ],
+)  # fmt: skip
+def test_a_doubtful_reading_is_refused(columns, message, tmp_path):
+    with pytest.raises(DataError, match=message) as caught:
+        mh.read(write(tmp_path, crowd(columns)))
+    assert "=" in str(caught.value)
+
+
+def test_columns_that_are_named_are_not_doubted(tmp_path):
+    columns = {"tweet_id": ITEM, "user_id": ITEM, "who": WHO, "label": SAID}
+    path = write(tmp_path, crowd(columns))
+    assert mh.read(path, annotator="who").n_annotators == 4
+    assert mh.read(path, item="tweet_id", annotator="user_id").n_annotators == 12
+
+
+def test_an_id_that_numbers_the_rows_is_no_item_and_that_is_told(tmp_path):
+    ann = mh.read(write(tmp_path, crowd({"id": ROW, "text": ITEM, "worker": WHO, "label": SAID})))
+    assert (ann.n_items, ann.source.item) == (12, "text")
+    assert "id numbers the rows" in ann.source.notes[0]

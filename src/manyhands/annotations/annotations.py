@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations.columns import find_columns, make_frame, open_frame
+from manyhands.annotations.choose import choose_columns
+from manyhands.annotations.columns import arrow_columns, make_frame, open_frame
 from manyhands.annotations.dense import dense_cells, dense_matrix, require_no_label
 from manyhands.annotations.grouping import (
     DUPLICATES,
@@ -116,16 +117,15 @@ class Annotations(ItemArray, HtmlTable):
         missing: Any = (),
         duplicates: Duplicates = "keep",
     ) -> "Annotations":
-        """From a long table (pandas, polars, pyarrow ...); columns not given are found by name."""
+        """From a long table (pandas, polars, pyarrow ...); other columns are found as in files."""
         table = open_frame(frame)
-        names = find_columns(table.columns, item, annotator, label)
-        columns = [table.get_column(name).to_arrow() for name in names]
-        if classes is None and kind is None:
-            classes = declared_classes(table.get_column(names[2]).to_native())
-        annotations = cls.from_arrays(
-            *columns, kind=kind, classes=classes, missing=missing, duplicates=duplicates
-        )
-        return replace(annotations, backend=str(table.implementation))
+        check = kind is None and classes is None
+        chosen = choose_columns(table.columns, arrow_columns(table), item, annotator, label, check)
+        if check:
+            classes = declared_classes(table.get_column(chosen.names[2]).to_native())
+        settings: dict[str, Any] = {"missing": missing, "duplicates": duplicates}
+        found = cls.from_arrays(*chosen.cells, kind=kind, classes=classes, **settings)
+        return replace(found, backend=str(table.implementation), source=chosen.source())
 
     @classmethod
     def from_dense(

@@ -7,7 +7,8 @@ import narwhals as nw
 import numpy as np
 
 from manyhands.annotations.annotations import Annotations
-from manyhands.annotations.columns import find_columns, open_frame
+from manyhands.annotations.choose import choose_columns
+from manyhands.annotations.columns import arrow_columns, open_frame
 from manyhands.annotations.dense import as_grid
 from manyhands.annotations.labels import Kind
 from manyhands.annotations.vocabulary import encode
@@ -104,8 +105,8 @@ def items_in_order(frame: Any) -> bool:
     belong to it may follow either.
     """
     table = open_frame(frame)
-    column = find_columns(table.columns, None, None, None)[0]
-    codes, names = encode(table.get_column(column).to_arrow(), "item")
+    chosen = choose_columns(table.columns, arrow_columns(table), check_labels=False)
+    codes, names = encode(chosen.cells[0], "item")
     if np.array_equal(names.names, np.arange(len(names))):
         return True  # the numbers of the rows
     first = np.unique(codes, return_index=True)[1]

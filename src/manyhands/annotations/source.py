@@ -49,6 +49,7 @@ class Source:
     def as_dict(self) -> dict[str, object]:
         """The fields that are not empty, for JSON."""
         found = {
+            "path": self.path,
             "layout": self.layout,
             "item": self.item,
             "annotator": self.annotator,

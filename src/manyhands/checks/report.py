@@ -114,6 +114,7 @@ def _summarize(table: LabelTable) -> dict[str, Any]:
     source = read.read_from
     return {
         "read_as": "" if source is None else str(source),
+        "source": {} if source is None else source.as_dict(),
         "notes": [] if source is None else list(source.notes),
         "rows": len(read),
         "labels": len(table.usable),

@@ -144,8 +144,9 @@ def _aggregate_items(request: Request) -> None:
         output.put_table(consensus.annotator_columns(), request.annotators)
     if request.out != "-" or not request.json:
         output.put_table(columns, request.out)
+    facts = {"source": output.source_of(ann), "summary": _summary(consensus) | written}
     lines = _lines(request, consensus, scores) + written_lines(written)
-    _tell(request, _summary(consensus) | written, columns, scores, lines)
+    _tell(request, facts | {"scores": scores}, columns, lines)
 
 
 def _aggregate_tokens(request: Request) -> None:
@@ -176,19 +177,20 @@ def _aggregate_tokens(request: Request) -> None:
         output.put_tokens(sentences, found.tags, columns, request.out)
     notes = [*request.file.notes, *reading.notes_on(marked)]
     lines = _token_lines(request, found, notes, scores) + written_lines(written)
-    _tell(request, _token_summary(found, notes) | written, columns, scores, lines)
+    source = output.source_of(ann, request.file)
+    facts = {"source": source, "summary": _token_summary(found, notes) | written}
+    _tell(request, facts | {"scores": scores}, columns, lines)
 
 
 def _tell(
     request: Request,
-    summary: Mapping[str, Any],
+    facts: dict[str, Any],
     columns: dict[str, AnyArray],
-    scores: Mapping[str, Any],
     lines: list[str],
 ) -> None:
     if request.json:
         rows = {"consensus": output.records(columns)} if request.out == "-" else {}
-        output.say_json({"summary": summary, "scores": scores} | rows)
+        output.say_json(facts | rows)
         return
     for line in lines:
         (output.remark if request.out == "-" else output.say)(line)
@@ -205,7 +207,6 @@ def _summary(consensus: "mh.Consensus") -> dict[str, object]:
         "mean_confidence": float(consensus.confidence.mean()),
         "confidence_is_calibrated": consensus.temperature != 1.0,
         "chosen": consensus.chosen, "warnings": list(consensus.warnings),
-        "source": ann.source.as_dict() if ann.source else {},
     }  # fmt: skip
 
 

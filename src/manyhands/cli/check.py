@@ -41,7 +41,9 @@ def check(
         else:
             report = mh.checks.check_file(file.inputs, **settings)
     if json:
-        say_json(report.to_json())
+        found = report.to_json()
+        counts = {f"n_{name}": found["summary"][name] for name in ("labels", "items", "annotators")}
+        say_json({"source": found["summary"].pop("source") | counts} | found)
     else:
         say(f"{shown}: {report.summary['read_as'] or 'tagged tokens'}")
         say(f"{shown}: {_facts(report)}")

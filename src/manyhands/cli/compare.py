@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -67,6 +67,24 @@ class Request(options.OptionGroup):
     def file(self) -> "mh.io.LabelFile":
         """The file of labels."""
         return self.reading.file(self.labels or [])
+
+    @cached_property
+    def annotations(self) -> "mh.Annotations":
+        """The labels of items; what the file was taken for is printed."""
+        return cast("mh.Annotations", output.told(self.file.read_items()))
+
+    @cached_property
+    def marked(self) -> "mh.io.TextLabels":
+        """The labels of tokens."""
+        return self.file.read_tokens()
+
+    def source(self) -> dict[str, object]:
+        """What the file of labels was taken for; nothing for a corpus."""
+        if self.labels is None:
+            return {}
+        items = self.file.tokens is None
+        read = self.annotations if items else self.marked.labels.annotations
+        return {"source": output.source_of(read, self.file)}
 
     @property
     def names(self) -> list[str] | None:
@@ -148,10 +166,10 @@ def _trial(request: Request) -> "tuple[mh.selection.Trial, list[str] | None, lis
     file = request.file
     if file.tokens is None:
         table = reading.features(str(request.features), request.text)
-        truths, ann = reading.truth(truth), output.told(file.read_items())
+        truths, ann = reading.truth(truth), request.annotations
         return mh.selection.trial_of_files(table, ann, truths), request.names, []
     gold = reading.true_tags(truth)
-    marked = file.read_tokens()
+    marked = request.marked
     trial, notes = mh.selection.trial_of_tokens(marked.labels, gold), reading.notes_on(marked)
     if gold is not None and trial.test_features is not None:
         notes.append(f"scored on the {len(gold)} sentences of {truth}, not on the labelled ones")
@@ -179,7 +197,7 @@ def _compare_aggregators(request: Request) -> "mh.aggregation.Comparison":
     truth = request.reading.truth(request.truth)
     mh.aggregation.require_comparable(request.names or ())  # before a long file is read
     with output.working(f"comparing methods on {request.file.shown}"):
-        ann = output.told(request.file.read_items())
+        ann = request.annotations
         return mh.aggregation.compare(ann, request.names, truth=truth, seed=request.seed)
 
 
@@ -214,7 +232,7 @@ def _select_aggregator(request: Request) -> "mh.aggregation.Choice":
     mh.aggregation.candidates(request.names)  # before a long file is read
     truth = reading.truth(request.truth)
     with output.working(f"comparing methods on {request.file.shown}"):
-        ann = output.told(request.file.read_items())
+        ann = request.annotations
         return mh.aggregation.select(
             ann, request.names, monitor=request.monitor, truth=truth, runs=request.runs,
             seed=request.seed,
@@ -266,7 +284,7 @@ def _tell_choice(request: Request, choice: "mh.aggregation.Choice") -> None:
 def _put(request: Request, table: "mh.aggregation.Comparison", facts: dict[str, Any]) -> None:
     """Print the table, or an object that has it, and write it to a file if one is named."""
     if request.json:
-        output.say_json(facts | {"methods": table.records()})
+        output.say_json(request.source() | facts | {"methods": table.records()})
     elif request.out == "-":
         output.show_table("", table.records(), table.columns)
     if request.out != "-":

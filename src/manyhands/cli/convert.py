@@ -10,6 +10,8 @@ import manyhands as mh
 from manyhands.cli import options, output
 from manyhands.core.errors import SettingError
 
+_COPIED = "all columns and rows are copied as they are"
+
 
 @options.takes_groups
 def convert(
@@ -51,22 +53,27 @@ def convert(
         n_rows = mh.io.copy_table(
             file.inputs, target, format=reading.format, encoding=reading.encoding
         )
+        read: dict[str, object] = {"path": file.shown, "layout": "table", "notes": [_COPIED]}
+        what = "rows with all columns"
     elif file.tokens is not None:
         if to != "long" or reading.duplicates != "keep":
             raise SettingError("--to and --duplicates are for labels of items, not tagged tokens")
-        n_rows, what = _convert_tokens(file, target, reading), "tags"
+        annotations, what = _convert_tokens(file, target, reading), "tags"
+        n_rows, read = annotations.n_annotations, output.source_of(annotations, file)
     else:
         annotations = output.told(file.read_items())
         mh.io.write_annotations(annotations, target, layout=to)
-        n_rows = annotations.n_annotations
+        n_rows, read = annotations.n_annotations, output.source_of(annotations)
     if json:
-        output.say_json({"out": target, "rows": n_rows})
+        output.say_json({"source": read, "out": target, "rows": n_rows})
     else:
         output.say(f"{target}: {n_rows} {what} written")
 
 
-def _convert_tokens(source: "mh.io.LabelFile", target: str, reading: options.LabelOptions) -> int:
-    """Write tagged tokens as columns of tags or as spans; return the number of tags."""
+def _convert_tokens(
+    source: "mh.io.LabelFile", target: str, reading: options.LabelOptions
+) -> "mh.Annotations":
+    """Write tagged tokens as columns of tags or as spans; return the tags."""
     output.require_targets(target, read=source.names, tagged=target)
     kept = replace(reading, orphan_tags=reading.orphan_tags or "keep")
     marked = replace(source, orphan_tags=kept.orphan_tags).read_tokens()
@@ -76,7 +83,7 @@ def _convert_tokens(source: "mh.io.LabelFile", target: str, reading: options.Lab
         mh.io.write_conll(marked.labels, target)
     else:
         mh.io.write_spans(marked, target)
-    return marked.labels.annotations.n_annotations
+    return marked.labels.annotations
 
 
 def _is_table(path: Path, format: str | None = None) -> bool:

@@ -42,6 +42,19 @@ def reading_lines(annotations: Any) -> list[str]:
     ]
 
 
+def source_of(annotations: Any, file: "mh.io.LabelFile | None" = None) -> dict[str, object]:
+    """What a file of labels was taken for, and what was found in it, for JSON."""
+    source = annotations.source
+    if source is not None:
+        taken: dict[str, object] = source.as_dict()
+    else:
+        taken = {} if file is None else {"path": file.shown, "layout": file.tokens}
+    return taken | {
+        "n_labels": annotations.n_annotations, "n_items": annotations.n_items,
+        "n_annotators": annotations.n_annotators,
+    }  # fmt: skip
+
+
 def told(annotations: Any) -> Any:
     """The annotations, after their `reading_lines` were printed on standard error."""
     for line in reading_lines(annotations):

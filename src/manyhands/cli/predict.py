@@ -51,32 +51,34 @@ def predict(
     with output.working(f"reading {features}"), output.noting():
         if tagging:
             target = None if json and out == "-" else out
-            columns = _predict_tokens(trained, features, labels, target, reading)
+            columns, source = _predict_tokens(trained, features, labels, target, reading)
         else:
-            columns = _predict_items(trained, features, labels, text, reading)
+            columns, source = _predict_items(trained, features, labels, text, reading)
             if out != "-" or not json:
                 output.put_table(columns, out)
     n_items, what = len(columns["item"]), "tokens" if tagging else "items"
     if json:
         rows = {"predictions": output.records(columns)} if out == "-" else {}
         classes = {"classes": trained.classes_.tolist()} if trained.kind == "classes" else {}
-        output.say_json({what: n_items} | classes | rows)
+        output.say_json(source | {what: n_items} | classes | rows)
     elif out != "-":
         output.remark(f"{n_items} {what}")
 
 
 def _predict_items(
     trained: Any, features: str, labels: str | None, text: str | None, reading: options.LabelOptions
-) -> dict[str, AnyArray]:
+) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+    """The table of the items, and what the labels were taken for if there are some."""
     table = reading.features(features, text)
     if table.are_texts != (trained.encoder_.kind == "text"):
         given, trained_on = ("texts", "numbers") if table.are_texts else ("numbers", "texts")
         raise DataError(f"{features}: has {given}, and the model was trained on {trained_on}")
     _match_columns(trained, table, features)
     if labels is None:
-        return {"item": table.items} | dict(trained.prediction_columns(table.X))
+        return {"item": table.items} | dict(trained.prediction_columns(table.X)), {}
     ann = output.told(reading.file(labels).read_items()).as_kind(trained.kind)
-    return dict(trained.infer(table.X, ann, X_items=table.items).item_columns())
+    columns = dict(trained.infer(table.X, ann, X_items=table.items).item_columns())
+    return columns, {"source": output.source_of(ann)}
 
 
 def _match_columns(trained: Any, table: "mh.io.Features", path: str) -> None:
@@ -94,9 +96,10 @@ def _match_columns(trained: Any, table: "mh.io.Features", path: str) -> None:
 
 def _predict_tokens(
     trained: Any, features: str, labels: str | None, out: str | None, reading: options.LabelOptions
-) -> dict[str, AnyArray]:
-    """The table of the tokens; the tags are also written to `out`."""
+) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+    """The table of the tokens, whose tags are also written to `out`, and what was read."""
     notes: list[str] = []
+    source: dict[str, Any] = {}
     if labels is None:
         sentences = reading.file(features).read_sentences(trained.classes_)
         columns = trained.prediction_columns(sentences)
@@ -110,9 +113,10 @@ def _predict_tokens(
             words = reading.file(features).read_sentences(trained.classes_)
             mh.io.require_same_tokens(labels, sentences, features, words)
         columns = trained.infer(sentences, marked.labels).item_columns()
+        source = {"source": output.source_of(marked.labels.annotations, file)}
     columns = output.with_words(sentences, columns)
     if out is not None:
         output.put_tokens(sentences, columns["label"], columns, out)
     for note in notes:
         output.remark(f"note: {note}")
-    return columns
+    return columns, source

@@ -183,7 +183,8 @@ def _tell(
             "epochs": last["epoch"], "kept_epoch": model.epoch_, "loss": last["loss"],
             "searched_epochs": len(model.search_history_), "model": request.out,
         }  # fmt: skip
-        output.say_json(summary | {"notes": list(notes), "scores": dict(scores)})
+        source = {"source": output.source_of(ann, request.file)}
+        output.say_json(source | summary | {"notes": list(notes), "scores": dict(scores)})
         return
     what, where = ("tokens", "TOKENS") if task == "tagging" else ("items", "FEATURES")
     output.say(

@@ -1,11 +1,16 @@
 """Write labels, and copy tables between formats with all their columns."""
 
+import csv
+import io
 import json
+import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from manyhands.annotations import Annotations
 from manyhands.annotations.grouping import duplicated_pairs
@@ -13,12 +18,15 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.atomic import atomic_write
+from manyhands.io.delimited import DELIMITERS
 from manyhands.io.joined import open_table
 from manyhands.io.labels import DENSE_MISSING, LABEL_SUFFIXES
 from manyhands.io.matrices import typed_cells
 from manyhands.io.opening import Paths, input_files
 from manyhands.io.tables import FORMATS, format_of, require_target, write_table
+from manyhands.io.texts import text_lines
 
+_PLAIN_NUMBER = re.compile(r"(?=.{1,18}$)-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 _NO_LABEL = {str(code) for code in DENSE_MISSING}
 
 
@@ -32,8 +40,85 @@ def copy_table(
     if len(set(table.columns)) < len(table.columns):
         raise DataError(f"{table.path}: a column name appears twice; rename one of them")
     columns = {name: _plain(column) for name, column in table.select(table.columns).items()}
-    write_table(columns, target)
+    kind = format_of(Path(target), None, LABEL_SUFFIXES)
+    if table.format == "jsonl" and kind in DELIMITERS:
+        columns = _as_written(files, columns, encoding)
+    if table.format == "parquet" or kind == table.format == "jsonl":
+        write_table(columns, target)
+    elif kind == "parquet":
+        write_table({name: _typed(column) for name, column in columns.items()}, target)
+    else:
+        texts = {name: column.cast(pa.string()) for name, column in columns.items()}
+        with atomic_write(target) as stream:
+            write = _write_lines if kind == "jsonl" else _write_delimited
+            write(texts, stream, DELIMITERS.get(kind, ""))
     return len(columns[table.columns[0]])
+
+
+def _write_delimited(texts: dict[str, Any], stream: BinaryIO, delimiter: str) -> None:
+    """Write columns of text with quotes only where they are needed."""
+    if any("\x00" in name for name in texts):
+        raise DataError("the name of a column holds NUL, which csv and tsv cannot; rename it")
+    lines = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+    writer = csv.writer(lines, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(texts)
+    writer.writerows(zip(*(text.to_pylist() for text in texts.values()), strict=True))
+    lines.flush()
+    lines.detach()
+
+
+def _write_lines(texts: dict[str, Any], stream: BinaryIO, _: str) -> None:
+    """Write columns of text as JSON lines; columns of numbers keep their digits, without quotes."""
+    keys = [json.dumps(name, ensure_ascii=False) for name in texts]
+    cells = [
+        [cell or "null" for cell in text.to_pylist()]
+        if _are_numbers(text)
+        else [json.dumps(cell, ensure_ascii=False) for cell in text.to_pylist()]
+        for text in texts.values()
+    ]
+    for row in zip(*cells, strict=True):
+        pairs = ", ".join(f"{key}: {cell}" for key, cell in zip(keys, row, strict=True))
+        stream.write(f"{{{pairs}}}\n".encode())
+
+
+def _as_written(files: Iterable[Path], columns: dict[str, Any], encoding: str) -> dict[str, Any]:
+    """The columns of JSON lines, with numbers as the text that they are written with."""
+    lines = [line for path in files for line in text_lines(path, encoding) if line.strip()]
+    digits = [json.loads(line, parse_int=_Digits, parse_float=_Digits) for line in lines]
+    numeric = [name for name, column in columns.items() if _is_numeric(column.type)]
+    return columns | {
+        name: pa.array([None if row.get(name) is None else row[name].text for row in digits])
+        for name in numeric
+    }
+
+
+class _Digits:
+    """A number of a JSON file as it is written there."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def _typed(column: Any) -> Any:
+    """A column of text as numbers if all of its cells are plain numbers or blank."""
+    if not pa.types.is_string(column.type):
+        return column
+    text = column.cast(pa.string())
+    if not _are_numbers(text):
+        return column
+    filled = pc.if_else(pc.equal(text, ""), None, text)
+    whole = pc.all(pc.match_substring_regex(filled, r"^-?\d+$")).as_py()
+    return filled.cast(pa.int64() if whole else pa.float64())
+
+
+def _are_numbers(text: Any) -> bool:
+    """Whether all cells are blank or plain numbers that JSON can hold: 007 and 1_000 are none."""
+    distinct = [cell for cell in pc.unique(text).to_pylist() if cell]
+    return bool(distinct) and all(_PLAIN_NUMBER.fullmatch(cell) for cell in distinct)
+
+
+def _is_numeric(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def is_table(path: str | Path, format: str | None = None) -> bool:

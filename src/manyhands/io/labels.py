@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from manyhands.annotations import Annotations, Kind, Rows
-from manyhands.annotations.columns import find_columns, is_candidate, is_text
+from manyhands.annotations.choose import choose_columns
+from manyhands.annotations.columns import is_candidate, is_text
 from manyhands.annotations.dense import dense_cells
 from manyhands.annotations.grouping import Duplicates
 from manyhands.annotations.labels import as_list
@@ -25,15 +26,9 @@ from manyhands.io.input_file import InputFile
 from manyhands.io.joined import FILE_NAME, common_format, joined, table_of
 from manyhands.io.matrices import header_of, read_matrix
 from manyhands.io.opening import Paths, as_paths, input_files, shown_paths
-from manyhands.io.plausible import (
-    distinct_cells,
-    is_prose,
-    require_annotators,
-    require_labels,
-    text_notes,
-)
 from manyhands.io.tables import SUFFIXES, Table
 from manyhands.io.tool_files import ExportFile, open_exports, read_exports
+from manyhands.io.wide import WideTable, is_wide
 
 LABEL_SUFFIXES = SUFFIXES | {".txt": "txt", ".npy": "npy", ".json": "json"}
 LAYOUTS = ("long", "wide", "dense")
@@ -153,11 +148,12 @@ class ItemFile:
     def _format_of_text(self) -> str:
         """The format of a .txt file: that of a table if its first line names the columns of one."""
         format, names = header_of(self.inputs[0], self.encoding)
-        try:
-            find_columns(names, self.item, self.annotator, self.label)
-        except DataError:
-            return "txt"
-        return format
+        given = {"item": self.item, "annotator": self.annotator, "label": self.label}
+        found = (
+            name in names if name else any(is_candidate(each, role) for each in names)
+            for role, name in given.items()
+        )
+        return format if len(names) > 2 and all(found) else "txt"
 
     def _only(self, what: str) -> InputFile:
         if len(self.inputs) > 1:
@@ -192,25 +188,31 @@ class ItemFile:
         return encode_rows(*columns, **settings)
 
     def _long_rows(self, table: Table) -> Rows:
+        given = (self.layout, self.annotator, self.label)
+        if not any(given) and is_wide(table):
+            return self._wide_rows(table)
         try:
-            names = find_columns(table.columns, self.item, self.annotator, self.label)
+            chosen = choose_columns(
+                table.columns, table.select,
+                item=self.item, annotator=self.annotator, label=self.label,
+                check_labels=self.kind is None and self.classes is None,
+            )  # fmt: skip
         except DataError as error:
-            raise DataError(f"{table.path}: ", *error.args, *self._hint(table)) from None
-        texts = [name for name in table.columns if name not in names and is_text(name)]
-        columns = table.select([*names, *texts])
-        item, annotator, label = names
-        self._require_plausible(table, columns, annotator, label)
-        taken = (columns[name] for name in names)
-        rows = self._encoded(*taken, first_line=table.first_line, parts=table.parts)
-        told = {name: columns[name] for name in (item, *texts)}
-        return self._read(rows, "long", item, annotator, label, text_notes(item, told), told)
+            hint = () if any(given) else self._hint(table)
+            raise DataError(f"{table.path}: ", *error.args, *hint) from None
+        rows = self._encoded(*chosen.cells, first_line=table.first_line, parts=table.parts)
+        item = chosen.names[0]
+        texts = [name for name in table.columns if is_text(name) and name not in chosen.names]
+        content = ToolItems("", ItemTexts(item, table.select([item, *texts]))) if texts else None
+        source = replace(chosen.source(self.shown), content=content)
+        return replace(rows, read_from=source)
 
     def _hint(self, table: Table) -> tuple[str | SettingName, ...]:
         """What to do with a table whose columns were not found, if it has a usual form."""
         if len(self.inputs) > 1 and not any(is_candidate(c, "annotator") for c in table.columns):
             each = SettingName("annotator", FILE_NAME)
             return " (if every file is of one annotator, who gives it its name: ", each, ")"
-        if len(table.columns) > 3:
+        if len(table.columns) > 2 and not any(is_candidate(c, "annotator") for c in table.columns):
             wide = SettingName("layout", "wide")
             return " (a table with a column per annotator needs ", wide, ")"
         return ()
@@ -227,18 +229,6 @@ class ItemFile:
         )  # fmt: skip
         return replace(rows, read_from=source)
 
-    def _require_plausible(
-        self, table: Table, columns: dict[str, Any], annotator: str, label: str
-    ) -> None:
-        """Raise a `DataError` if the cells of a column that was found by name do not fit."""
-        try:
-            if self.annotator is None:
-                require_annotators(annotator, columns[annotator])
-            if self.label is None and self.kind is None and self.classes is None:
-                require_labels(label, columns[label])
-        except DataError as error:
-            raise error.at(table.path) from None
-
     def _read(
         self,
         rows: Rows,
@@ -254,32 +244,23 @@ class ItemFile:
         return replace(rows, read_from=source)
 
     def _wide_rows(self, table: Table) -> Rows:
-        item = table.find_column("item", self.item) if self.item else table.columns[0]
-        others = [name for name in table.columns if name != item]
-        if len(set(table.columns)) < len(table.columns) or not others:
-            raise DataError(
-                f"{table.path}: every column but {item!r} must be one annotator, named once"
-            )
-        columns = table.select([item, *others])
-        prose = [
-            name for name in others if is_text(name) or is_prose(distinct_cells(columns[name]))
-        ]
-        annotators = [name for name in others if name not in prose]
-        if not annotators:
-            raise DataError(f"{table.path}: no column holds labels; {prose[0]!r} holds texts")
-        grid = np.array([columns[name].to_pylist() for name in annotators], dtype=object).T
-        names = table.filled("item", columns[item], "every row needs an item")
+        wide = WideTable.of(table, self.item)
+        grid = np.array(
+            [wide.columns[name].to_pylist() for name in wide.annotators], dtype=object
+        ).T
+        names = table.filled("item", wide.columns[wide.item], "every row needs an item")
         twice = repeated(names)
         if twice:
             raise DataError(
                 f"{table.path}: the item {twice[0]!r} has more than one row; in a wide table it "
                 "has one"
             )
-        rows = self._dense_rows(grid, table.first_line, names, annotators)
-        notes = [f"the column {name!r} holds texts and is no annotator" for name in prose]
-        shown = ", ".join(map(str, annotators[:3])) + (" ..." if len(annotators) > 3 else "")
-        texts = {name: columns[name] for name in (item, *prose)}
-        return self._read(rows, "wide", item, shown, notes=notes, texts=texts)
+        rows = self._dense_rows(grid, table.first_line, names, wide.annotators)
+        notes = wide.notes()
+        if self.layout is None:
+            notes.insert(0, "read as a wide table, with a column per annotator")
+        shown = ", ".join(wide.annotators[:3]) + (" ..." if len(wide.annotators) > 3 else "")
+        return self._read(rows, "wide", wide.item, shown, notes=notes, texts=wide.texts())
 
     def _dense_rows(
         self,

@@ -242,7 +242,7 @@ class LabelFile(ItemFile):
     def _project(self) -> Path | None:
         """The folder, zip or file of an INCEpTION project; None for any other file."""
         paths = [self.path] if isinstance(self.path, str | Path) else list(self.path)
-        if len(paths) > 1 or is_opened(paths[0]) or str(paths[0]) == "-":
+        if len(paths) != 1 or is_opened(paths[0]) or str(paths[0]) == "-":
             return None
         return Path(paths[0]) if is_webanno(Path(paths[0])) else None
 
