@@ -100,3 +100,11 @@ def test_a_truth_that_no_annotator_said_is_told(written):
     assert ann.source.known == {2: "neg"}
     assert ann.source.notes[1] == "1 known truths are not used: no annotator said odd"
     assert mh.aggregate(ann, known=ann.source.known).annotations.n_items == 2
+
+
+def test_truths_that_a_file_marks_are_known_in_python_too(written):
+    ann = mh.read(written("export.json", json.dumps(LABEL_STUDIO)))
+    assert ann.source.known == {2: "neg"}
+    assert mh.aggregate(ann).evidence.is_known.tolist() == [False, True]
+    assert not mh.aggregate(ann, known={}).evidence.is_known.any()
+    assert mh.aggregate(ann[[0]]).labels.tolist() == ["pos"]  # the other item is not here

@@ -39,7 +39,8 @@ def aggregate(
     items x annotators, or {item: {annotator: label}}.
 
     Without a method it is annotator-types for classes and gaussian for numbers. `settings` are
-    those of the method; `known` maps some items to their certain truths.
+    those of the method; `known` maps some items to their certain truths, by default those that the
+    file marks as such (`annotations.source.known`).
 
     "auto" takes the method of `CANDIDATES` under which labels held out of the fit are most
     probable, one label of every item with three or more; `chosen` of the consensus says by how
@@ -57,6 +58,8 @@ def aggregate(
     5
     """
     annotations = as_annotations(annotations)
+    if known is None:
+        known = _marked_truths(annotations)
     name, why = method or DEFAULTS[annotations.kind], ""
     if name == AUTO:
         if settings:
@@ -66,6 +69,13 @@ def aggregate(
     replaceable = method is None or method == AUTO
     consensus = fit_guarded(model, annotations, known, replace_collapsed=replaceable)
     return replace(consensus, chosen=why) if why else consensus
+
+
+def _marked_truths(annotations: Annotations) -> Mapping[Any, Any]:
+    """The truths that the file of the labels marks as such, of the items that are here."""
+    marked = {} if annotations.source is None else annotations.source.known
+    codes = annotations.item_vocabulary.codes(list(marked)).tolist()
+    return {item: marked[item] for item, code in zip(marked, codes, strict=True) if code >= 0}
 
 
 def _choose(annotations: Annotations) -> tuple[str, str]:
