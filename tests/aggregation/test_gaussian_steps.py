@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from manyhands.aggregation import Gaussian
+from manyhands.aggregation import AGGREGATORS, Gaussian, aggregate
 from manyhands.aggregation.gaussian_steps import GaussianSteps
 from manyhands.annotations import Annotations
+from manyhands.core.errors import DataError
 
 
 def rated(seed=0, n_items=60, n_annotators=7, labels=3):
@@ -94,3 +95,27 @@ def test_items_without_labels_get_the_output_of_the_network():
     values = steps.values(np.array([0.0, 7.0]), steps.first)
     assert values.mean_i[1] == 7.0
     assert values.variance_i[1] == pytest.approx(1 / steps.first.network_precision)
+
+
+@pytest.mark.parametrize("method", ["gaussian", "mean", "median"])
+@pytest.mark.parametrize("value", [1e308, -1e308, 1e18])
+def test_a_number_out_of_all_proportion_is_refused(method, value):
+    label_ia = np.random.default_rng(0).normal(size=(300, 3))
+    label_ia[3, 1] = value
+    ann = Annotations.from_dense(label_ia)
+    with pytest.raises(DataError, match=r"of item 3 is out of all proportion: nine of ten labels"):
+        AGGREGATORS[method]().fit(ann)
+    label_ia[3, 1] = 1e5  # far, but a label
+    assert np.isfinite(aggregate(label_ia, method).labels).all()
+
+
+def test_large_and_equal_numbers_are_labels():
+    for scale in (1e-100, 1.0, 1e90):
+        label_ia = scale * np.array([[1.0, 1.0], [1.0, 2.0], [3.0, 1.0]])
+        assert np.isfinite(
+            AGGREGATORS["gaussian"]().fit(Annotations.from_dense(label_ia)).labels
+        ).all()
+    assert AGGREGATORS["mean"]().fit(Annotations.from_dense([[5.5], [5.5]])).labels.tolist() == [
+        5.5,
+        5.5,
+    ]

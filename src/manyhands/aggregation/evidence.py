@@ -10,10 +10,12 @@ from scipy import special
 
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, Offsets
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.kernels import kernel
 from manyhands.evaluation.scores import LEVEL
 
+_MAX_LABEL = 1e100  # squares of labels are summed
+_FARTHEST = 1e6  # times the range of nine of ten labels
 CROWD_LABELS = 2.0  # the weight of the crowd's average, in labels
 
 
@@ -80,6 +82,8 @@ def nothing_known() -> AnyArray:
 
 def gather_evidence(annotations: Annotations, known: Mapping[Any, Any] | None = None) -> Evidence:
     """Evidence from names: `known` maps item names to class names or numbers."""
+    if annotations.class_vocabulary is None:
+        _require_one_scale(annotations)
     if not known:
         return Evidence(annotations, nothing_known())
     rows = annotations.item_vocabulary.codes(known)
@@ -94,6 +98,26 @@ def gather_evidence(annotations: Annotations, known: Mapping[Any, Any] | None = 
         values = np.full(annotations.n_items, -1, dtype=np.int32)
         values[rows] = [annotations.class_vocabulary.code(name) for name in known.values()]
     return Evidence(annotations, values)
+
+
+def _require_one_scale(annotations: Annotations) -> None:
+    """Raise a `DataError` for a number that is out of all proportion to the others.
+
+    Squares of labels are summed: such a number would move every other item.
+    """
+    label_n = annotations.label
+    if len(label_n) == 0:
+        return
+    low, middle, high = np.quantile(label_n, [0.05, 0.5, 0.95])
+    reach = _MAX_LABEL if high == low else min(_MAX_LABEL, _FARTHEST * (high - low))
+    far = int(np.argmax(np.abs(label_n - middle)))
+    if not abs(label_n[far] - middle) <= reach:
+        item = annotations.items[annotations.item[far]]
+        raise DataError(
+            f"the label {label_n[far]:g} of item {item!s} is out of all proportion: nine of ten "
+            f"labels are between {low:g} and {high:g}; correct it, or drop it with ",
+            SettingName("missing", f"{label_n[far]:g}"),
+        )  # fmt: skip
 
 
 def _as_numbers(known: Mapping[Any, Any]) -> Floats:

@@ -25,7 +25,7 @@ from manyhands.cli import (
     simulate,
     train,
 )
-from manyhands.cli.output import remark, say
+from manyhands.cli.output import noting, remark, say, say_text
 from manyhands.core.errors import ManyhandsError, SettingName
 
 DONE, FAILED, WRONG_REQUEST = 0, 1, 2
@@ -137,7 +137,7 @@ def _start(
         say(f"manyhands {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        say(context.get_help().rstrip())
+        say_text(context.get_help().rstrip())
         raise typer.Exit
 
 
@@ -152,7 +152,8 @@ def main() -> None:
 
 def _run() -> int:
     try:
-        outcome = app(prog_name="manyhands", standalone_mode=False)
+        with noting():
+            outcome = app(prog_name="manyhands", standalone_mode=False)
         sys.stdout.flush()
     except ManyhandsError as error:
         return _complain(str(error), WRONG_REQUEST)

@@ -7,7 +7,7 @@ import typer
 
 import manyhands as mh
 from manyhands.cli import options
-from manyhands.cli.output import say, say_json, working
+from manyhands.cli.output import say, say_json, say_text, working
 
 _MARKS = {"error": "ERROR  ", "warning": "WARNING", "note": "note   "}
 _MOST_NAMES = 5
@@ -54,7 +54,7 @@ def check(
             say(f"{_MARKS[finding.severity]} {finding.check}: {finding.message}")
             say(f"        where: {_where(finding, shown)}")
             say(f"        do: {finding.remedy}")
-        say("" if report.findings else "\nnothing wrong was found")
+        say_text("" if report.findings else "\nnothing wrong was found")
     if strict and not report.ok:
         raise typer.Exit(1)
 

@@ -46,6 +46,7 @@ def convert(
         format=reading.format, encoding=reading.encoding, sheet=reading.sheet
     )
     file = reading.file(source)
+    output.require_unread(target, file.names)
     as_it_is = replace(reading, missing=reading.missing or None) == plain and to == "long"
     what = "rows"
     as_it_is = as_it_is and file.is_flat

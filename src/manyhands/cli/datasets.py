@@ -7,7 +7,7 @@ import typer
 
 import manyhands as mh
 from manyhands.cli.options import Json
-from manyhands.cli.output import say, say_json
+from manyhands.cli.output import say, say_json, say_text
 from manyhands.core.errors import DataError, SettingError
 
 
@@ -43,7 +43,7 @@ def datasets(
         say(f"{name}: {entry['about']}")
         for features, state in entry["features"].items():
             say(f"    {features}: {', '.join(state)}")
-    say("\nItems for simulated crowds:")
+    say_text("\nItems for simulated crowds:")
     for name, entry in items.items():
         say(f"{name}: {entry['about']}")
         say(f"    {', '.join(entry['files'])}")

@@ -9,7 +9,7 @@ import numpy as np
 
 import manyhands as mh
 from manyhands.cli.options import Json, Seed, Task, in_output, option
-from manyhands.cli.output import counting, records, say, say_json, show_table
+from manyhands.cli.output import counting, records, say, say_json, say_text, show_table
 from manyhands.core.arrays import AnyArray
 
 Records = list[dict[str, Any]]
@@ -71,16 +71,16 @@ def demo(
                   "networks": networks, "files": files})  # fmt: skip
         return
     of_aggregators, of_annotators, of_networks = found.titles
-    say(found.intro + "\n")
+    say_text(found.intro + "\n")
     show_table(of_aggregators, found.aggregators, found.columns)
     say()
     show_table(of_annotators, found.shown)
     if networks:
-        say(f"\n{found.networks}\n")
+        say_text(f"\n{found.networks}\n")
         show_table(of_networks, networks, found.network_columns)
     else:
-        say("\nTo train networks from these labels: pip install 'manyhands[learn]'")
-    say("\nTry next:")
+        say_text("\nTo train networks from these labels: pip install 'manyhands[learn]'")
+    say_text("\nTry next:")
     if not out:
         say(f"  manyhands demo --task {task} --out demo")
     for line in found.next:

@@ -14,20 +14,49 @@ import manyhands as mh
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import SettingError
 
+# Control characters, and those that turn the direction of writing.
+_OBEYED = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_LONGEST = 4000  # characters of a line
+
 
 def say(text: str = "") -> None:
     """Print a line on standard output."""
+    sys.stdout.write(visible(text) + "\n")
+
+
+def say_text(text: str) -> None:
+    """Print our own text of several lines, with its colours, on standard output."""
     sys.stdout.write(text + "\n")
 
 
 def remark(text: str) -> None:
     """Print a line on standard error."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(visible(text) + "\n")
+
+
+def visible(text: str) -> str:
+    """Text on one line, with characters that a terminal would obey written as escapes.
+
+    Names come from data: a name must not move the cursor, or look like a line of ours.
+
+    >>> visible("ann" + chr(10) + "ok") == "ann" + chr(92) + "nok"
+    True
+    """
+    shown = _OBEYED.sub(lambda found: repr(found[0])[1:-1], text)
+    if len(shown) <= _LONGEST:
+        return shown
+    return f"{shown[: _LONGEST // 2]} ... {shown[-_LONGEST // 2 :]}"
 
 
 def say_json(content: Any) -> None:
     """Print a JSON object on standard output; numbers that are not finite are null."""
-    say(json.dumps(_plain(content), ensure_ascii=False, indent=2, allow_nan=False))
+    text = json.dumps(_plain(content), ensure_ascii=False, indent=2, allow_nan=False)
+    obeyed = _OBEYED.sub(lambda found: _json_escape(found[0]), text)
+    sys.stdout.write(obeyed + "\n")
+
+
+def _json_escape(character: str) -> str:
+    return character if character == "\n" else f"\\u{ord(character):04x}"
 
 
 def reading_lines(annotations: Any) -> list[str]:
@@ -69,8 +98,9 @@ def working(text: str) -> Iterator[None]:
         yield
         return
     from rich.console import Console
+    from rich.text import Text
 
-    with Console(stderr=True).status(text):
+    with Console(stderr=True).status(Text(visible(text))):
         yield
 
 
@@ -101,12 +131,13 @@ def counting(text: str, total: int) -> Iterator[Callable[[], None]]:
         yield lambda: None
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
     shown = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
     with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
-        row = bar.add_task(text, total=total)
+        row = bar.add_task(escape(visible(text)), total=total)
         yield lambda: bar.advance(row)
 
 
@@ -158,12 +189,26 @@ def require_targets(
             raise SettingError(f"two tables cannot both go to {name!r}; name two files")
     if sum(name in ("-", mh.io.STANDARD_INPUT) for name in read) > 1:
         raise SettingError("standard input can be one file only; name a file for the other")
-    sources = {os.path.realpath(name) for name in read if name is not None}
     for name in targets:
         if name != "-":
             mh.io.require_target(name, tagged=name == tagged, any_suffix=name in for_tools)
-            if os.path.realpath(name) in sources:
-                raise SettingError(f"{name}: is read from and would be lost; name another file")
+            require_unread(name, read)
+
+
+def require_unread(target: str, read: Iterable[str | None]) -> None:
+    """Raise an error if a file that is written is also read, by this name or by a link to it."""
+    for name in read:
+        if name is not None and _same_file(target, name):
+            raise SettingError(f"{target}: is read from and would be lost; name another file")
+
+
+def _same_file(one: str, other: str) -> bool:
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    try:
+        return os.path.samefile(one, other)  # noqa: PTH121 - a hard link is the same file too
+    except OSError:
+        return False
 
 
 def records(columns: Mapping[str, AnyArray]) -> list[dict[str, Any]]:
@@ -178,14 +223,18 @@ def show_table(
     """Print some columns of a table, or all, with numbers to the right."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     names = list(columns or rows[0])
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    heading = Text(visible(title)) if title else None
+    table = Table(title=heading, title_justify="left", box=None, pad_edge=False)
     for name in names:
         numeric = all(isinstance(row[name], int | float | None) for row in rows)
-        table.add_column(name, justify="right" if numeric else "left", no_wrap=name == names[0])
+        table.add_column(
+            Text(visible(name)), justify="right" if numeric else "left", no_wrap=name == names[0]
+        )
     for row in rows:
-        table.add_row(*(_cell(row[name]) for name in names))
+        table.add_row(*(Text(visible(_cell(row[name]))) for name in names))
     wide = None if sys.stdout.isatty() else 120
     Console(width=wide, highlight=False).print(table)
 

@@ -12,6 +12,7 @@ import manyhands as mh
 from manyhands.cli.options import DataFolder, Jobs, Json, Seed, completed, in_output, option
 from manyhands.cli.output import remark, say, say_json, show_table
 from manyhands.core.errors import SettingError
+from manyhands.io.folders import locked_folder, make_folder
 
 ALL = "all"
 
@@ -56,17 +57,18 @@ def reproduce(
         raise SettingError("name an experiment, or give --list to see all")
     names = list(mh.EXPERIMENTS) if ALL in experiments else list(dict.fromkeys(experiments))
     chosen = [mh.EXPERIMENTS[name] for name in names]
-    records = mh.experiments.RecordStore(Path(out) / mh.experiments.FILE)
-    _run([run for each in chosen for run in each.runs(options)], records, options, n_jobs)
-    told = []
-    for each in chosen:
-        written = each.write(records, options, Path(out))
-        told.append(
-            {"experiment": each.name, "cells": list(written.rows), "files": written.files,
-             "missing": each.unavailable(options)}
-        )  # fmt: skip
-        if not json:
-            _show(each, written)
+    with locked_folder(make_folder(out)):
+        records = mh.experiments.RecordStore(Path(out) / mh.experiments.FILE)
+        _run([run for each in chosen for run in each.runs(options)], records, options, n_jobs)
+        told = []
+        for each in chosen:
+            written = each.write(records, options, Path(out))
+            told.append(
+                {"experiment": each.name, "cells": list(written.rows), "files": written.files,
+                 "missing": each.unavailable(options)}
+            )  # fmt: skip
+            if not json:
+                _show(each, written)
     if json:
         say_json(told[0] if len(told) == 1 else {"experiments": told})
 

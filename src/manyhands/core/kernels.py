@@ -11,6 +11,7 @@ is then run for another's types.
 """
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -35,13 +36,29 @@ F = TypeVar("F", bound=Callable[..., object])
 B = TypeVar("B")
 R = TypeVar("R")
 _LOCK = "manyhands.lock"
+_NOT_KEPT: list[str] = []  # kernels that every process compiles anew
 
 
 def kernel(function: F) -> F:
     """Compile a loop once, keep it on disk, run it without the interpreter lock."""
-    compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    try:
+        compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    except RuntimeError:  # numba finds no folder to write to
+        _NOT_KEPT.append(function.__qualname__)
+        return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
     _keep_true(compiled)
     return cast(F, compiled)
+
+
+@cache
+def _warn_of_no_cache() -> None:
+    """Say once that kernels are compiled anew by every process."""
+    warnings.warn(
+        "compiled code cannot be kept, because neither the folder of the package nor that of the "
+        "user is writable: every start takes longer; NUMBA_CACHE_DIR may name a folder that only "
+        "you can write to",
+        stacklevel=3,
+    )
 
 
 def thread_count() -> int:
@@ -56,6 +73,8 @@ def thread_count() -> int:
 
 def run_blocks(work: Callable[[B], R], blocks: Sequence[B]) -> list[R]:
     """The work's outcome for every block, in block order, on as many threads as there are cores."""
+    if _NOT_KEPT:
+        _warn_of_no_cache()
     threads = min(thread_count(), len(blocks))
     if threads <= 1:
         return [work(block) for block in blocks]
@@ -110,13 +129,16 @@ def _taken_from_others(function: FunctionType) -> tuple[Any, ...]:
 
 def _save(files: Any, key: Any, data: Any) -> None:
     """The data first: an index that a killed process leaves never tells of what is not there."""
-    with _turn(Path(files._cache_path) / _LOCK):
-        kept = files._load_index()
-        used = set(kept.values())
-        fresh = next(name for name in map(files._data_name, count(1)) if name not in used)
-        name = kept.get(key, fresh)
-        files._save_data(name, data)
-        files._save_index(kept | {key: name})
+    try:
+        with _turn(Path(files._cache_path) / _LOCK):
+            kept = files._load_index()
+            used = set(kept.values())
+            fresh = next(name for name in map(files._data_name, count(1)) if name not in used)
+            name = kept.get(key, fresh)
+            files._save_data(name, data)
+            files._save_index(kept | {key: name})
+    except OSError:  # the disk is full, or the folder became read-only
+        _warn_of_no_cache()
 
 
 @contextmanager

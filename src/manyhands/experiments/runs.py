@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import manyhands
 from manyhands.aggregation import AGGREGATORS
 from manyhands.core.errors import DataError, SettingError, first_line
+from manyhands.core.parallel import in_processes
 from manyhands.datasets import DATASETS, Split
 from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger
 from manyhands.evaluation import regression_scores, score_entities
@@ -239,9 +239,7 @@ def run_missing(
     standard error, in a terminal or a notebook.
     """
     todo = missing_runs(runs, records)
-    results = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(execute)(run, data) for run in todo
-    )
+    results = in_processes(execute, [(run, data) for run in todo], jobs)
     console = Console(stderr=True)
     hidden = not (progress and (console.is_terminal or console.is_jupyter))
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()

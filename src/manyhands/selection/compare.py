@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from manyhands.aggregation import (
     AGGREGATORS,
@@ -17,6 +16,7 @@ from manyhands.aggregation import (
     validation_score,
 )
 from manyhands.core.errors import SettingError
+from manyhands.core.parallel import in_processes
 from manyhands.core.settings import require
 from manyhands.engine.features import is_count, is_text
 from manyhands.engine.task import NOT_SCORED, VALIDATION, Metrics, Scores
@@ -53,9 +53,9 @@ def compare_training(
     labels_only = trial.task != "classification" and METHODS.keys().isdisjoint(names)
     tasks = [(name, seed + run) for name in names for run in range(runs)]
     scored: dict[str, list[dict[str, float]]] = {name: [] for name in names}
-    results = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(_run)(trial, name, one, dict(settings or {}), labels_only) for name, one in tasks
-    )
+    given = dict(settings or {})
+    arguments = [(trial, name, one, given, labels_only) for name, one in tasks]
+    results = in_processes(_run, arguments, jobs)
     messages: set[str] = set()
     for name, scores, notes in results:
         scored[name].append(scores)

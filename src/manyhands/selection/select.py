@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from manyhands.aggregation import Choice
 from manyhands.aggregation.select import rank_by_predictions
 from manyhands.annotations import Annotations, Labels
 from manyhands.core.errors import DataError, SettingError
+from manyhands.core.parallel import in_processes
 from manyhands.core.settings import require
 from manyhands.engine.batches import split_labels
 from manyhands.engine.features import as_inputs
@@ -79,11 +79,12 @@ def select(
     inputs = as_inputs(X, keep_integers=own_network)
     ann = labels_of_rows(annotations, "classes", len(inputs), None)
     splits = [_split_labels(ann, validation_fraction, seed + run) for run in range(runs)]
-    results = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(_run)(name, models[name], X, splits[run], run, seed + run, inform)
+    arguments = [
+        (name, models[name], X, splits[run], run, seed + run, inform)
         for name in models
         for run in range(runs)
-    )
+    ]
+    results = in_processes(_run, arguments, jobs)
     found: dict[tuple[str, int], tuple[LabelPredictions, dict[str, float]]] = {}
     for name, run, predictions, others in results:
         found[name, run] = predictions, others
