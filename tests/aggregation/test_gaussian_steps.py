@@ -110,7 +110,7 @@ def test_a_number_out_of_all_proportion_is_refused(method, value):
 
 
 def test_large_and_equal_numbers_are_labels():
-    for scale in (1e-100, 1.0, 1e90):
+    for scale in (1e-60, 1.0, 1e60):
         label_ia = scale * np.array([[1.0, 1.0], [1.0, 2.0], [3.0, 1.0]])
         assert np.isfinite(
             AGGREGATORS["gaussian"]().fit(Annotations.from_dense(label_ia)).labels

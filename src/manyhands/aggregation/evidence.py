@@ -14,7 +14,7 @@ from manyhands.core.errors import DataError, SettingName
 from manyhands.core.kernels import kernel
 from manyhands.evaluation.scores import LEVEL
 
-_MAX_LABEL = 1e100  # squares of labels are summed
+_MAX_LABEL = 1e70  # fourth powers of labels are summed
 _FARTHEST = 1e6  # times the range of nine of ten labels
 CROWD_LABELS = 2.0  # the weight of the crowd's average, in labels
 
@@ -109,9 +109,11 @@ def _require_one_scale(annotations: Annotations) -> None:
     if len(label_n) == 0:
         return
     low, middle, high = np.quantile(label_n, [0.05, 0.5, 0.95])
+    if max(abs(low), abs(high)) > _MAX_LABEL:
+        raise DataError(f"labels are up to {high:g}; give numbers up to {_MAX_LABEL:g}")
     reach = _MAX_LABEL if high == low else min(_MAX_LABEL, _FARTHEST * (high - low))
     far = int(np.argmax(np.abs(label_n - middle)))
-    if not abs(label_n[far] - middle) <= reach:
+    if abs(label_n[far] - middle) > reach:
         item = annotations.items[annotations.item[far]]
         raise DataError(
             f"the label {label_n[far]:g} of item {item!s} is out of all proportion: nine of ten "

@@ -12,7 +12,6 @@ import manyhands as mh
 from manyhands.cli.options import DataFolder, Jobs, Json, Seed, completed, in_output, option
 from manyhands.cli.output import remark, say, say_json, show_table
 from manyhands.core.errors import SettingError
-from manyhands.io.folders import locked_folder, make_folder
 
 ALL = "all"
 
@@ -57,7 +56,7 @@ def reproduce(
         raise SettingError("name an experiment, or give --list to see all")
     names = list(mh.EXPERIMENTS) if ALL in experiments else list(dict.fromkeys(experiments))
     chosen = [mh.EXPERIMENTS[name] for name in names]
-    with locked_folder(make_folder(out)):
+    with mh.io.locked_folder(mh.io.make_folder(out)):
         records = mh.experiments.RecordStore(Path(out) / mh.experiments.FILE)
         _run([run for each in chosen for run in each.runs(options)], records, options, n_jobs)
         told = []

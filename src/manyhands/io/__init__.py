@@ -4,7 +4,7 @@ from manyhands.io.atomic import atomic_write
 from manyhands.io.conll import read_bio, read_conll, write_bio, write_conll
 from manyhands.io.convert import copy_table, is_table, write_annotations
 from manyhands.io.features import Features, read_features, read_truth
-from manyhands.io.folders import new_files, require_folder
+from manyhands.io.folders import locked_folder, make_folder, new_files, require_folder
 from manyhands.io.input_file import InputFile
 from manyhands.io.labels import read_annotations
 from manyhands.io.opening import STANDARD_INPUT, input_files, sheet_of
@@ -41,6 +41,8 @@ __all__ = [
     "copy_table",
     "input_files",
     "is_table",
+    "locked_folder",
+    "make_folder",
     "new_files",
     "read",
     "read_annotations",
