@@ -101,17 +101,17 @@ def test_a_json_object_may_hold_codes_for_nothing(nested):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "not JSON"),
+        ("", "the file is empty"),
         ('{"a": {"u": 1', "not JSON .*cut short"),
-        ("[]", "expected {item: {annotator: label}}"),
+        ("[]", "has no records"),
         ('{"a": 1}', "expected {item: {annotator: label}}"),
-        ("{}", "has no label"),
+        ("{}", "has no records"),
         ('{"a": {}}', "has no label"),
         ('{"a": {"u": 1}, "a": {"v": 2}}', "'a' is named twice"),
         ('{"a": {"u": 1, "u": 2}}', "'u' is named twice"),
         ('{"a": {"u": [1, 2]}}', "cannot be read as names"),
         ('{"a":' * 100_000, "nested too deep|not JSON"),
-        (b"\xff\xfe", "not JSON"),
+        (b"\xff\xfe", "is not utf-8 text; .*encoding="),
     ],
 )
 def test_a_broken_json_object_is_told(content, message, nested):

@@ -89,7 +89,7 @@ def test_an_error_names_the_file_and_what_to_name(written):
     assert sorted(mh.read(path, label="sentiment").classes) == ["neg", "pos"]
 
 
-def test_a_truth_that_no_annotator_said_is_told(written):
+def test_a_truth_that_no_annotator_said_is_a_class(written):
     tasks = [
         {"id": 1, "data": {"text": "good"}, "annotations": [
             judged(11, 1, "pos"), judged(12, 2, "neg"), judged(13, 3, "odd", ground_truth=True)]},
@@ -97,9 +97,12 @@ def test_a_truth_that_no_annotator_said_is_told(written):
             judged(21, 1, "neg"), judged(22, 4, "neg", ground_truth=True)]},
     ]  # fmt: skip
     ann = mh.read(written("anything.json", json.dumps(tasks)))
-    assert ann.source.known == {2: "neg"}
-    assert ann.source.notes[1] == "1 known truths are not used: no annotator said odd"
-    assert mh.aggregate(ann, known=ann.source.known).annotations.n_items == 2
+    assert ann.source.known == {1: "odd", 2: "neg"}
+    assert ann.classes.tolist() == ["neg", "pos", "odd"]
+    assert mh.aggregate(ann).labels.tolist() == ["odd", "neg"]
+    only = mh.read(written("anything.json", json.dumps(tasks)), classes=["neg", "pos"])
+    assert only.source.known == {2: "neg"}
+    assert only.source.notes[1] == "1 known truths are not used: no annotator said odd"
 
 
 def test_truths_that_a_file_marks_are_known_in_python_too(written):

@@ -70,12 +70,21 @@ def class_never_said(table: LabelTable) -> Iterator[Finding]:
     if table.rows.classes is None or len(table.usable) == 0:
         return
     count_k, total = table.label_counts, len(table.usable)
-    unused = np.flatnonzero(count_k == 0)
+    names = set(map(str, table.rows.classes.names))
+    unused = np.array(
+        [
+            k
+            for k in np.flatnonzero(count_k == 0)
+            # A tag I-X is there because B-X is: entities of one token have none.
+            if f"B-{str(table.rows.classes.names[k]).removeprefix('I-')}" not in names
+        ],
+        dtype=np.int64,
+    )
     if len(unused):
         message = f"without any label: {len(unused)} of {len(count_k)} classes"
         remedy = "remove them from the classes, unless labels are expected later"
-        names = table.rows.classes.names[unused[:MAX_EXAMPLES]]
-        yield table.finding("note", message, remedy, len(unused), names=names)
+        shown = table.rows.classes.names[unused[:MAX_EXAMPLES]]
+        yield table.finding("note", message, remedy, len(unused), names=shown)
     rare = np.flatnonzero((count_k > 0) & (count_k < RARE * total))
     message = f"used in less than 0.1 % of the labels: {len(rare)} of {len(count_k)} classes"
     remedy = "check their spelling; merge them, or collect more labels of them"

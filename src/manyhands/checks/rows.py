@@ -143,7 +143,7 @@ def repeated_pair(table: LabelTable) -> list[Finding]:
         f"({percent(n_repeated, len(used))}): {n_repeated - n_conflict} times with the same "
         f"label, {n_conflict} times with another"
     )
-    remedy = "choose which count with duplicates= first or last; by default every label counts"
+    remedy = "choose which count with --duplicates first or last; by default every label counts"
     names = [
         f"{rows.items.names[item[n]]} by {rows.annotators.names[annotator[n]]}"
         for n in at[:MAX_EXAMPLES]

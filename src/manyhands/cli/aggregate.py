@@ -175,7 +175,7 @@ def _aggregate_tokens(request: Request) -> None:
         output.put_table(found.span_columns(marked.texts), request.spans)
     if request.out != "-" or not request.json:
         output.put_tokens(sentences, found.tags, columns, request.out)
-    notes = [*request.file.notes, *reading.notes_on(marked)]
+    notes = [*request.file.notes, *output.token_notes(marked, reading.orphan_tags)]
     lines = _token_lines(request, found, notes, scores) + written_lines(written)
     source = output.source_of(ann, request.file)
     facts = {"source": source, "summary": _token_summary(found, notes) | written}

@@ -1,7 +1,7 @@
 """manyhands check: what is wrong or risky in a file of labels."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,12 +11,13 @@ from manyhands.cli.output import say, say_json, say_text, working
 
 _MARKS = {"error": "ERROR  ", "warning": "WARNING", "note": "note   "}
 _MOST_NAMES = 5
+_OF_TOKENS = ("task", "orphan_tags", "alignment")
 
 
 @options.takes_groups
 def check(
     labels: options.LabelsFiles,
-    reading: options.ReadingOptions,
+    reading: options.AnyFileOptions,
     strict: Annotated[
         bool, options.in_output("Exit with 1 if there is an error or a warning.", "--strict")
     ] = False,
@@ -39,7 +40,7 @@ def check(
             tokens = file.read_tokens().labels.annotations
             report = mh.checks.check(replace(tokens.to_rows(), read_from=tokens.source))
         else:
-            report = mh.checks.check_file(file.inputs, **settings)
+            report = mh.checks.check_file(file.inputs, **_of_items(settings))
     if json:
         found = report.to_json()
         counts = {f"n_{name}": found["summary"][name] for name in ("labels", "items", "annotators")}
@@ -57,6 +58,13 @@ def check(
         say_text("" if report.findings else "\nnothing wrong was found")
     if strict and not report.ok:
         raise typer.Exit(1)
+
+
+def _of_items(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of reading that count for labels of items."""
+    rest = {name: settings[name] for name in settings if name not in _OF_TOKENS}
+    kinds = {"regression": "numbers", "classification": "classes"}
+    return rest | {"kind": settings["kind"] or kinds.get(settings["task"])}
 
 
 def _facts(report: "mh.checks.CheckReport") -> str:

@@ -170,7 +170,10 @@ def _trial(request: Request) -> "tuple[mh.selection.Trial, list[str] | None, lis
         return mh.selection.trial_of_files(table, ann, truths), request.names, []
     gold = reading.true_tags(truth)
     marked = request.marked
-    trial, notes = mh.selection.trial_of_tokens(marked.labels, gold), reading.notes_on(marked)
+    trial, notes = (
+        mh.selection.trial_of_tokens(marked.labels, gold),
+        output.token_notes(marked, reading.orphan_tags),
+    )
     if gold is not None and trial.test_features is not None:
         notes.append(f"scored on the {len(gold)} sentences of {truth}, not on the labelled ones")
     names = request.names

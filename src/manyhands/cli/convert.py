@@ -78,7 +78,7 @@ def _convert_tokens(
     output.require_targets(target, read=source.names, tagged=target)
     kept = replace(reading, orphan_tags=reading.orphan_tags or "keep")
     marked = replace(source, orphan_tags=kept.orphan_tags).read_tokens()
-    for note in (*source.notes, *kept.notes_on(marked)):
+    for note in (*source.notes, *output.token_notes(marked, kept.orphan_tags)):
         output.remark(f"note: {note}")
     if output.is_tagged(target):
         mh.io.write_conll(marked.labels, target)

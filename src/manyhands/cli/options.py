@@ -168,14 +168,30 @@ class ReadingOptions(OptionGroup):
 
 
 @dataclass(frozen=True)
-class LabelOptions(ReadingOptions):
-    """How to read any file of labels."""
+class AnyFileOptions(ReadingOptions):
+    """How to read a table, a matrix, or tagged tokens."""
 
     task: Annotated[
         Task | None,
         in_labels("What the labels are: classes (classification), numbers (regression) or tags of "
                   "tokens (tagging).", metavar="TASK", show_default="by the labels"),
     ] = None  # fmt: skip
+    orphan_tags: Annotated[
+        Literal["repair", "refuse", "keep"] | None,
+        in_labels("A tag I-X that follows no B-X or I-X: make it B-X, refuse the file, or keep it.",
+                  show_default="repair, but keep for convert"),
+    ] = None  # fmt: skip
+    alignment: Annotated[
+        Literal["refuse", "widen"] | None,
+        in_labels("A span that cuts through a token: refuse the file, or widen the span to whole "
+                  "tokens.", show_default="refuse"),
+    ] = None  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LabelOptions(AnyFileOptions):
+    """How to read labels that are to be used."""
+
     bounds: Annotated[
         str | None,
         in_labels("Range that numbers must lie in, such as 1:5.", "--range", metavar="LOW:HIGH"),
@@ -187,16 +203,6 @@ class LabelOptions(ReadingOptions):
             "last, or refuse the file."
         ),
     ] = "keep"
-    orphan_tags: Annotated[
-        Literal["repair", "refuse", "keep"] | None,
-        in_labels("A tag I-X that follows no B-X or I-X: make it B-X, refuse the file, or keep it.",
-                  show_default="repair, but keep for convert"),
-    ] = None  # fmt: skip
-    alignment: Annotated[
-        Literal["refuse", "widen"] | None,
-        in_labels("A span that cuts through a token: refuse the file, or widen the span to whole "
-                  "tokens.", show_default="refuse"),
-    ] = None  # fmt: skip
 
     def settings(self) -> dict[str, Any]:
         """The arguments of `mh.read`."""
@@ -233,19 +239,6 @@ class LabelOptions(ReadingOptions):
         reasons = {"regression": "labels are numbers", "tagging": "tagged tokens"}
         decided = self.task is None and task in reasons
         return f" ({reasons[task]}: --task {task})" if decided else ""
-
-    def notes_on(self, marked: "mh.io.TextLabels") -> list[str]:
-        """What a person should know about a file of tagged tokens that was read."""
-        notes, labels = [*getattr(marked.labels.annotations.source, "notes", ())], marked.labels
-        if marked.n_orphan_tags:
-            done = "are kept" if self.orphan_tags == "keep" else "were changed to B-"
-            orphans = f"{marked.n_orphan_tags} tags I- that follow no entity"
-            notes.append(f"{orphans} {done} (--orphan-tags)")
-        labelled = set(labels.sentences.sentence_of_token[labels.annotations.item].tolist())
-        if len(labelled) < len(labels):
-            n_bare = len(labels) - len(labelled)
-            notes.append(f"{n_bare} of {len(labels)} sentences have no label; they are kept")
-        return notes
 
 
 def _bounds(text: str | None) -> tuple[float, float] | None:

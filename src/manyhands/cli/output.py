@@ -66,7 +66,7 @@ def reading_lines(annotations: Any) -> list[str]:
         return []
     n_labels, n_items = annotations.n_annotations, annotations.n_items
     return [
-        f"{source}; {n_labels} labels of {n_items} items",
+        f"{source}; {counted(n_labels, 'label')} of {counted(n_items, 'item')}",
         *(f"note: {note}" for note in source.notes),
     ]
 
@@ -84,11 +84,31 @@ def source_of(annotations: Any, file: "mh.io.LabelFile | None" = None) -> dict[s
     }  # fmt: skip
 
 
+def counted(n: int, noun: str) -> str:
+    """A number and its noun: 1 item, 2 items."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def told(annotations: Any) -> Any:
     """The annotations, after their `reading_lines` were printed on standard error."""
     for line in reading_lines(annotations):
         remark(line)
     return annotations
+
+
+def token_notes(marked: "mh.io.TextLabels", orphan_tags: str | None) -> list[str]:
+    """What a person should know about a file of tagged tokens that was read."""
+    labels = marked.labels
+    notes = [*getattr(labels.annotations.source, "notes", ())]
+    if marked.n_orphan_tags:
+        done = "are kept" if orphan_tags == "keep" else "were changed to B-"
+        orphans = f"{marked.n_orphan_tags} tags I- that follow no entity"
+        notes.append(f"{orphans} {done} (--orphan-tags)")
+    labelled = set(labels.sentences.sentence_of_token[labels.annotations.item].tolist())
+    if len(labelled) < len(labels):
+        n_bare = len(labels) - len(labelled)
+        notes.append(f"{n_bare} of {len(labels)} sentences have no label; they are kept")
+    return notes
 
 
 @contextmanager

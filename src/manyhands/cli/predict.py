@@ -108,7 +108,7 @@ def _predict_tokens(
         if file.tokens is None:
             raise DataError(f"{labels}: the model tags tokens; give labels as tagged tokens")
         marked = file.read_tokens()
-        sentences, notes = marked.labels.sentences, reading.notes_on(marked)
+        sentences, notes = marked.labels.sentences, output.token_notes(marked, reading.orphan_tags)
         if features != labels:
             words = reading.file(features).read_sentences(trained.classes_)
             mh.io.require_same_tokens(labels, sentences, features, words)

@@ -134,7 +134,7 @@ def _train_tokens(request: Request) -> None:
         model.fit(labels, ann, truth=known, resume=request.resume)
         scores = mh.selection.scores_of(trial, model) if gold is not None else {}
         model.save(request.out)
-    notes = request.reading.notes_on(marked)
+    notes = output.token_notes(marked, request.reading.orphan_tags)
     if gold is not None and trial.test_features is not None:
         notes.append(f"scored on the {len(gold)} sentences of {truth}, not on the labelled ones")
     _tell(request, model, ann, scores, notes)

@@ -44,7 +44,9 @@ class ManyhandsError(Exception):
         )
 
     def at(self, place: object) -> Self:
-        """The same error with the place where it was found in front."""
+        """The same error with the place where it was found in front, unless it names it already."""
+        if str(self).startswith((f"{place}: ", f"{place}, ")):
+            return self
         return type(self)(f"{place}: ", *self.args)
 
 

@@ -27,6 +27,7 @@ from manyhands.io.joined import FILE_NAME, common_format, joined, table_of
 from manyhands.io.matrices import header_of, read_matrix
 from manyhands.io.opening import Paths, as_paths, input_files, shown_paths
 from manyhands.io.tables import SUFFIXES, Table
+from manyhands.io.texts import text_lines
 from manyhands.io.tool_files import ExportFile, open_exports, read_exports
 from manyhands.io.wide import WideTable, is_wide
 
@@ -165,7 +166,7 @@ class ItemFile:
 
     def _json_rows(self) -> Rows:
         """The rows of lists of records, or of {item: {annotator: label}}."""
-        contents = [_json_content(file) for file in self.inputs]
+        contents = [_json_content(file, self.encoding) for file in self.inputs]
         tables = [
             Table.of_records(file, records)
             for file, records in zip(self.inputs, contents, strict=True)
@@ -222,6 +223,11 @@ class ItemFile:
         named = {"item": self.item, "annotator": self.annotator, "label": self.label}
         found = read_exports(self.exports, **named)
         rows = self._encoded(found.item, found.annotator, found.label)
+        said = [] if rows.classes is None else rows.classes.names.tolist()
+        unsaid = [truth for truth in dict.fromkeys(found.known.values()) if truth not in said]
+        if said and unsaid and self.classes is None:  # a truth that nobody said is a class too
+            every = [*said, *unsaid]
+            rows = self._encoded(found.item, found.annotator, found.label, classes=every)
         known, notes = _usable_truths(found.known, rows)
         source = Source(
             self.shown, found.tool, notes=(found.summary(), *notes), known=known,
@@ -286,11 +292,11 @@ def _usable_truths(known: dict[Any, Any], rows: Rows) -> tuple[dict[Any, Any], l
     return kept, [told] if others else []
 
 
-def _json_content(path: Path) -> dict[str, Any] | list[dict[str, Any]]:
+def _json_content(path: Path, encoding: str) -> dict[str, Any] | list[dict[str, Any]]:
     """{item: {annotator: label}}, or a list of records."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_once)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        found = json.loads("\n".join(text_lines(path, encoding)), object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
         raise DataError(f"{path}: not JSON ({error}); the file may be cut short") from None
     except RecursionError:
         raise DataError(f"{path}: not {{item: {{annotator: label}}}}: nested too deep") from None
@@ -298,6 +304,8 @@ def _json_content(path: Path) -> dict[str, Any] | list[dict[str, Any]]:
         raise error.at(path) from None
     if isinstance(found, list) and found and all(isinstance(row, dict) for row in found):
         return found
+    if found in ([], {}):
+        raise DataError(f"{path}: has no records")
     if not isinstance(found, dict) or not all(isinstance(row, dict) for row in found.values()):
         raise DataError(
             f"{path}: expected {{item: {{annotator: label}}}}, or a list of records [{{...}}, ...]"

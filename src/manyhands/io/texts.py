@@ -63,7 +63,7 @@ def not_text(path: Path, encoding: str) -> DataError:
         return DataError(
             f"{path}, line {line}: byte 0x{data[error.start]:02x} is not {encoding} text; save the "
             "file as UTF-8 or name its encoding with ", SettingName("encoding", ...),
-            " (latin-1, utf-16 ...)",
+            " (cp1252, latin-1, utf-16 ...)",
         )  # fmt: skip
     return not_a_table(path)
 

@@ -188,7 +188,9 @@ def _first(records: Iterator[Any]) -> list[Any]:
 def _parsed(path: Path, encoding: str) -> Any:
     """The content of a JSON file, or of a file of JSON lines that is named so."""
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads("\n".join(text_lines(path, encoding)))
+    except DataError:
+        return None  # the reader of plain files raises the error
     except (ValueError, RecursionError):
         lines = _first(_records(path, encoding))
         # One object over several lines is a JSON file that its reader finds to be cut short.
