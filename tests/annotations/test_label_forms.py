@@ -258,3 +258,17 @@ def test_a_notebook_shows_no_labels_and_many_classes():
     wide = mh.aggregate([[i, i] for i in range(20)], "majority")._repr_html_()
     assert "more columns" in wide
     assert "<table>" in mh.aggregate([[0.5, 1.0], [2.0, 2.5]])._repr_html_()
+
+
+def test_rows_of_three_are_not_taken_for_a_matrix():
+    rows = [("a", "w1", "x"), ("a", "w2", "y"), ("b", "w1", "x"), ("b", "w2", "x")]
+    with pytest.raises(DataError, match=r"may be rows of \(item, annotator, label\)"):
+        as_annotations(rows)
+    assert Annotations.from_arrays(*zip(*rows, strict=True)).n_annotations == 4
+    assert as_annotations([(0, 1, 0), (1, 1, 1)]).n_annotations == 6  # a matrix
+
+
+def test_columns_of_a_frame_may_be_named_for_the_consensus():
+    frame = pd.DataFrame({"foo": [1, 1, 2], "bar": ["u", "v", "u"], "baz": ["x", "x", "y"]})
+    found = mh.aggregate(frame, "majority", item="foo", annotator="bar", label="baz")
+    assert found.labels.tolist() == ["x", "y"]

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 import pytest
 import typer
-from command_line import HEADER, assert_refused, call, plain_json, start
+from command_line import HEADER, SMALL, assert_refused, call, plain_json, start
 
 import manyhands as mh
 from manyhands.annotations.grouping import DUPLICATES
@@ -204,3 +204,11 @@ def test_wrong_settings_of_an_aggregator_are_one_line(words, message, labels):
     refused = call("aggregate", labels, *words)
     assert_refused(refused)
     assert message in refused.err
+
+
+def test_an_option_with_one_value_is_given_once(tmp_path):
+    (tmp_path / "labels.csv").write_text(SMALL)
+    outcome = call("aggregate", tmp_path / "labels.csv", "--item", "item", "--item", "label")
+    assert_refused(outcome)
+    assert "--item is given twice" in outcome.err
+    assert call("aggregate", tmp_path / "labels.csv", "--missing", "NA", "--missing", "").code == 0

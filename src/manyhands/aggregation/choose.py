@@ -15,6 +15,7 @@ from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, SettingError
 from manyhands.evaluation import paired_difference
 
+_COLUMNS = ("item", "annotator", "label")
 AUTO = "auto"
 CANDIDATES = (
     "annotator-types",
@@ -36,7 +37,8 @@ def aggregate(
     """The consensus of a set of labels by a method of `AGGREGATORS`.
 
     Labels are `Annotations`, or what `as_annotations` makes them of: a long frame, a matrix of
-    items x annotators, or {item: {annotator: label}}.
+    items x annotators, or {item: {annotator: label}}. `item`, `annotator` and `label` name columns
+    of a frame.
 
     Without a method it is annotator-types for classes and gaussian for numbers. `settings` are
     those of the method; `known` maps some items to their certain truths, by default those that the
@@ -57,7 +59,10 @@ def aggregate(
     >>> aggregate(ann, method="dawid-skene", max_iter=5).n_iterations
     5
     """
-    annotations = as_annotations(annotations)
+    columns = {name: settings.pop(name) for name in _COLUMNS if name in settings}
+    annotations = (
+        Annotations.from_frame(annotations, **columns) if columns else as_annotations(annotations)
+    )
     if known is None:
         known = _marked_truths(annotations)
     name, why = method or DEFAULTS[annotations.kind], ""

@@ -53,6 +53,7 @@ def as_annotations(labels: Labels, *, kind: Kind | None = None) -> Annotations:
     elif form == "dictionaries":
         found = _from_dicts(labels)
     elif form == "matrix":
+        _refuse_records(labels)
         found = Annotations.from_dense(labels, _missing_codes(_as_grid(labels)))
     else:
         raise DataError(
@@ -84,6 +85,19 @@ def is_frame(labels: Labels) -> bool:
     """Whether labels are a table of pandas, polars, pyarrow and the like, with named columns."""
     wrapped = nw.from_native(labels, pass_through=True)
     return isinstance(wrapped, nw.DataFrame | nw.LazyFrame)
+
+
+def _refuse_records(labels: Labels) -> None:
+    """Raise a `DataError` for a list of (item, annotator, label), which is no matrix."""
+    rows = labels if isinstance(labels, list) else []
+    if not all(isinstance(row, tuple) and len(row) == 3 for row in rows) or not rows:
+        return
+    item, annotator, label = (set(map(str, column)) for column in zip(*rows, strict=True))
+    if item.isdisjoint(annotator) and label.isdisjoint(item | annotator):
+        raise DataError(
+            "a list of tuples may be rows of (item, annotator, label), or a matrix of items x "
+            "annotators: give Annotations.from_arrays(*zip(*rows)), or a list of lists"
+        )
 
 
 def one_annotator(labels: Labels) -> Annotations:

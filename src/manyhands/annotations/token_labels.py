@@ -11,6 +11,7 @@ from manyhands.annotations.grouping import ItemArray
 from manyhands.annotations.labels import USED
 from manyhands.annotations.rows import Rows
 from manyhands.annotations.sentences import Sentences
+from manyhands.annotations.source import Source
 from manyhands.annotations.tags import OrphanTags, TagScheme, find_orphan_tags
 from manyhands.annotations.vocabulary import Vocabulary, join_names
 from manyhands.core.arrays import AnyArray, Bools, read_only
@@ -32,6 +33,11 @@ class TokenLabels(ItemArray):
 
     sentences: Sentences
     annotations: Annotations
+
+    @property
+    def source(self) -> Source | None:
+        """What the file was taken for, if the labels were read from one."""
+        return self.annotations.source
 
     def __post_init__(self) -> None:
         _require_same("items of the annotations", self.annotations.n_items, self.sentences)

@@ -48,6 +48,17 @@ class Command(TyperCommand):
         except ManyhandsError as error:
             raise ManyhandsError(error.spelled(self.spelled)) from error
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an option that is given twice and has one value: the first would be lost."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for each in set(given):
+            flag = getattr(each, "is_flag", False) or getattr(each, "multiple", False)
+            single = each.opts[0].startswith("--") and not flag
+            if single and given.count(each) > 1:
+                raise _UsageError(f"{each.opts[0]} is given twice; give it once", ctx)
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help, with the names of the registries that it refers to."""
         for each in _without_types_of_flags(self, ctx):

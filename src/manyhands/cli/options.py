@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import manyhands as mh
+from manyhands.cli.output import told_features
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import Setting, settings_of
 from manyhands.engine.settings import FeatureOptions, TaggingOptions
@@ -28,8 +29,9 @@ in_training = functools.partial(option, panel="Training")
 in_output = functools.partial(option, panel="Output")
 
 _LABELS = (
-    "Table of labels (.csv .tsv .parquet .jsonl .xlsx), an export of an annotation tool, dense "
-    "matrix (.txt .npy) or {item: {annotator: label}} (.json)"
+    "Table of labels (.csv .tsv .parquet .jsonl .xlsx); an export of Label Studio, Argilla, "
+    "Prodigy, doccano, Mechanical Turk, INCEpTION or LeWiDi; a dense matrix (.txt .npy); or {item: "
+    "{annotator: label}} (.json)"
 )
 _TOKENS = "; tokens with a column of tags per annotator (.conll .bio .txt), or a table of spans"
 _WAYS = (
@@ -117,7 +119,11 @@ class ReadingOptions(OptionGroup):
 
     item: Annotated[
         str | None,
-        in_labels("Column of the items. By default it is found by its name.", metavar="NAME"),
+        in_labels(
+            "Column of the items. By default it is found by its name, such as item or id, "
+            "and its cells.",
+            metavar="NAME",
+        ),
     ] = None
     annotator: Annotated[
         str | None,
@@ -130,12 +136,13 @@ class ReadingOptions(OptionGroup):
     format: Annotated[
         str | None,
         in_labels("Format of the labels if neither suffix nor content tell: csv, tsv, parquet, "
-                  "jsonl, txt, npy, json, xlsx, conll or spans.", metavar="NAME"),
+                  "jsonl, txt, npy, json, xlsx, conll or spans. Exports of tools need none.",
+                  metavar="NAME"),
     ] = None  # fmt: skip
     layout: Annotated[
         Literal["long", "wide", "dense"] | None,
-        in_labels("Layout: one row per label (long), one column per annotator (wide), or the same "
-                  "without a header (dense)."),
+        in_labels("Layout: one row per label (long); one row per item and one column per annotator "
+                  "(wide); or only labels, without names of items and annotators (dense)."),
     ] = None  # fmt: skip
     kind: Annotated[
         Literal["classes", "numbers"] | None,
@@ -143,11 +150,9 @@ class ReadingOptions(OptionGroup):
     ] = None
     classes: Annotated[
         str | None,
-        in_labels(
-            "All classes in order, also those nobody used, such as cat,dog,bird.",
-            metavar="NAME,NAME",
-        ),
-    ] = None
+        in_labels("All classes in order, also those nobody used, such as cat,dog,bird.",
+                  metavar="NAME,NAME"),
+    ] = None  # fmt: skip
     missing: Annotated[
         list[str] | None,
         in_labels('A label that means no label, such as NA, or "" for an empty cell. Repeatable.',
@@ -217,7 +222,8 @@ class LabelOptions(AnyFileOptions):
         sheet = mh.io.sheet_of(path, self.sheet)
         named = mh.io.column_names(path, encoding=self.encoding, sheet=sheet)
         item = self.item if self.item in named else None
-        return mh.read_features(path, item=item, text=text, encoding=self.encoding, sheet=sheet)
+        found = mh.read_features(path, item=item, text=text, encoding=self.encoding, sheet=sheet)
+        return told_features(found, path)
 
     def truth(self, path: str | None) -> dict[Any, Any] | None:
         """The truth of items, if a file is given."""

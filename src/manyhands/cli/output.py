@@ -84,6 +84,13 @@ def source_of(annotations: Any, file: "mh.io.LabelFile | None" = None) -> dict[s
     }  # fmt: skip
 
 
+def told_features(features: "mh.io.Features", path: str) -> "mh.io.Features":
+    """The features, after a note about columns that are not used."""
+    if features.unused:
+        remark(f"note: {path}: only its texts are used, not {', '.join(features.unused[:5])}")
+    return features
+
+
 def counted(n: int, noun: str) -> str:
     """A number and its noun: 1 item, 2 items."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

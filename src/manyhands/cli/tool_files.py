@@ -18,7 +18,8 @@ class ToolFiles(OptionGroup):
     suggestions: Annotated[
         str | None,
         in_output("For the export of an annotation tool: the consensus as the tool imports it, "
-                  "such as predictions of Label Studio.", metavar="FILE"),
+                  ".json for Label Studio and Argilla, .jsonl for Prodigy and doccano, .csv for "
+                  "Mechanical Turk.", metavar="FILE"),
     ] = None  # fmt: skip
     relabel: Annotated[
         str | None,

@@ -30,12 +30,14 @@ _REMEDY = "name the columns of a truth table item and truth"
 class Features:
     """One row per item: `values` (i, ...) are numbers, or (i,) texts; `items` are the names.
 
-    `names` are the names of the columns of numbers, if they have names.
+    `names` are the names of the columns of numbers, if they have names, and `unused` those of
+    columns beside a text.
     """
 
     items: AnyArray
     values: AnyArray
     names: list[str] | None = None
+    unused: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.items)
@@ -112,7 +114,8 @@ def _texts(table: Table, column: str, item: str | None) -> Features:
             )
     texts = object_array(["" if cell is None else cell for cell in cells])
     items = np.arange(len(texts)) if key is None else _distinct(table, columns[key])
-    return Features(items, texts)
+    unused = tuple(name for name in table.columns if name not in {column, key})
+    return Features(items, texts, unused=unused)
 
 
 def _numbers(table: Table, item: str | None) -> Features:
