@@ -28,6 +28,7 @@ from manyhands.engine.checkpoint import Checkpoint, TrainingState, unshared
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.optimisers import Stepper, make_optimisers, set_rates
 from manyhands.engine.progress import EpochBar, EpochLog
+from manyhands.engine.randomness import own_random_numbers
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import VALIDATION, CrowdModule, torch_threads
 from manyhands.evaluation import CRITERIA, CROWD_METRICS
@@ -131,7 +132,7 @@ def _work(fabric: "Fabric", run: TrainingRun) -> Any:
     threads = torch_threads(run.module.network, run.inputs.shape, n_items, run.settings)
     same = _deterministic(fabric.device)
     try:
-        with torch.random.fork_rng(devices=cuda), torch.enable_grad(), threads, same:
+        with own_random_numbers(devices=cuda), torch.enable_grad(), threads, same:
             weights, epoch, history = _Worker(fabric, run).run_epochs()
             return safetensors.torch.save(unshared(weights)) if several else weights, epoch, history
     except ManyhandsError as error:

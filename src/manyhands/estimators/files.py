@@ -15,6 +15,7 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.engine.checkpoint import as_arrays, as_tensors, require_like
 from manyhands.engine.features import NumericEncoder
+from manyhands.engine.randomness import own_random_numbers
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import TargetScaler, make_network
 from manyhands.engine.text import TextEncoder
@@ -88,7 +89,7 @@ def load(folder: str | Path, *, network: Network | None = None) -> CrowdEstimato
     if str(header.get("task")) not in ESTIMATORS:
         raise DataError(f"{folder}: holds {header.get('task')!r}, not a model of a known task")
     try:
-        with torch.random.fork_rng(devices=[]):  # a new network draws weights
+        with own_random_numbers():  # a new network draws weights
             return _restored(as_tensors(arrays), header, network)
     except ManyhandsError as error:
         raise DataError(f"{folder}: {error}") from None

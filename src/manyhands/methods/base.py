@@ -21,6 +21,7 @@ from manyhands.engine.batches import CrowdData, split_items, split_labels
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.loop import TrainingResult, TrainingRun, train
+from manyhands.engine.randomness import own_random_numbers
 from manyhands.engine.settings import TrainingOptions, TrainingSettings
 from manyhands.engine.task import (
     CrowdModule,
@@ -254,8 +255,7 @@ class NetworkMethod(Method):
     ) -> CrowdModule:
         """A new module; the same seed makes the same one."""
         settings, ann = plan.settings, problem.annotations
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed_for(settings.seed, "start of the weights"))
+        with own_random_numbers(seed_for(settings.seed, "start of the weights")):
             n_outputs = problem.task.n_outputs(ann.n_classes)
             if plan.start is not None:
                 network = copy.deepcopy(plan.start.network).cpu()

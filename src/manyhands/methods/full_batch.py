@@ -15,6 +15,7 @@ from manyhands.core.arrays import Floats
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.loop import TrainingResult
+from manyhands.engine.randomness import own_random_numbers
 from manyhands.methods.base import FitPlan, Method, MethodFit, NetworkMaker, Problem
 from manyhands.networks.mlp import flat
 
@@ -77,7 +78,7 @@ class FullBatchMethod(Method):
 
     @classmethod
     def _new_network(cls, settings: Mapping[str, Any]) -> nn.Module:
-        with torch.random.fork_rng(devices=[]):  # layers draw weights when they are created
+        with own_random_numbers():  # layers draw weights when they are created
             return cls.network_class(**settings)
 
     def _train(

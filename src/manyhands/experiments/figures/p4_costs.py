@@ -20,6 +20,7 @@ from torch.nn import functional
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.core.settings import seed_for
+from manyhands.engine.randomness import own_random_numbers
 from manyhands.experiments import drawing
 from manyhands.experiments.data import ExperimentData
 from manyhands.experiments.figure import Content, Settings
@@ -122,8 +123,7 @@ def train_dense(
     label_ia = torch.from_numpy(annotations.to_dense(missing=MISSING).astype(np.int64))
     inputs = torch.from_numpy(np.asarray(features, dtype=np.float32))
     draw = torch.Generator().manual_seed(seed_for(seed, "dense design"))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed_for(seed, "start of the weights"))
+    with own_random_numbers(seed_for(seed, "start of the weights")):
         network = MLP(inputs.shape[1], annotations.n_classes, hidden=(128,), dropout=0.5)
         layer = DenseCrowdLayer(annotations.n_annotators, annotations.n_classes)
         optimiser = torch.optim.Adam([*network.parameters(), *layer.parameters()], lr=1e-3)
