@@ -2,12 +2,15 @@
 
 import json
 import re
+import tempfile
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from command_line import HEADER, SMALL, assert_refused, call
+
+import manyhands as mh
 
 BAD_TABLES = {
     "binary": (b"\x00\x01\x02\x03\xff\xfe" * 9, "not utf-8 text|not a text table"),
@@ -327,3 +330,19 @@ def test_no_memory_is_one_line_and_the_run_failed(tmp_path):
 def test_an_unknown_command_and_a_missing_file_name():
     for words in (["agregate"], ["aggregate"], ["convert", "in.csv"], ["--verson"]):
         assert_refused(call(*words))
+
+
+def test_the_unexpected_is_one_line_and_a_file(tmp_path, monkeypatch):
+    def break_down(*_, **__):
+        raise ZeroDivisionError("what nobody\nforesaw")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(mh, "aggregate", break_down)
+    (tmp_path / "labels.csv").write_text(SMALL)
+    outcome = call("aggregate", tmp_path / "labels.csv")
+    assert_refused(outcome, code=1)
+    assert (
+        "unexpected ZeroDivisionError: what nobody; please report it with the file" in outcome.err
+    )
+    (log,) = tmp_path.glob("manyhands-error-*.log")
+    assert "break_down" in log.read_text()

@@ -6,6 +6,8 @@ import os
 import re
 import shlex
 import sys
+import tempfile
+import traceback
 from typing import Annotated, Any
 
 import typer
@@ -26,7 +28,7 @@ from manyhands.cli import (
     train,
 )
 from manyhands.cli.output import noting, remark, say, say_text
-from manyhands.core.errors import ManyhandsError, SettingName
+from manyhands.core.errors import ManyhandsError, SettingName, first_line
 
 DONE, FAILED, WRONG_REQUEST = 0, 1, 2
 _INTERRUPTED = 130  # the exit code of typer for an interrupt
@@ -178,9 +180,23 @@ def _run() -> int:
         return _machine_error(error)
     except (KeyboardInterrupt, typer.Abort):
         outcome = _INTERRUPTED
+    except Exception as error:  # a mistake of ours: the user gets a line, and we the whole story
+        return _complain(_unexpected(error), FAILED)
     if outcome == _INTERRUPTED:
         return _complain("interrupted; existing files are unchanged", FAILED)
     return outcome if isinstance(outcome, int) else DONE
+
+
+def _unexpected(error: Exception) -> str:
+    """What to say about an error that nobody foresaw, after its traceback was kept in a file."""
+    what = f"unexpected {type(error).__name__}: {first_line(error)}"
+    try:
+        handle, name = tempfile.mkstemp(prefix="manyhands-error-", suffix=".log")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as stream:
+            traceback.print_exception(error, file=stream)
+    except OSError:
+        return what
+    return f"{what}; please report it with the file {name}"
 
 
 def _machine_error(error: OSError | MemoryError) -> int:

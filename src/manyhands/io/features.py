@@ -182,17 +182,20 @@ def _number(cell: Any) -> float:
 
 
 def _from_archive(path: Path) -> Features:
-    archive = _load(path)
-    arrays = [name for name in archive.files if name != "items"]
-    if len(arrays) != 1:
-        listed = ", ".join(archive.files)
-        raise DataError(
-            f"{path}: expected one array of features, and perhaps `items`; it holds {listed}"
-        )
-    features = _from_array(path, archive[arrays[0]])
-    if "items" not in archive.files:
-        return features
-    items = normalize_names(archive["items"].tolist())
+    with _load(path) as archive:
+        arrays = [name for name in archive.files if name != "items"]
+        if len(arrays) != 1:
+            listed = ", ".join(archive.files)
+            raise DataError(
+                f"{path}: expected one array of features, and perhaps `items`; it holds {listed}"
+            )
+        features = _from_array(path, _member(path, archive, arrays[0]))
+        if "items" not in archive.files:
+            return features
+        names = _member(path, archive, "items")
+    if names.ndim != 1 or names.dtype.kind not in "biufU":
+        raise DataError(f"{path}: `items` must be names or numbers, one per row; got {names.dtype}")
+    items = normalize_names(names.tolist())
     if len(items) != len(features.values):
         raise DataError(f"{path}: {len(items)} items for {len(features.values)} rows")
     _require_distinct(path, items)
@@ -211,8 +214,16 @@ def _from_array(path: Path, values: AnyArray) -> Features:
 def _load(path: Path) -> Any:
     try:
         return np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError):  # the message of numpy suggests to load pickles
+    except Exception:  # numpy, zip and zlib raise many kinds, and suggest to load pickles
         raise DataError(f"{path}: not a numpy file of numbers, or cut short") from None
+
+
+def _member(path: Path, archive: Any, name: str) -> AnyArray:
+    """An array of an archive, which is read only now."""
+    try:
+        return np.asarray(archive[name])
+    except Exception:
+        raise DataError(f"{path}: {name!r} is no array of numbers, or cut short") from None
 
 
 def read_truth(

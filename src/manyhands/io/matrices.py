@@ -1,7 +1,6 @@
 """Matrices of labels, items x annotators, without names: .txt, .csv, .tsv and .npy."""
 
 import re
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +56,7 @@ def _array(path: Path) -> AnyArray:
     try:
         with path.open("rb") as stream:
             loaded = np.load(stream, allow_pickle=False)
-    except (ValueError, EOFError, zipfile.BadZipFile):
+    except Exception:  # numpy raises many kinds, and suggests to load pickles
         raise DataError(f"{path}: not a .npy array, or cut short") from None
     if not isinstance(loaded, np.ndarray) or loaded.ndim != 2 or loaded.dtype.kind not in "biufSU":
         raise DataError(f"{path}: expected one matrix of labels, items x annotators")
