@@ -252,6 +252,7 @@ def _save_often(folder, seed, barrier):
         model.save(folder)
 
 
+@pytest.mark.slow
 def test_two_processes_that_save_leave_a_whole_model(crowd, tmp_path):
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(2)
