@@ -27,7 +27,7 @@ _READ: "WeakKeyDictionary[Any, InputFile]" = WeakKeyDictionary()
 
 
 def input_files(paths: Paths, sheet: str | None = None) -> tuple[InputFile, ...]:
-    """The files to read: those of a path, a folder, a pattern such as labels/*.csv, or a list.
+    """The files to read: those of a path, a folder, a pattern such as `labels/*.csv`, or a list.
 
     "-" is standard input. Packed files are unpacked, and of a workbook one sheet is taken.
     """
