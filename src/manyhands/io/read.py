@@ -68,7 +68,7 @@ def read(
     ----------
     path : str, Path or list
         A file, also packed (.gz .bz2 .xz .zst .zip) or an Excel workbook (.xlsx); a folder or a
-        pattern such as "labels/*.csv" of files with the same columns; a list of files; or "-" for
+        pattern such as `labels/*.csv` of files with the same columns; a list of files; or "-" for
         standard input.
     task : {"classification", "regression", "tagging"}
         What the labels are: classes, numbers or tags of tokens. By default the labels decide.
