@@ -26,3 +26,74 @@ def test_a_column_of_parts_of_speech_is_no_annotator_and_no_label(suffix, blank,
 def test_a_matrix_of_words_stays_one(tmp_path):
     ann = mh.read(written(tmp_path, "matrix.txt", "a b a\nb b O\n\nO a a\n"))
     assert (ann.n_items, ann.n_annotators) == (3, 3)
+
+
+COLUMNS = {
+    "A1,A2,A3": ["0,,0", "1,1,", ",2,2", "0,0,0"],
+    "0,1,2": ["0.0,,0.0", "1.0,1.0,NaN", ",2.0,2.0", "0.0,0.0,0.0"],
+    "Anna,Ben,Eva": ["0,<NA>,0", "1,1,<NA>", "<NA>,2,2", "0,0,0"],
+}
+
+
+@pytest.mark.parametrize("header", COLUMNS)
+def test_columns_of_annotators_without_items_have_their_rows_as_items(header, tmp_path):
+    path = written(tmp_path, "wide.csv", "\n".join([header, *COLUMNS[header]]) + "\n")
+    ann = mh.read(path, layout="wide")
+    assert (ann.items.tolist(), ann.classes.tolist()) == ([0, 1, 2, 3], [0, 1, 2])
+    assert [str(name) for name in ann.annotators] == header.split(",")
+    assert ann.n_annotations == 9
+    assert any("every row is one, numbered from 0" in note for note in ann.source.notes)
+    with pytest.raises(DataError, match="needs layout='wide'"):
+        mh.read(path)
+
+
+def test_numbered_annotators_without_items_need_no_layout(tmp_path):
+    whole = written(tmp_path, "whole.csv", "rater1,rater2,rater3\n1,3,3\n2,1,1\n1,1,2\n")
+    assert mh.read(whole).n_annotations == 9
+    decimal = written(tmp_path, "decimal.csv", "rater1,rater2\n1.5,3.25\n2.75,1\n")
+    assert mh.read(decimal).kind == "numbers"
+
+
+def test_numbers_of_annotators_that_have_names(tmp_path):
+    path = written(tmp_path, "wide.csv", "Anna,Ben,Eva\n1.5,2,1.7\n3.25,3,3.5\n4,4.5,4.25\n")
+    ann = mh.read(path, layout="wide")
+    assert (ann.kind, ann.annotators.tolist()) == ("numbers", ["Anna", "Ben", "Eva"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nr,Anna,Ben\n3,1,2\n1,2,2\n2,3,1\n",  # a number of the row that is a label too
+        "frame,Anna,Ben\n1,1,2\n2,2,3\n3,3,1\n",
+        ",Anna,Ben\n5,5,4\n4,4,4\n3,3,5\n",
+        "time,Anna,Ben\n0.5,1.5,2.5\n1.0,1.25,2.5\n1.75,0.5,1\n",
+    ],
+)
+def test_a_first_column_that_may_name_items_does(text, tmp_path):
+    ann = mh.read(written(tmp_path, "wide.csv", text), layout="wide")
+    assert ann.annotators.tolist() == ["Anna", "Ben"]
+
+
+def test_items_with_two_rows_are_no_annotator(tmp_path):
+    path = written(tmp_path, "wide.csv", "name,Anna,Ben\nx,a,b\nx,b,b\ny,a,a\n")
+    with pytest.raises(DataError, match="'x' has more than one row"):
+        mh.read(path, layout="wide")
+
+
+def test_a_matrix_may_have_a_line_of_names(tmp_path):
+    path = written(tmp_path, "matrix.csv", "A1,A2,A3\n0,,0\n1,1,\n,2,2\n")
+    ann = mh.read(path, layout="dense")
+    assert (ann.annotators.tolist(), ann.n_items, ann.n_annotations) == (["A1", "A2", "A3"], 3, 6)
+    words = written(tmp_path, "words.csv", "Anna,Ben\ncat,dog\ncat,cat\ndog,dog\n")
+    with pytest.raises(DataError, match="give layout='wide'"):
+        mh.read(words, layout="dense")
+
+
+def test_confidences_summaries_and_texts_are_no_annotators(tmp_path):
+    text = "id,label_a,conf_a,label_b,conf_b,mean\n1,4,4,2,1,3\n2,1,4,3,2,2\n3,2,5,2,4,2\n"
+    ann = mh.read(written(tmp_path, "sure.csv", text), layout="wide")
+    assert ann.annotators.tolist() == ["label_a", "label_b"]
+    judged = "prompt_id,prompt,response,gpt4_score,claude_score\np0,a b,r s,1,4\np1,c d,t u,6,9\n"
+    ann = mh.read(written(tmp_path, "judged.csv", judged), layout="wide")
+    assert ann.annotators.tolist() == ["gpt4_score", "claude_score"]
+    assert any("'response' shares no value" in note for note in ann.source.notes)

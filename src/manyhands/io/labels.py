@@ -140,7 +140,8 @@ class ItemFile:
         if self.exports:
             return self._exported()
         if format in {"txt", "npy"} or self.layout == "dense":
-            return self._dense_rows(*read_matrix(self._only("a matrix"), format, self.encoding))
+            matrix = read_matrix(self._only("a matrix"), format, self.encoding)
+            return self._dense_rows(matrix.cells, matrix.first_line, None, matrix.names)
         if format == "json":
             return self._json_rows()
         table = table_of(files, format, self.encoding, with_names=self.annotator == FILE_NAME)
@@ -254,7 +255,9 @@ class ItemFile:
         grid = np.array(
             [wide.columns[name].to_pylist() for name in wide.annotators], dtype=object
         ).T
-        names = table.filled("item", wide.columns[wide.item], "every row needs an item")
+        names: list[Any] = list(range(len(grid)))
+        if wide.item is not None:
+            names = table.filled("item", wide.columns[wide.item], "every row needs an item")
         twice = repeated(names)
         if twice:
             raise DataError(
@@ -266,7 +269,7 @@ class ItemFile:
         if self.layout is None:
             notes.insert(0, "read as a wide table, with a column per annotator")
         shown = ", ".join(wide.annotators[:3]) + (" ..." if len(wide.annotators) > 3 else "")
-        return self._read(rows, "wide", wide.item, shown, notes=notes, texts=wide.texts())
+        return self._read(rows, "wide", wide.item or "rows", shown, notes=notes, texts=wide.texts())
 
     def _dense_rows(
         self,
