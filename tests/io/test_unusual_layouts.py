@@ -97,3 +97,48 @@ def test_confidences_summaries_and_texts_are_no_annotators(tmp_path):
     ann = mh.read(written(tmp_path, "judged.csv", judged), layout="wide")
     assert ann.annotators.tolist() == ["gpt4_score", "claude_score"]
     assert any("'response' shares no value" in note for note in ann.source.notes)
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["1,5", "1,7", "3,2", "2"], [1.5, 1.7, 3.2, 2.0]),
+        (["38%", "40 %", "12,5%", "9%"], [38.0, 40.0, 12.5, 9.0]),
+    ],
+)
+def test_numbers_as_spreadsheets_write_them(cells, numbers, tmp_path):
+    rows = [f"{'AABB'[i]};{'xyxy'[i]};{cell}" for i, cell in enumerate(cells)]
+    ann = mh.read(written(tmp_path, "long.csv", "\n".join(["item;annotator;score", *rows]) + "\n"))
+    assert (ann.kind, ann.label.tolist()) == ("numbers", numbers)
+    assert any(f"labels such as {cells[0]} are read" in note for note in ann.source.notes)
+    wide = f"id;rater1;rater2\n1;{cells[0]};{cells[1]}\n2;{cells[2]};{cells[3]}\n"
+    ann = mh.read(written(tmp_path, "wide.csv", wide), layout="wide")
+    assert (ann.kind, ann.label.tolist()) == ("numbers", numbers)
+
+
+def test_commas_that_may_part_thousands_are_refused(tmp_path):
+    path = written(tmp_path, "long.csv", 'item,annotator,score\nA,x,"1,500"\nA,y,"2,000"\n')
+    with pytest.raises(DataError, match=r"may be 1500 or 1\.500; write the numbers without commas"):
+        mh.read(path)
+    assert mh.read(path, kind="classes").classes.tolist() == ["1,500", "2,000"]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('{"a": {"b": {"u": 1, "v": 2}}}', r"JSON nested three deep; expected \{item: \{annot"),
+        ('{"a": ["x", "y"], "b": ["y", "y"]}', "a list of labels per item without annotators"),
+    ],
+)
+def test_json_of_another_depth_is_named(text, what, tmp_path):
+    with pytest.raises(DataError, match=what):
+        mh.read(written(tmp_path, "labels.json", text))
+
+
+def test_a_wide_table_is_not_flat(tmp_path):
+    wide = written(
+        tmp_path, "wide.csv", "id,text,annotator_1,annotator_2\n1,a b,yes,no\n2,c,no,no\n"
+    )
+    assert not mh.io.LabelFile(wide).is_flat
+    long = written(tmp_path, "long.csv", "item,annotator,label\n1,a,yes\n1,b,no\n")
+    assert mh.io.LabelFile(long).is_flat

@@ -235,8 +235,10 @@ class LabelFile(ItemFile):
         """Whether the rows of a table can be copied as they stand; not if a tool packed them."""
         if self.format is None and self._project is not None:
             return False
-        flat = all(each.tool.name in ONE_ROW_PER_LABEL for each in self.exports)
-        return flat and (not self.exports or self.tokens is None)
+        if self.exports:
+            flat = all(each.tool.name in ONE_ROW_PER_LABEL for each in self.exports)
+            return flat and self.tokens is None
+        return not self.is_wide
 
     @cached_property
     def _project(self) -> Path | None:
