@@ -1,5 +1,7 @@
 """Files in layouts that are easily taken for others: read right, or refused with the remedy."""
 
+import zipfile
+
 import pytest
 
 import manyhands as mh
@@ -142,3 +144,34 @@ def test_a_wide_table_is_not_flat(tmp_path):
     assert not mh.io.LabelFile(wide).is_flat
     long = written(tmp_path, "long.csv", "item,annotator,label\n1,a,yes\n1,b,no\n")
     assert mh.io.LabelFile(long).is_flat
+
+
+def test_the_one_table_of_an_archive_is_taken(tmp_path):
+    with zipfile.ZipFile(tmp_path / "labels.zip", "w") as archive:
+        archive.writestr("data/labels.csv", "item,annotator,label\n1,a,yes\n1,b,no\n")
+        archive.writestr("README.txt", "What the columns are.")
+        archive.writestr("__MACOSX/data/._labels.csv", "x")
+    ann = mh.read(tmp_path / "labels.zip")
+    assert ann.n_annotations == 2
+    assert "left out README.txt of the archive" in ann.source.notes
+
+
+def test_a_folder_of_folders_and_a_broken_workbook_are_named(tmp_path):
+    (tmp_path / "outer" / "inner").mkdir(parents=True)
+    with pytest.raises(DataError, match="holds only folders; name a file"):
+        mh.read(tmp_path / "outer")
+    with pytest.raises(DataError, match="is a folder without files"):
+        mh.read(tmp_path / "outer" / "inner")
+    (tmp_path / "labels.xlsx").write_bytes(b"PK\x03\x04 cut")
+    with pytest.raises(DataError, match="not an Excel file, or cut short"):
+        mh.read(tmp_path / "labels.xlsx")
+
+
+def test_a_table_of_a_tool_that_is_cut_short_is_refused(tmp_path):
+    header = "HITId,AssignmentId,WorkerId,AssignmentStatus,Input.text,Answer.label,Approve"
+    rows = ["h1,a1,w1,Approved,hi,yes,", "h1,a2,w2,Approved,hi,no,", "h2,a3,w1,Appro"]
+    whole = written(tmp_path, "whole.csv", "\n".join([header, *rows[:2]]) + "\n")
+    assert mh.read(whole).n_annotations == 2
+    path = written(tmp_path, "cut.csv", "\n".join([header, *rows]))
+    with pytest.raises(DataError, match="the last row has 4 of 7 cells; the file may be cut short"):
+        mh.read(path)

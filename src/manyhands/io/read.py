@@ -117,6 +117,13 @@ class LabelFile(ItemFile):
     alignment: Alignment | None = None
 
     @cached_property
+    def inputs(self) -> tuple[InputFile, ...]:
+        """The files to read; a project of INCEpTION is one, with all that it holds."""
+        if self._project is not None and self.format is None and self.layout is None:
+            return (InputFile.of(self._project, str(self._project), self._project.name),)
+        return super().inputs
+
+    @cached_property
     def tokens(self) -> str | None:
         """The layout of tagged tokens, one of `TAGGED_LAYOUTS`; None for labels of items.
 

@@ -215,15 +215,29 @@ def _table_rows(path: Path, format: str, encoding: str) -> Iterator[dict[str, An
         delimiter = delimiter_of(path, DELIMITERS[format], encoding)
         with path.open(encoding=with_mark(encoding_of(path, encoding)), newline="") as stream:
             rows = csv.DictReader(stream, delimiter=delimiter)
+            widths: list[int] = []
             for row in rows:
                 if None in row:
                     raise DataError(f"{path}, line {rows.line_num}: more cells than columns")
+                widths.append(sum(cell is not None for cell in row.values()))
                 # Mechanical Turk leaves out the last cells of a row if they are blank.
                 yield {name: _listed(cell or "") for name, cell in row.items()}
+        n_columns = len(rows.fieldnames or ())
+        if widths and widths[-1] < min([n_columns, *widths[:-1]]) and not _ends_a_line(path):
+            raise DataError(
+                f"{path}: the last row has {widths[-1]} of {n_columns} cells; the file may be cut "
+                "short"
+            )
     except (UnicodeError, LookupError, csv.Error):
         raise DataError(f"{path}: cannot be read as text") from None
     finally:
         csv.field_size_limit(limit)
+
+
+def _ends_a_line(path: Path) -> bool:
+    with path.open("rb") as stream:
+        stream.seek(max(path.stat().st_size - 4, 0))
+        return not {*stream.read()}.isdisjoint(b"\r\n")
 
 
 def _listed(cell: str) -> Any:
