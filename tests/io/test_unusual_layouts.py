@@ -1,5 +1,6 @@
 """Files in layouts that are easily taken for others: read right, or refused with the remedy."""
 
+import json
 import zipfile
 
 import pytest
@@ -175,3 +176,22 @@ def test_a_table_of_a_tool_that_is_cut_short_is_refused(tmp_path):
     path = written(tmp_path, "cut.csv", "\n".join([header, *rows]))
     with pytest.raises(DataError, match="the last row has 4 of 7 cells; the file may be cut short"):
         mh.read(path)
+
+
+def lines(*records):
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+@pytest.mark.parametrize("name", ["labels", "annotator_labels"])
+def test_lists_of_labels_need_annotators(name, tmp_path):
+    text = lines({"id": 1, "text": "a", name: ["x", "y", "x"]}, {"id": 2, "text": "b", name: ["y"]})
+    path = written(tmp_path, "lists.jsonl", text)
+    with pytest.raises(DataError, match=f"'{name}' has a list of labels per item without annotat"):
+        mh.read(path)
+
+
+def test_lists_of_unequal_length_are_named_by_their_line(tmp_path):
+    whole = {"id": 1, "annotators": ["u", "v"], "labels": ["x", "y"]}
+    text = lines(whole, {"id": 2, "annotators": ["u", "v"], "labels": ["x"]})
+    with pytest.raises(DataError, match="line 2: 2 annotators and 1 labels; every label needs"):
+        mh.read(written(tmp_path, "lists.jsonl", text))

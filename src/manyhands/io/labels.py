@@ -22,6 +22,7 @@ from manyhands.core.settings import require_choice
 from manyhands.io.exports import ItemTexts, ToolItems
 from manyhands.io.input_file import InputFile
 from manyhands.io.joined import FILE_NAME, common_format, joined, table_of
+from manyhands.io.lists import require_paired_lists
 from manyhands.io.matrices import header_of, read_matrix
 from manyhands.io.nested import json_content
 from manyhands.io.numbers import plain_grid, plain_numbers, require_clear_numbers
@@ -206,6 +207,8 @@ class ItemFile:
                 check_labels=self.kind is None and self.classes is None,
             )  # fmt: skip
         except DataError as error:
+            if not any(given):
+                require_paired_lists(table)
             hint = () if any(given) else self._hint(table)
             raise DataError(f"{table.path}: ", *error.args, *hint) from None
         item, _, label = chosen.names
