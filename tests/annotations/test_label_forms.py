@@ -258,3 +258,14 @@ def test_a_notebook_shows_no_labels_and_many_classes():
     wide = mh.aggregate([[i, i] for i in range(20)], "majority")._repr_html_()
     assert "more columns" in wide
     assert "<table>" in mh.aggregate([[0.5, 1.0], [2.0, 2.5]])._repr_html_()
+
+
+def test_a_frame_with_numbered_annotators_has_a_row_per_item():
+    frame = pd.DataFrame({
+        "id": ["z", "y", "x"], "text": ["a b", "c", "d"],
+        "annotator_1": ["yes", "no", None], "annotator_2": ["no", "no", "yes"],
+    })  # fmt: skip
+    ann = as_annotations(frame)
+    assert (ann.items.tolist(), ann.n_annotations) == (["z", "y", "x"], 5)
+    assert ann.annotators.tolist() == ["annotator_1", "annotator_2"]
+    assert items_in_order(frame)

@@ -14,7 +14,7 @@ _EXPECTED = "{item: {annotator: label}}"
 def json_content(path: Path, encoding: str) -> dict[str, Any] | list[dict[str, Any]]:
     """{item: {annotator: label}}, or a list of records."""
     try:
-        found = json.loads("\n".join(text_lines(path, encoding)), object_pairs_hook=_once)
+        found: Any = json.loads("\n".join(text_lines(path, encoding)), object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise DataError(f"{path}: not JSON ({error}); the file may be cut short") from None
     except RecursionError:
@@ -28,7 +28,8 @@ def json_content(path: Path, encoding: str) -> dict[str, Any] | list[dict[str, A
     _require_nested(path, found)
     if not any(found.values()):
         raise DataError(f"{path}: has no label")
-    return found
+    nested: dict[str, Any] = found
+    return nested
 
 
 def _require_nested(path: Path, found: Any) -> None:

@@ -27,7 +27,7 @@ def plain_numbers(column: Any, missing: Collection[str] = ()) -> tuple[Any, str]
     if found is None:
         return None
     numbers, note = found
-    cells = [None if cell is None else str(cell) for cell in column.to_pylist()]
+    cells: list[Any] = column.to_pylist()
     return pa.chunked_array([[numbers.get(cell, cell) for cell in cells]], pa.string()), note
 
 
