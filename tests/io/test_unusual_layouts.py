@@ -195,3 +195,12 @@ def test_lists_of_unequal_length_are_named_by_their_line(tmp_path):
     text = lines(whole, {"id": 2, "annotators": ["u", "v"], "labels": ["x"]})
     with pytest.raises(DataError, match="line 2: 2 annotators and 1 labels; every label needs"):
         mh.read(written(tmp_path, "lists.jsonl", text))
+
+
+def test_all_marks_of_no_label_are_named_at_once(tmp_path):
+    cells = ["1", "2", "NA", "n/a", "", "1"]
+    rows = [f"i{place // 2},{'ab'[place % 2]},{cell}" for place, cell in enumerate(cells)]
+    path = written(tmp_path, "long.csv", "\n".join(["item,annotator,label", *rows]) + "\n")
+    with pytest.raises(DataError, match=r"missing='NA' \(likewise 'n/a', blank cells\), or set"):
+        mh.read(path)
+    assert mh.read(path, missing=["NA", "n/a", ""]).n_annotations == 3
