@@ -119,11 +119,24 @@ def test_numbers_as_spreadsheets_write_them(cells, numbers, tmp_path):
     assert (ann.kind, ann.label.tolist()) == ("numbers", numbers)
 
 
-def test_commas_that_may_part_thousands_are_refused(tmp_path):
-    path = written(tmp_path, "long.csv", 'item,annotator,score\nA,x,"1,500"\nA,y,"2,000"\n')
-    with pytest.raises(DataError, match=r"may be 1500 or 1\.500; write the numbers without commas"):
+@pytest.mark.parametrize(
+    ("cells", "what"),
+    [
+        (["1,500", "2,000"], r"'1,500' in the column 'score' may be 1\.500 or 1500; write numbers"),
+        (["1,2", "1,3"], r"'1,2' in the column 'score' may be 1\.2 or a list of classes"),
+    ],
+)
+def test_commas_that_may_part_thousands_or_classes_are_refused(cells, what, tmp_path):
+    text = f"item;annotator;score\nA;x;{cells[0]}\nA;y;{cells[1]}\n"
+    path = written(tmp_path, "long.csv", text)
+    with pytest.raises(DataError, match=what):
         mh.read(path)
-    assert mh.read(path, kind="classes").classes.tolist() == ["1,500", "2,000"]
+    assert mh.read(path, kind="classes").classes.tolist() == cells
+
+
+def test_half_points_with_commas_are_numbers(tmp_path):
+    text = "item;annotator;score\nA;x;1,5\nA;y;2,5\nB;x;4\nB;y;4,5\n"
+    assert mh.read(written(tmp_path, "long.csv", text)).label.tolist() == [1.5, 2.5, 4.0, 4.5]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from manyhands.annotations.plausible import distinct_cells
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 
 _COMMA = re.compile(r"[+-]?[0-9]+(,[0-9]+)?")
 _PERCENT = re.compile(r"([+-]?[0-9]+([.,][0-9]+)?) ?%")
@@ -57,7 +57,7 @@ def number_of_cell(
             continue
         signs = ",%" if form is _PERCENT else ","
         shown = next((cell for cell in filled if any(sign in cell for sign in signs)), None)
-        if shown is None or is_thousands(filled):
+        if shown is None or _is_unclear(filled):
             return None
         numbers = {
             cell: str(float(text.rstrip("% ").replace(",", "."))) for cell, text in texts.items()
@@ -66,22 +66,29 @@ def number_of_cell(
     return None
 
 
-def is_thousands(cells: Iterable[str]) -> bool:
-    """Whether commas may part thousands: three digits stand behind every comma."""
-    parted = [cell.strip() for cell in cells if "," in cell]
-    return bool(parted) and all(_THOUSANDS.fullmatch(cell) for cell in parted)
-
-
 def require_clear_numbers(name: str, column: Any) -> None:
-    """Raise a `DataError` for labels such as 1,500, which may be two numbers."""
+    """Raise a `DataError` for labels such as 1,500, which may be two numbers or a list."""
     cells = distinct_cells(column) if pa.types.is_string(_type(column)) else []
     numbers = cells and all(_COMMA.fullmatch(cell) or _THOUSANDS.fullmatch(cell) for cell in cells)
-    if numbers and is_thousands(cells):
-        shown = next(cell for cell in cells if "," in cell)
-        raise DataError(
-            f"the label {shown!r} in the column {name!r} may be {shown.replace(',', '')} or "
-            f"{shown.replace(',', '.', 1)}; write the numbers without commas"
-        )
+    if not numbers or not _is_unclear(cells):
+        return
+    shown = next(cell for cell in cells if "," in cell)
+    other = shown.replace(",", "") if _THOUSANDS.fullmatch(shown) else "a list of classes"
+    raise DataError(
+        f"the label {shown!r} in the column {name!r} may be {shown.replace(',', '.', 1)} or "
+        f"{other}; write numbers with a point and without commas, or take every cell for a class "
+        "with ", SettingName("kind", "classes"),
+    )  # fmt: skip
+
+
+def _is_unclear(cells: Iterable[str]) -> bool:
+    """Whether commas may part thousands, or classes in their order, as in 1,3."""
+    parted = [cell.strip() for cell in cells if "," in cell]
+    pairs = [cell.split(",") for cell in parted]
+    listed = all(len(a) == len(b) == 1 and a < b for a, *rest in pairs for b in rest)
+    behind = {pair[-1] for pair in pairs}  # of half points it is 5
+    thousands = all(_THOUSANDS.fullmatch(cell) for cell in parted)
+    return bool(parted) and (thousands or (listed and len(behind) > 1))
 
 
 def _type(column: Any) -> pa.DataType:
