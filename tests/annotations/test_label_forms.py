@@ -272,3 +272,14 @@ def test_columns_of_a_frame_may_be_named_for_the_consensus():
     frame = pd.DataFrame({"foo": [1, 1, 2], "bar": ["u", "v", "u"], "baz": ["x", "x", "y"]})
     found = mh.aggregate(frame, "majority", item="foo", annotator="bar", label="baz")
     assert found.labels.tolist() == ["x", "y"]
+
+
+def test_a_frame_with_numbered_annotators_has_a_row_per_item():
+    frame = pd.DataFrame({
+        "id": ["z", "y", "x"], "text": ["a b", "c", "d"],
+        "annotator_1": ["yes", "no", None], "annotator_2": ["no", "no", "yes"],
+    })  # fmt: skip
+    ann = as_annotations(frame)
+    assert (ann.items.tolist(), ann.n_annotations) == (["z", "y", "x"], 5)
+    assert ann.annotators.tolist() == ["annotator_1", "annotator_2"]
+    assert items_in_order(frame)

@@ -83,7 +83,7 @@ def bad_files(folder):
         "cut.npy": "not a .npy array, or cut short",
         "cut.txt": "line 2: 2 cells where line 1 has 3",
         "labels.csv.gz": "not a gzip file, or cut short",
-        "labels.xlsx": "not a zip file, or cut short",
+        "labels.xlsx": "not an Excel file, or cut short",
         "n" * 300 + ".csv": "File name too long",
     }
 

@@ -161,3 +161,53 @@ def test_settings_of_tables_are_refused(project):
     (project / "empty").mkdir()
     with pytest.raises(DataError, match="is a folder"):
         mh.read(project / "empty")
+
+
+def zipped(path, files):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def user_zip(tmp_path, name, text):
+    path = zipped(tmp_path / "user.zip", {name: text, "TypeSystem.xml": "<xml/>"})
+    return path.read_bytes()
+
+
+def test_a_zip_of_a_whole_project_is_read_by_every_command(project, tmp_path):
+    files = {
+        str(path.relative_to(project)): path.read_bytes()
+        for path in project.rglob("*")
+        if path.is_file()
+    }
+    file = mh.io.LabelFile(zipped(tmp_path / "p.zip", files))
+    check_project(file.read_tokens().labels)
+    assert file.names == [str(tmp_path / "p.zip")]
+    below = mh.io.LabelFile(project / "annotation")
+    assert below.names == [str(project / "annotation")]
+    assert below.read_tokens().labels.annotations.n_annotators == 2
+
+
+def test_a_zip_per_user_is_read_as_a_file_per_user(tmp_path):
+    users = {
+        "annotation/a.txt/ann.zip": user_zip(tmp_path, "ann.tsv", ANN),
+        "annotation/a.txt/bob.zip": user_zip(tmp_path, "bob.tsv", BOB),
+    }
+    labels = mh.read(zipped(tmp_path / "p.zip", users))
+    assert labels.annotations.annotators.tolist() == ["ann", "bob"]
+    assert tags(labels, "bob", "a.txt:1")[:2] == ["B-PER", "B-PER"]
+    folder = tmp_path / "folder"
+    with zipfile.ZipFile(tmp_path / "p.zip") as archive:
+        archive.extractall(folder)
+    assert mh.read(folder).annotations.annotators.tolist() == ["ann", "bob"]
+
+
+def test_projects_that_are_too_large_or_xmi_are_refused(tmp_path, monkeypatch):
+    users = {"annotation/a.txt/ann.zip": user_zip(tmp_path, "ann.xmi", "<xmi/>")}
+    with pytest.raises(DataError, match=r"ann\.zip: is XMI; export the project as WebAnno TSV"):
+        mh.read(zipped(tmp_path / "xmi.zip", users))
+    monkeypatch.setattr("manyhands.io.inception.MAX_UNPACKED", 100)
+    monkeypatch.setattr("manyhands.io.inception.MAX_RATIO", 0)
+    with pytest.raises(DataError, match="unpack to more than is allowed; unpack the archive"):
+        mh.read(zipped(tmp_path / "p.zip", {"annotation/a.txt/ann.tsv": ANN}))

@@ -184,8 +184,8 @@ def test_a_zip_of_several_files_is_read_as_several(tmp_path):
 
 
 def test_archives_that_are_not_files_of_labels_are_refused(tmp_path):
-    path = zipped(tmp_path / "all.zip", labels__csv=TABLE, readme__txt="hello")
-    with pytest.raises(DataError, match=r"several formats \(labels\.csv, readme\.txt\)"):
+    path = zipped(tmp_path / "all.zip", labels__csv=TABLE, other__json="{}")
+    with pytest.raises(DataError, match=r"several formats \(labels\.csv, other\.json\)"):
         mh.read(path)
     with pytest.raises(DataError, match="the zip archive holds no file"):
         mh.read(zipped(tmp_path / "none.zip"))

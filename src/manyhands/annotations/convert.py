@@ -1,6 +1,6 @@
 """Labels as users have them: frames, matrices and dictionaries become annotations."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import narwhals as nw
@@ -8,7 +8,13 @@ import numpy as np
 
 from manyhands.annotations.annotations import Annotations
 from manyhands.annotations.choose import choose_columns
-from manyhands.annotations.columns import arrow_columns, open_frame
+from manyhands.annotations.columns import (
+    arrow_columns,
+    find_column,
+    is_candidate,
+    numbered_annotators,
+    open_frame,
+)
 from manyhands.annotations.dense import as_grid
 from manyhands.annotations.labels import Kind
 from manyhands.annotations.vocabulary import encode
@@ -31,7 +37,8 @@ def as_annotations(labels: Labels, *, kind: Kind | None = None) -> Annotations:
 
     - `Annotations` are returned as they are.
     - A frame (pandas, polars, pyarrow ...) has one row per label. Its columns are found by their
-      names, as in a file; `Annotations.from_frame` takes other names.
+      names, as in a file; `Annotations.from_frame` takes other names. A frame with a column of
+      items and columns annotator_1, annotator_2 ... has one row per item.
     - A matrix (array, tensor or lists) has one row per item and one column per annotator. NaN, None
       and blank cells are no label. -1 is no label where the other labels are whole numbers, 0 or
       more, of two kinds or more; where -1 may as well be a label it is refused:
@@ -119,6 +126,8 @@ def items_in_order(frame: Any) -> bool:
     belong to it may follow either.
     """
     table = open_frame(frame)
+    if _wide_columns(table.columns)[1]:
+        return True
     chosen = choose_columns(table.columns, arrow_columns(table), check_labels=False)
     codes, names = encode(chosen.cells[0], "item")
     if np.array_equal(names.names, np.arange(len(names))):
@@ -128,6 +137,13 @@ def items_in_order(frame: Any) -> bool:
 
 
 def _from_frame(frame: Any) -> Annotations:
+    table = open_frame(frame)
+    item, named = _wide_columns(table.columns)
+    if named:
+        cells = [table.get_column(name).to_list() for name in named]
+        grid = np.array(cells, dtype=object).T
+        names = table.get_column(item).to_list()
+        return Annotations.from_dense(grid, _missing_codes(grid), items=names, annotators=named)
     try:
         return Annotations.from_frame(frame)
     except DataError as error:
@@ -136,6 +152,13 @@ def _from_frame(frame: Any) -> Annotations:
             "; these are settings of Annotations.from_frame, and Annotations.from_dense takes a "
             "frame with a column per annotator",
         ) from None
+
+
+def _wide_columns(columns: Sequence[str]) -> tuple[str, list[str]]:
+    """The columns of items and of numbered annotators; no annotators for another frame."""
+    named = numbered_annotators(columns)
+    items = [name for name in columns if name not in named and is_candidate(name, "item")]
+    return (find_column(items, "item"), named) if named and items else ("", [])
 
 
 def _from_dicts(labels: Mapping[Any, Any]) -> Annotations:

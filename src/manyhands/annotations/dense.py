@@ -80,7 +80,7 @@ def _is_missing(grid: AnyArray, missing: list[Any]) -> Bools:
     if grid.dtype.kind in "iufb":
         codes = [float(code) for code in missing if _is_number(code)]
         return np.isin(grid, codes) | (np.isnan(grid) if grid.dtype.kind == "f" else False)
-    codes_text = {str(_without_decimals(code)) for code in missing} | {"", "nan", "NaN"}
+    codes_text = {str(_without_decimals(code)) for code in missing} | {"", "nan", "NaN", "<NA>"}
     texts = [
         value is None or str(_without_decimals(value)).strip() in codes_text
         for value in grid.ravel().tolist()

@@ -1,6 +1,6 @@
 """Columns of labels: class codes or numbers, and which cells cannot be used."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -26,6 +26,8 @@ KINDS = ("classes", "numbers")
 USED, DROPPED, EMPTY, OUTSIDE, INFINITE = range(5)
 
 _MANY_WHOLE_NUMBERS = 20
+# What people and programs write for "no label".
+_MARKS = {"na", "n/a", "#n/a", "<na>", "none", "null", "nil", "missing", "-", "--", ".", "?"}
 
 
 class LabelColumn(NamedTuple):
@@ -78,12 +80,13 @@ def encode_labels(
         given = Vocabulary.of(normalize_classes(list(classes)), "class")
     else:
         kept = [text for text, use in zip(texts, used, strict=True) if use]
-        if (kind or _guess_kind(kept, codes, texts)) == "numbers":
+        has_blanks = bool((state == EMPTY).any())
+        if (kind or _guess_kind(kept, codes, texts, has_blanks)) == "numbers":
             return _numbers(codes, texts, used, state)
     return _classes(codes, words, state, used, given)
 
 
-def _guess_kind(kept: list[str], codes: AnyArray, texts: list[str]) -> Kind:
+def _guess_kind(kept: list[str], codes: AnyArray, texts: list[str], has_blanks: bool) -> Kind:
     """Guess the kind from the distinct labels; words among numbers raise `MixedLabelsError`."""
     numbers = [_number(text) for text in kept]
     n_words = sum(number is None for number in numbers)
@@ -94,7 +97,9 @@ def _guess_kind(kept: list[str], codes: AnyArray, texts: list[str]) -> Kind:
         pairs = zip(kept, numbers, strict=True)
         odd = next(text for text, number in pairs if (number is None) == words_are_odd)
         row = int(np.flatnonzero(codes == texts.index(odd))[0])
-        raise MixedLabelsError(odd, row, words_are_odd)
+        marks = [text for text in kept if text.strip().lower() in _MARKS and text != odd]
+        likewise = [repr(text) for text in marks] + ["blank cells"] * has_blanks
+        raise MixedLabelsError(odd, row, words_are_odd, likewise=likewise if words_are_odd else ())
     present = np.array(numbers, dtype=float)
     decimal = bool(np.any((present != np.floor(present)) | np.isinf(present)))
     many_below_zero = len(present) > _MANY_WHOLE_NUMBERS and present.min() < 0
@@ -102,21 +107,33 @@ def _guess_kind(kept: list[str], codes: AnyArray, texts: list[str]) -> Kind:
 
 
 class MixedLabelsError(DataError):
-    """Some labels are numbers and some are words; `row` is the row of the odd one."""
+    """Some labels are numbers and some are words; `row` is the row of the odd one.
 
-    def __init__(self, label: str, row: int, is_word: bool, where: str = "") -> None:
+    `likewise` are other cells that seem to mean "no label".
+    """
+
+    def __init__(
+        self,
+        label: str,
+        row: int,
+        is_word: bool,
+        where: str = "",
+        likewise: Sequence[str] = (),
+    ) -> None:
         self.label, self.row, self.is_word, self.where = label, row, is_word, where
+        self.likewise = tuple(likewise)
+        others = f" (likewise {', '.join(self.likewise)})" if likewise else ""
         what, rest = ("a word", "numbers") if is_word else ("a number", "words")
         super().__init__(
             f"{where}: " * bool(where),
             f"the label {label!r} is {what} among {rest}; drop it with ",
-            SettingName("missing", label), ", or set ", SettingName("kind", "classes"),
+            SettingName("missing", label), f"{others}, or set ", SettingName("kind", "classes"),
             " if it is a class",
         )  # fmt: skip
 
     def at(self, place: object) -> Self:
         """The same error with its place in a file."""
-        return type(self)(self.label, self.row, self.is_word, str(place))
+        return type(self)(self.label, self.row, self.is_word, str(place), self.likewise)
 
 
 def numbers_as_classes(label: AnyArray) -> tuple[AnyArray, Vocabulary]:

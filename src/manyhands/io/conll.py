@@ -19,7 +19,7 @@ from manyhands.io.texts import existing, text_lines
 
 L = TypeVar("L", TokenLabels, TaggedSentences)
 
-_BREAK = "-DOCSTART-"  # a line of CoNLL files that stands between documents
+BREAK = "-DOCSTART-"  # a line of CoNLL files that stands between documents
 _BLANKS = " \t"  # what parts cells; a token may hold, or be, white space of any other kind
 _PARTED = re.compile(f"[{_BLANKS}]+")
 _MARK = "\ufeff"  # taken off where a file begins with it
@@ -131,6 +131,7 @@ class _Columns:
     missing: str | None
     only: int | None = None  # the one column to take; None: all of them
     any_tag: bool = False  # take any cell for a tag
+    encoding: str = "utf-8"
     width: int = 0
     header: list[str] | None = None
     words: list[str] = field(default_factory=list)
@@ -142,8 +143,9 @@ class _Columns:
 
     def read(self, encoding: str) -> "_Columns":
         """These columns, with every line of the file."""
+        self.encoding = encoding
         for number, cells in token_rows(self.path, encoding):
-            if not cells or cells[0] == _BREAK:
+            if not cells or cells[0] == BREAK:
                 self.ends.append(len(self.words))
             elif not self.width and self._is_header(cells):
                 self.header = cells[1:]
@@ -206,6 +208,8 @@ class _Columns:
     def _new(self, number: int, column: int, tag: str) -> int:
         """The code of a tag that is new."""
         if not self._is_known(tag):
+            if self.only is None:
+                self._require_tags(column)
             known = ", ".join(self.tags) if self.tags else "O, B-TYPE or I-TYPE"
             mark = f", or {self.missing} for no label" if self.missing else ""
             raise DataError(
@@ -213,6 +217,21 @@ class _Columns:
                 f"scheme; expected {known}{mark}"
             )
         return self.code_of.setdefault(tag, len(self.code_of))
+
+    def _require_tags(self, column: int) -> None:
+        """Raise a `DataError` for a column of something else, such as parts of speech."""
+        rows = [row for _, row in token_rows(self.path, self.encoding) if len(row) == self.width]
+        rows = [row for row in rows if row[0] != BREAK and row[0][:1] != "#"]
+        said = [row[column] for row in rows]
+        n_tags = sum(self._is_known(cell) or cell == self.missing for cell in said)
+        if len(said) < 2 or 2 * n_tags >= len(said):
+            return  # a tag that is misspelt
+        others = [cell for cell in dict.fromkeys(said) if not self._is_known(cell)]
+        shown = ", ".join(others[:3]) + (" ..." if len(others) > 3 else "")
+        raise DataError(
+            f"{self.path}: column {column + 1} holds no tags ({shown}); leave it out: behind the "
+            "token there is one column of tags per annotator, and no other"
+        )
 
 
 def token_rows(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
@@ -236,8 +255,8 @@ def _write(
         empty = sentences.names[int(np.argmin(sentences.lengths))]
         raise DataError(f"sentence {empty}: it has no token, which such a file cannot tell")
     words = [_cell(word) for word in sentences.word]
-    if _BREAK in words:
-        raise DataError(f"the token {_BREAK!r} parts documents in such a file; leave it out")
+    if BREAK in words:
+        raise DataError(f"the token {BREAK!r} parts documents in such a file; leave it out")
     if header is None and words[0].startswith(_MARK):
         raise DataError(f"the token {words[0]!r} begins with the mark that files begin with")
     ends = set(sentences.offsets[1:].tolist())

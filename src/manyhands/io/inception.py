@@ -1,6 +1,8 @@
 """INCEpTION and WebAnno projects: a file per document and annotator -> labels of tokens."""
 
+import io
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,8 +13,9 @@ import numpy as np
 from manyhands.annotations import Sentences, TokenLabels
 from manyhands.annotations.source import Source
 from manyhands.annotations.tags import Span, TagScheme, spans_to_tags
-from manyhands.core.errors import DataError, SettingName
+from manyhands.core.errors import DataError, SettingName, first_line
 from manyhands.io.exports.exported import counted, pick
+from manyhands.io.packed import MAX_RATIO, MAX_UNPACKED
 from manyhands.io.spans import Alignment, TextLabels
 from manyhands.io.webanno import (
     HEAD,
@@ -25,7 +28,8 @@ from manyhands.io.webanno import (
 
 CURATED = "CURATION_USER"
 _INITIAL = "INITIAL_CAS"  # the document before anyone annotated it
-_SUFFIX = ".tsv"
+_SUFFIX, _ZIP = ".tsv", ".zip"
+_MACOS = "__MACOSX/"  # what a system adds to an archive
 _SUFFIXES = (_SUFFIX, ".conll", ".conll2002", ".conll2003")
 _ANNOTATION, _CURATION = "annotation", "curation"
 
@@ -46,8 +50,8 @@ def find_documents(path: Path, n_files: int | None = None) -> dict[str, dict[str
     """The files of a folder, zip or single file, {document: {user: text}}.
 
     A project has the folders annotation/DOCUMENT/USER.tsv and curation/DOCUMENT/CURATION_USER.tsv,
-    or .conll in place of .tsv; a folder of documents, or of one document, will do for .tsv.
-    `n_files` stops the search.
+    or .conll in place of .tsv, or USER.zip with one such file; a folder of documents, or of one
+    document, will do for .tsv. `n_files` stops the search.
     """
     if path.is_file() and path.suffix.lower() != ".zip":
         return {"": {path.stem: path.read_text(encoding="utf-8-sig")}}
@@ -60,11 +64,19 @@ def find_documents(path: Path, n_files: int | None = None) -> dict[str, dict[str
     parts = {tuple(name.split("/")) for name in names}
     folders = {_ANNOTATION, _CURATION}
     in_project = any(len(each) >= 3 and each[-3] in folders for each in parts)
+    left = max(MAX_UNPACKED, 0 if path.is_dir() else MAX_RATIO * path.stat().st_size)
     for each in sorted(parts):
         is_annotation = len(each) >= 3 and each[-3] in folders
-        if not is_annotation and (in_project or not each[-1].endswith(_SUFFIX)):
+        if not is_annotation and (in_project or not each[-1].endswith((_SUFFIX, _ZIP))):
             continue
-        text = _text(top, "/".join(each))
+        try:
+            data = _content(top, "/".join(each), left)
+            text = _text("/".join(each), data)
+        except DataError as error:
+            if n_files is not None and not in_project:
+                return found  # its reader raises the error
+            raise error.at(path) from None
+        left -= len(data)
         if text is None:
             if n_files is not None:
                 return found  # another kind of folder
@@ -128,14 +140,45 @@ def _tables(top: Path | zipfile.Path) -> list[str]:
         names = [each.relative_to(top).as_posix() for each in sorted(top.rglob("*.*"))]
     else:
         names = sorted(top.root.namelist())
-    return [name for name in names if name.endswith(_SUFFIXES)]
+    return [name for name in names if name.endswith((*_SUFFIXES, _ZIP)) and _MACOS not in name]
 
 
-def _text(top: Path | zipfile.Path, name: str) -> str | None:
+def _content(top: Path | zipfile.Path, name: str, limit: int) -> bytes:
+    """A file of a folder or zip, or the only table of a zip; at most `limit` bytes."""
+    if isinstance(top, Path) and not name.endswith(_ZIP):
+        return (top / name).read_bytes()  # not packed
+    try:
+        if isinstance(top, zipfile.Path):
+            data = _member(top.root, name, limit)
+            if not name.endswith(_ZIP):
+                return data
+            packed: Path | io.BytesIO = io.BytesIO(data)
+        else:
+            packed = top / name
+        with zipfile.ZipFile(packed) as archive:
+            tables = [each for each in archive.namelist() if each.endswith(_SUFFIXES)]
+            if not tables and any(each.endswith(".xmi") for each in archive.namelist()):
+                raise DataError(f"{name}: is XMI; export the project as WebAnno TSV")
+            return _member(archive, tables[0], limit) if len(tables) == 1 else b""
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise DataError(f"{name}: not a zip file, or cut short ({first_line(error)})") from None
+
+
+def _member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
+    with archive.open(name) as stream:
+        data = stream.read(limit + 1)
+    if len(data) > limit:
+        raise DataError(
+            f"{name}: the files would unpack to more than is allowed; unpack the archive yourself "
+            "if this is right"
+        )
+    return data
+
+
+def _text(name: str, data: bytes) -> str | None:
     """The text of a file, unless it is another kind of TSV."""
-    data = (top / name).read_bytes()
     is_webanno = data[:64].decode("utf-8-sig", "replace").startswith(HEAD)
-    if name.endswith(_SUFFIX) and not is_webanno:
+    if name.endswith((_SUFFIX, _ZIP)) and not is_webanno:
         return None
     try:
         return data.decode("utf-8-sig")

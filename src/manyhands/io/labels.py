@@ -1,10 +1,8 @@
 """Files of labels of items, in every layout -> rows -> annotations."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,10 +22,12 @@ from manyhands.core.settings import require_choice
 from manyhands.io.exports import ItemTexts, ToolItems
 from manyhands.io.input_file import InputFile
 from manyhands.io.joined import FILE_NAME, common_format, joined, table_of
+from manyhands.io.lists import require_paired_lists
 from manyhands.io.matrices import header_of, read_matrix
+from manyhands.io.nested import json_content
+from manyhands.io.numbers import plain_grid, plain_numbers, require_clear_numbers
 from manyhands.io.opening import Paths, as_paths, input_files, shown_paths
-from manyhands.io.tables import SUFFIXES, Table
-from manyhands.io.texts import text_lines
+from manyhands.io.tables import FORMATS, SUFFIXES, Table
 from manyhands.io.tool_files import ExportFile, open_exports, read_exports
 from manyhands.io.wide import WideTable, is_wide
 
@@ -120,6 +120,12 @@ class ItemFile:
         format = self.format or LABEL_SUFFIXES.get(first.suffix.lower())
         return open_exports(self.inputs, "csv" if first.from_sheet else format, self.encoding)
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether the file is a table that is read as wide without being told so."""
+        format = common_format(self.inputs, self.format, LABEL_SUFFIXES)
+        return format in FORMATS and is_wide(table_of(self.inputs, format, self.encoding))
+
     def rows(self) -> Rows:
         """The rows of the file or files, including unusable ones."""
         rows = self._rows()
@@ -140,7 +146,8 @@ class ItemFile:
         if self.exports:
             return self._exported()
         if format in {"txt", "npy"} or self.layout == "dense":
-            return self._dense_rows(*read_matrix(self._only("a matrix"), format, self.encoding))
+            matrix = read_matrix(self._only("a matrix"), format, self.encoding)
+            return self._dense_rows(matrix.cells, matrix.first_line, None, matrix.names)
         if format == "json":
             return self._json_rows()
         table = table_of(files, format, self.encoding, with_names=self.annotator == FILE_NAME)
@@ -166,7 +173,7 @@ class ItemFile:
 
     def _json_rows(self) -> Rows:
         """The rows of lists of records, or of {item: {annotator: label}}."""
-        contents = [_json_content(file, self.encoding) for file in self.inputs]
+        contents = [json_content(file, self.encoding) for file in self.inputs]
         tables = [
             Table.of_records(file, records)
             for file, records in zip(self.inputs, contents, strict=True)
@@ -192,21 +199,45 @@ class ItemFile:
         given = (self.layout, self.annotator, self.label)
         if not any(given) and is_wide(table):
             return self._wide_rows(table)
+        written: dict[str, str] = {}
         try:
             chosen = choose_columns(
-                table.columns, table.select,
+                table.columns, lambda names: self._with_numbers(table, names, written),
                 item=self.item, annotator=self.annotator, label=self.label,
                 check_labels=self.kind is None and self.classes is None,
             )  # fmt: skip
         except DataError as error:
+            if not any(given):
+                require_paired_lists(table)
             hint = () if any(given) else self._hint(table)
             raise DataError(f"{table.path}: ", *error.args, *hint) from None
-        rows = self._encoded(*chosen.cells, first_line=table.first_line, parts=table.parts)
-        item = chosen.names[0]
+        item, _, label = chosen.names
+        kind = "numbers" if label in written else self.kind
+        rows = self._encoded(
+            *chosen.cells, kind=kind, first_line=table.first_line, parts=table.parts
+        )
+        chosen = replace(chosen, notes=(*chosen.notes, *filter(None, [written.get(label)])))
         texts = [name for name in table.columns if is_text(name) and name not in chosen.names]
         content = ToolItems("", ItemTexts(item, table.select([item, *texts]))) if texts else None
         source = replace(chosen.source(self.shown), content=content)
         return replace(rows, read_from=source)
+
+    def _with_numbers(
+        self, table: Table, names: Sequence[str], written: dict[str, str]
+    ) -> dict[str, Any]:
+        """Columns of a table; numbers with commas or percent signs are plain, and `written`."""
+        columns = table.select(names)
+        if self.kind == "classes" or self.classes is not None:
+            return columns
+        of_labels = [name for name in table.columns if is_candidate(name, "label")]
+        of_labels = of_labels if self.label is None else [self.label]
+        for name in [name for name in names if name in of_labels]:
+            found = plain_numbers(columns[name], [str(code) for code in self._codes()])
+            if found is not None:
+                columns[name], written[name] = found
+            elif len(of_labels) == 1:
+                require_clear_numbers(name, columns[name])
+        return columns
 
     def _hint(self, table: Table) -> tuple[str | SettingName, ...]:
         """What to do with a table whose columns were not found, if it has a usual form."""
@@ -254,19 +285,26 @@ class ItemFile:
         grid = np.array(
             [wide.columns[name].to_pylist() for name in wide.annotators], dtype=object
         ).T
-        names = table.filled("item", wide.columns[wide.item], "every row needs an item")
+        names: list[Any] = list(range(len(grid)))
+        if wide.item is not None:
+            names = table.filled("item", wide.columns[wide.item], "every row needs an item")
         twice = repeated(names)
         if twice:
             raise DataError(
                 f"{table.path}: the item {twice[0]!r} has more than one row; in a wide table it "
                 "has one"
             )
-        rows = self._dense_rows(grid, table.first_line, names, wide.annotators)
-        notes = wide.notes()
+        notes, kind = wide.notes(), self.kind
+        if kind != "classes" and self.classes is None:
+            found = plain_grid(grid, [str(code) for code in self._codes(DENSE_MISSING)])
+            if found is not None:
+                grid, note = found
+                kind, notes = "numbers", [*notes, note]
+        rows = replace(self, kind=kind)._dense_rows(grid, table.first_line, names, wide.annotators)
         if self.layout is None:
             notes.insert(0, "read as a wide table, with a column per annotator")
         shown = ", ".join(wide.annotators[:3]) + (" ..." if len(wide.annotators) > 3 else "")
-        return self._read(rows, "wide", wide.item, shown, notes=notes, texts=wide.texts())
+        return self._read(rows, "wide", wide.item or "rows", shown, notes=notes, texts=wide.texts())
 
     def _dense_rows(
         self,
@@ -290,33 +328,3 @@ def _usable_truths(known: dict[Any, Any], rows: Rows) -> tuple[dict[Any, Any], l
     n_others = len(known) - len(kept)
     told = f"{n_others} known truths are not used: no annotator said {', '.join(others)}"
     return kept, [told] if others else []
-
-
-def _json_content(path: Path, encoding: str) -> dict[str, Any] | list[dict[str, Any]]:
-    """{item: {annotator: label}}, or a list of records."""
-    try:
-        found = json.loads("\n".join(text_lines(path, encoding)), object_pairs_hook=_once)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}: not JSON ({error}); the file may be cut short") from None
-    except RecursionError:
-        raise DataError(f"{path}: not {{item: {{annotator: label}}}}: nested too deep") from None
-    except DataError as error:
-        raise error.at(path) from None
-    if isinstance(found, list) and found and all(isinstance(row, dict) for row in found):
-        return found
-    if found in ([], {}):
-        raise DataError(f"{path}: has no records")
-    if not isinstance(found, dict) or not all(isinstance(row, dict) for row in found.values()):
-        raise DataError(
-            f"{path}: expected {{item: {{annotator: label}}}}, or a list of records [{{...}}, ...]"
-        )
-    if not any(found.values()):
-        raise DataError(f"{path}: has no label")
-    return found
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    twice = repeated([name for name, _ in pairs])
-    if twice:
-        raise DataError(f"{twice[0]!r} is named twice in one object; name it once")
-    return dict(pairs)

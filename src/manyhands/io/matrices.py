@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from manyhands.io.delimited import DELIMITERS
 from manyhands.io.texts import text_lines
 
 _SEPARATORS = {**DELIMITERS, "txt": None}  # None is white space
+_ENOUGH_ROWS = 3  # so that a first line of other cells means anything
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 
@@ -23,10 +25,18 @@ def header_of(path: Path, encoding: str) -> tuple[str, list[str]]:
     return "tsv" if mark == "\t" else "csv", names
 
 
-def read_matrix(path: Path, format: str, encoding: str) -> tuple[AnyArray, int | None]:
-    """The cells of a matrix, and the line of its first row if the file has one line per row."""
+class Matrix(NamedTuple):
+    """Cells, the line of the first row if the file has one line per row, and names of columns."""
+
+    cells: AnyArray
+    first_line: int | None = None
+    names: list[str] | None = None
+
+
+def read_matrix(path: Path, format: str, encoding: str) -> Matrix:
+    """The cells of a matrix; the names of its columns if the first line has them."""
     if format == "npy":
-        return _array(path), None
+        return Matrix(_array(path))
     if format not in _SEPARATORS:
         raise DataError(f"{path}: a dense matrix is .txt, .csv, .tsv or .npy, not {format}")
     rows = [
@@ -49,7 +59,40 @@ def read_matrix(path: Path, format: str, encoding: str) -> tuple[AnyArray, int |
                 f"{path}, line {number}: {len(row)} cells where line {rows[0][0]} has {width}; "
                 "every line of a matrix has equally many; the file may be cut short"
             )
-    return typed_cells([row for _, row in rows]), 1 if rows[-1][0] == len(rows) else None
+    texts = [[cell.strip().strip('"') for cell in row] for _, row in rows]
+    names = _column_names(path, format, texts)
+    first_line = 1 if rows[-1][0] == len(rows) else None
+    if names is None:
+        return Matrix(typed_cells([row for _, row in rows]), first_line)
+    return Matrix(typed_cells([row for _, row in rows[1:]]), first_line and 2, names)
+
+
+def _column_names(path: Path, format: str, rows: list[list[str]]) -> list[str] | None:
+    """The cells of the first row if they are words above numbers; None if they are labels."""
+    first, below = rows[0], {cell for row in rows[1:] for cell in row}
+    filled, counted = {*first} - {""}, first == [str(place) for place in range(len(first))]
+    alone = below.isdisjoint(filled) or (counted and not filled <= below)
+    if len(set(first)) < len(first) or not alone or len(rows) < _ENOUGH_ROWS:
+        return None
+    are_numbers = all(map(_is_number, below))
+    if are_numbers and "" not in first and not any(map(_is_number, first)):
+        return first
+    if format != "txt" and (counted or "" in first or not are_numbers):
+        raise DataError(
+            f"{path}, line 1: {', '.join(first[:3])} may be no labels; if they are names of "
+            "columns give ", SettingName("layout", "wide"),
+            ", otherwise save the matrix as .txt, with blanks between cells",
+        )  # fmt: skip
+    return None
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a cell is a number or holds no label."""
+    try:
+        float(cell)
+    except ValueError:
+        return cell in ("", "?", "<NA>")
+    return True
 
 
 def _array(path: Path) -> AnyArray:

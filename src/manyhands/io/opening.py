@@ -118,7 +118,9 @@ def _files_of_folder(folder: Path) -> list[Path]:
         each for each in folder.iterdir() if each.is_file() and not each.name.startswith(".")
     )
     if not files:
-        raise DataError(f"{folder}: is a folder without files; name a file")
+        inner = any(each.is_dir() for each in folder.iterdir())
+        what = "holds only folders" if inner else "is a folder without files"
+        raise DataError(f"{folder}: {what}; name a file")
     require_one_format(f"{folder}: is a folder", [each.name for each in files], "name one of them")
     return files
 

@@ -29,6 +29,8 @@ _MARKS = {
     "Zstandard": re.compile(rb"\x28\xb5\x2f\xfd"),
 }
 _SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".zip")
+_TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".jsonl", ".ndjson", ".xlsx")
+_ABOUT = (".txt", ".md", ".rst", ".pdf", ".html", ".docx", "")
 _MOST_NAMES = 8
 _PART = 1 << 20
 _BROKEN = (
@@ -107,6 +109,11 @@ def _from_zip(file: InputFile, limit: int) -> list[InputFile]:
     try:
         with zipfile.ZipFile(file) as archive:
             members = [each for each in archive.infolist() if _is_content(each.filename)]
+            table = _only_table([each.filename for each in members])
+            if table is not None:
+                others = [each.filename for each in members if each.filename != table]
+                members = [each for each in members if each.filename == table]
+                file.notes = (*file.notes, f"left out {_listed(others)} of the archive")
             names = [each.filename for each in members]
             kind, n_bytes = _kind_of(file, names), sum(each.file_size for each in members)
             if kind != ".npz" and n_bytes > limit:
@@ -125,6 +132,14 @@ def _is_content(name: str) -> bool:
     """Whether a member of an archive is a file of the user's, not one that a system added."""
     parts = name.split("/")
     return bool(parts[-1]) and "__MACOSX" not in parts and not parts[-1].startswith(".")
+
+
+def _only_table(names: list[str]) -> str | None:
+    """The one table among files that say something about it, such as README.txt."""
+    tables = [name for name in names if _plain_suffix(name) in _TABLES]
+    others = [name for name in names if name not in tables]
+    about = all(_plain_suffix(name) in _ABOUT for name in others)
+    return tables[0] if len(tables) == 1 and others and about else None
 
 
 def _kind_of(file: InputFile, names: list[str]) -> str | None:
@@ -146,11 +161,14 @@ def require_one_format(place: str, names: list[str], remedy: str) -> None:
     """Raise a `DataError` for files that do not all have the same suffix; `place` begins it."""
     kinds = {_plain_suffix(name) for name in names}
     if len(kinds) > 1:
-        shown = ", ".join(names[:_MOST_NAMES]) + (" ..." if len(names) > _MOST_NAMES else "")
         raise DataError(
-            f"{place} with files of several formats ({shown}); keep those of one format, "
+            f"{place} with files of several formats ({_listed(names)}); keep those of one format, "
             f"or {remedy}"
         )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:_MOST_NAMES]) + (" ..." if len(names) > _MOST_NAMES else "")
 
 
 def _plain_suffix(name: str) -> str:
@@ -182,6 +200,8 @@ def _diagnosed(file: InputFile, packing: str, error: Exception) -> Exception:
         return error  # of the machine, such as a full disk
     if isinstance(error, RuntimeError) and "password" in str(error):
         return DataError(f"{file}: the archive has a password; unpack it first")
+    if packing == "zip" and Path(file.content_name).suffix.lower() == ".xlsx":
+        return DataError(f"{file}: not an Excel file, or cut short")
     return DataError(f"{file}: not a {packing} file, or cut short ({first_line(error)})")
 
 

@@ -117,6 +117,13 @@ class LabelFile(ItemFile):
     alignment: Alignment | None = None
 
     @cached_property
+    def inputs(self) -> tuple[InputFile, ...]:
+        """The files to read; a project of INCEpTION is one, with all that it holds."""
+        if self._project is not None and self.format is None and self.layout is None:
+            return (InputFile.of(self._project, str(self._project), self._project.name),)
+        return super().inputs
+
+    @cached_property
     def tokens(self) -> str | None:
         """The layout of tagged tokens, one of `TAGGED_LAYOUTS`; None for labels of items.
 
@@ -235,8 +242,10 @@ class LabelFile(ItemFile):
         """Whether the rows of a table can be copied as they stand; not if a tool packed them."""
         if self.format is None and self._project is not None:
             return False
-        flat = all(each.tool.name in ONE_ROW_PER_LABEL for each in self.exports)
-        return flat and (not self.exports or self.tokens is None)
+        if self.exports:
+            flat = all(each.tool.name in ONE_ROW_PER_LABEL for each in self.exports)
+            return flat and self.tokens is None
+        return not self.is_wide
 
     @cached_property
     def _project(self) -> Path | None:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from manyhands.annotations.tags import is_bio_tag
 from manyhands.core.errors import DataError
-from manyhands.io.conll import token_rows
+from manyhands.io.conll import BREAK, token_rows
 from manyhands.io.spans import SPAN_COLUMNS
 from manyhands.io.tables import SUFFIXES, Table, format_of
 from manyhands.io.texts import existing, text_lines
@@ -44,9 +44,13 @@ def column_names(
 
 
 def sniff_text(path: Path, missing: str, encoding: str) -> str | None:
-    """Whether most lines are a token and its tags; `UNCLEAR` if the tokens may be tags too."""
+    """Whether most lines are a token and its tags; `UNCLEAR` if the tokens may be tags too.
+
+    Columns of other things between tokens and tags are for the reader of tokens to refuse: a
+    matrix has no column of tags beside one of words.
+    """
     rows = [cells for _, cells in _until_refused(token_rows(path, encoding)) if cells]
-    rows = [cells for cells in rows if not cells[0].startswith("#")]
+    rows = [cells for cells in rows if not cells[0].startswith("#") and cells[0] != BREAK]
 
     def tagged(cells: list[str]) -> bool:
         return all(is_bio_tag(cell) or cell == missing for cell in cells)
@@ -54,8 +58,18 @@ def sniff_text(path: Path, missing: str, encoding: str) -> str | None:
     with_tags = [row for row in rows if len(row) > 1 and tagged(row[1:])]
     has_tag = any(is_bio_tag(cell) for row in with_tags for cell in row[1:])
     if not has_tag or len(with_tags) < _MOST * len(rows):
-        return None
+        return "conll" if _some_columns_are_tags(rows) else None
     return UNCLEAR if all(tagged(row[:1]) for row in with_tags) else "conll"
+
+
+def _some_columns_are_tags(rows: list[list[str]]) -> bool:
+    """Whether some columns hold tags, and the first one and others do not."""
+    if len({len(row) for row in rows}) != 1:
+        return False
+    distinct = [set(column) for column in zip(*rows, strict=True)]
+    tags = [all(map(is_bio_tag, cells)) for cells in distinct]
+    has_entity = any(cells != {"O"} for cells, are in zip(distinct, tags, strict=True) if are)
+    return has_entity and not tags[0]
 
 
 def _until_refused(lines: Iterator[T]) -> Iterator[T]:

@@ -1,6 +1,5 @@
 """Files that annotation tools export: recognised by their content, and read."""
 
-import ast
 import csv
 import json
 from collections import Counter
@@ -25,6 +24,7 @@ from manyhands.io.exports import (
     recognise,
 )
 from manyhands.io.input_file import InputFile
+from manyhands.io.lists import parsed_list
 from manyhands.io.opening import shown_paths
 from manyhands.io.tables import delimiter_of
 from manyhands.io.texts import encoding_of, text_lines, with_mark
@@ -115,7 +115,10 @@ def combined(exports: Sequence[ExportFile]) -> ExportFile:
         return first
     shown = ", ".join(str(each.path) for each in exports)
     if not all(isinstance(each.content, list) for each in exports):
-        raise DataError(f"{shown}: such exports are read one by one")
+        raise DataError(
+            f"{shown}: every file is one object, not a list of records, and the items of several "
+            "may have the same names; read them one by one"
+        )
     return ExportFile(shown, first.tool, [record for each in exports for record in each.content])
 
 
@@ -166,7 +169,20 @@ def _cells(labels: ExportedLabels, name: str) -> list[Any]:
 
 def _tool(content: Any) -> Export | None:
     found = recognise(content) if content else None
-    return None if found is None or found.name in _PLAIN_TABLES else found
+    if found is None or found.name in _PLAIN_TABLES:
+        return None
+    return None if found.name == "doccano" and _says_twice(content) else found
+
+
+def _says_twice(content: Any) -> bool:
+    """Whether a list of labels names a class twice: it is of several annotators, not of doccano."""
+    records = content if isinstance(content, list) else []
+    lists = [record.get(name) for record in records for name in ("label", "labels")]
+    return any(
+        len(set(said)) < len(said)
+        for said in lists
+        if isinstance(said, list) and all(isinstance(label, str | int) for label in said)
+    )
 
 
 def _is_export_table(path: Path, format: str, encoding: str) -> bool:
@@ -215,27 +231,29 @@ def _table_rows(path: Path, format: str, encoding: str) -> Iterator[dict[str, An
         delimiter = delimiter_of(path, DELIMITERS[format], encoding)
         with path.open(encoding=with_mark(encoding_of(path, encoding)), newline="") as stream:
             rows = csv.DictReader(stream, delimiter=delimiter)
+            widths: list[int] = []
             for row in rows:
                 if None in row:
                     raise DataError(f"{path}, line {rows.line_num}: more cells than columns")
+                widths.append(sum(cell is not None for cell in row.values()))
                 # Mechanical Turk leaves out the last cells of a row if they are blank.
-                yield {name: _listed(cell or "") for name, cell in row.items()}
+                yield {name: parsed_list(cell or "") for name, cell in row.items()}
+        n_columns = len(rows.fieldnames or ())
+        if widths and widths[-1] < min([n_columns, *widths[:-1]]) and not _ends_a_line(path):
+            raise DataError(
+                f"{path}: the last row has {widths[-1]} of {n_columns} cells; the file may be cut "
+                "short"
+            )
     except (UnicodeError, LookupError, csv.Error):
         raise DataError(f"{path}: cannot be read as text") from None
     finally:
         csv.field_size_limit(limit)
 
 
-def _listed(cell: str) -> Any:
-    """A cell that is a list of plain values in JSON or Python, parsed; others as they are."""
-    if not (cell.startswith("[") and cell.endswith("]")) or "{" in cell:
-        return cell
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            return parse(cell)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-    return cell
+def _ends_a_line(path: Path) -> bool:
+    with path.open("rb") as stream:
+        stream.seek(max(path.stat().st_size - 4, 0))
+        return not {*stream.read()}.isdisjoint(b"\r\n")
 
 
 def _parquet_records(path: Path, n_rows: int | None = None) -> list[dict[str, Any]]:
