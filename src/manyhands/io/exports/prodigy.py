@@ -5,6 +5,7 @@ from typing import Any
 
 from manyhands.core.errors import DataError
 from manyhands.io.exports.exported import (
+    FILE_NAME,
     ExportedLabels,
     LabelRows,
     Record,
@@ -27,7 +28,7 @@ _OTHER_VIEWS = {
     "text_input": "asks for texts", "dep": "asks about relations", "pos": "asks about words",
     "pos_manual": "asks about words",
 }  # fmt: skip
-_OF_THE_ANSWER = {"answer", "accept", "_annotator_id", "_session_id", "_timestamp"}
+_OF_THE_ANSWER = {"answer", "accept", "_annotator_id", "_session_id", "_timestamp", FILE_NAME}
 
 
 def matches(content: Any) -> bool:
@@ -65,7 +66,9 @@ def read(
     kind = _kind(records)
     asked = {str(record["label"]): "" for record in records if record.get("label") is not None}
     wanted = pick("label", asked, label) if kind == "label" else None
-    rows = LabelRows(NAME, "_annotator_id", REMEDY)
+    rows = LabelRows(
+        NAME, annotator or "_annotator_id", REMEDY, item or "_input_hash", _taken(kind, wanted)
+    )
     for record in records:
         name = _item(record, item)
         given = {key: value for key, value in record.items() if key not in _OF_THE_ANSWER}
@@ -81,6 +84,13 @@ def read(
             said = _said(record, kind)
             rows.add(name, who, said, time=record.get("_timestamp"), task=record.get("_task_hash"))
     return rows.finish(kind=kind, **({"label": wanted} if wanted is not None else {}))
+
+
+def _taken(kind: str, wanted: str | None) -> str:
+    """What is the label, in words."""
+    return {"choice": "accept (options)", "label": f"{wanted!r} (accept or reject)"}.get(
+        kind, "answer (accept or reject)"
+    )
 
 
 def _kind(records: Records) -> str:
