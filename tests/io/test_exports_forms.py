@@ -148,6 +148,8 @@ def test_spans_of_mechanical_turk(tmp_path):
     assert labels.annotations.to_dense(missing="").tolist() == [["O", "O"], ["B-LOC", "O"]]
     with pytest.raises(DataError, match="task='tagging'"):
         EXPORTS["mturk"].read(results)
+    with pytest.raises(DataError, match="these are from Mechanical Turk; write them as a table"):
+        mh.io.require_span_target(labels.annotations, tmp_path / "suggestions.csv")
 
 
 def test_answers_that_are_not_taken_are_named():
@@ -218,3 +220,15 @@ def test_predictions_and_drafts_beside_spans_are_counted(tmp_path):
         written(tmp_path / "tasks.json", [task(1) | more | {"data": {"text": "Rome"}}])
     )
     assert "skipped: prediction (1), draft (2)" in labels.annotations.source.notes[0]
+
+
+def test_the_reading_names_what_was_taken(tmp_path):
+    record = {"id": 1, "text": "t", "annotations": [{"user": 1, "label": "x"}]}
+    old = EXPORTS["doccano"].read([record, record | {"id": 2}])
+    assert old.fields == ("id", "user", "'annotations'")
+    answer = {"text": "t", "_session_id": "s", "answer": "accept", "label": "X"}
+    task = EXPORTS["prodigy"].read([answer])
+    assert task.fields == ("text", "_session_id", "'X' (accept or reject)")
+    ann = mh.read(written(tmp_path / "records.json", [nested(0, "a"), nested(1, "b")]))
+    assert str(ann.source) == "argilla: label 'label', items by record id, annotators by user_id"
+    assert ann.source.as_dict()["label"] == "'label'"

@@ -90,7 +90,8 @@ def read(
     asked = {each.question: "" for said in responses for each in said if each.value is not None}
     question = pick("question", asked, label)
     who = annotator or "user_id"
-    rows = LabelRows(NAME, who, REMEDY, item or "record id", f"{question!r}")
+    places = places_of(records, question)
+    rows = LabelRows(NAME, annotator or places[1], REMEDY, item or places[0], f"{question!r}")
     fields, own = fields_of(records), [own_of(record) for record in records]
     for number, (record, said) in enumerate(zip(records, responses, strict=True)):
         name = _item(record, item, number, fields[number])
@@ -105,6 +106,12 @@ def read(
                 continue
             rows.add(name, field_of(each.fields, who), _value(each.value, question))
     return rows.finish(question=question)
+
+
+def places_of(content: Any, label: str) -> tuple[str, str]:
+    """Where items and annotators stand."""
+    old = any(map(_is_old, records_of(content)))
+    return "record id", "annotation_agent" if old else "user_id"
 
 
 def span_answers(content: Any) -> dict[str, bool]:

@@ -57,7 +57,8 @@ def read(
         raise refuse_spans("the file")
     column = pick("field", found, label)
     _require_users(files, annotator, column)
-    rows = LabelRows(NAME, annotator or "the name of the file", REMEDY, item or "id", f"{column!r}")
+    people = annotator or places_of(content, column)[1]
+    rows = LabelRows(NAME, people, REMEDY, item or "id", f"{column!r}")
     left_out = {"id", column, FILE_NAME}
     for user, records in files.items():
         for record in records:
@@ -69,6 +70,11 @@ def read(
             for each, said in _said(record, column, who):
                 rows.add(name, each, said)
     return rows.finish(field=column)
+
+
+def places_of(content: Any, label: str) -> tuple[str, str]:
+    """Where items and annotators stand."""
+    return "id", "user" if label == "annotations" else _person(_files(content)) or FILE_NAME
 
 
 def span_answers(content: Any) -> dict[str, bool]:

@@ -84,7 +84,8 @@ def read(
         )
     control = _control(tasks, label)
     answer = f"{control['from_name']!r} ({control['type']})"
-    rows = LabelRows(NAME, annotator or "completed_by", REMEDY, item or "task id", answer)
+    places = places_of(tasks, control["from_name"])
+    rows = LabelRows(NAME, annotator or places[1], REMEDY, item or places[0], answer)
     for number, task in enumerate(tasks):
         name = _item(task, item, number)
         rows.data[name] = dict(task.get("data") or {})
@@ -154,6 +155,11 @@ def _is_text_span(result: Record) -> bool:
         and "channel" not in value
         and all(isinstance(places.get(name), int) for name in ("start", "end"))
     )
+
+
+def places_of(content: Any, label: str) -> tuple[str, str]:
+    """Where items and annotators stand."""
+    return "task id", "completed_by"
 
 
 def span_answers(content: Any) -> dict[str, bool]:

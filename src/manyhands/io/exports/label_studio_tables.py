@@ -70,7 +70,7 @@ def read(
     column = pick("column", answers, label)
     others = {name for name, what in answers.items() if what == _SURE}
     kind = _kind([_parsed(record.get(column)) for record in records])
-    rows = LabelRows(NAME, who, REMEDY, item or "task id", f"{column!r} ({kind})")
+    rows = LabelRows(NAME, who, REMEDY, item or "task id", f"{column!r}")
     for record in records:
         name = field_of(record, task)
         skip = {column, task, who} | others | _OWN
@@ -85,6 +85,11 @@ def read(
             created_at=record.get("created_at"),
         )  # fmt: skip
     return rows.finish(from_name=column, to_name="", type=kind)
+
+
+def places_of(content: Any, label: str) -> tuple[str, str]:
+    """Where items and annotators stand."""
+    return "task id", "annotator"
 
 
 def span_answers(content: Any) -> dict[str, bool]:

@@ -69,42 +69,19 @@ class SpanReader(NamedTuple):
     """How a tool marks spans.
 
     `answers` maps the names of all controls, questions or fields with labels to whether they mark
-    spans; `documents` reads those of one of them; `remedy` is how to export annotators; `item` and
-    `annotator` are where they stand.
+    spans; `documents` reads those of one of them; `remedy` is how to export annotators; `places`
+    gives where items and annotators stand.
     """
 
     remedy: str
-    item: str
-    annotator: str
+    places: Callable[[Any, str], tuple[str, str]]
     answers: Callable[[Any], dict[str, bool]]
     documents: Callable[[Any, str, str | None, str | None], Iterator[MarkedDocument]]
 
 
 READERS: dict[str, SpanReader] = {
-    prodigy.NAME: SpanReader(
-        prodigy.REMEDY, "_input_hash", "_annotator_id", prodigy.span_answers, prodigy.documents
-    ),
-    label_studio.NAME: SpanReader(
-        label_studio.REMEDY,
-        "task id",
-        "completed_by",
-        label_studio.span_answers,
-        label_studio.documents,
-    ),
-    label_studio_tables.NAME: SpanReader(
-        label_studio_tables.REMEDY,
-        "task id",
-        "annotator",
-        label_studio_tables.span_answers,
-        label_studio_tables.documents,
-    ),
-    argilla.NAME: SpanReader(
-        argilla.REMEDY, "record id", "user_id", argilla.span_answers, argilla.documents
-    ),
-    doccano.NAME: SpanReader(
-        doccano.REMEDY, "id", "the name of the file", doccano.span_answers, doccano.documents
-    ),
-    mturk.NAME: SpanReader(mturk.REMEDY, "HITId", "WorkerId", mturk.span_answers, mturk.documents),
+    tool.NAME: SpanReader(tool.REMEDY, tool.places_of, tool.span_answers, tool.documents)
+    for tool in (prodigy, label_studio, label_studio_tables, argilla, doccano, mturk)
 }
 
 
@@ -137,7 +114,7 @@ def marks_spans(content: Any, *, label: str | None = None, tagging: bool | None 
 def read_marked_spans(
     content: Any, *, item: str | None = None, annotator: str | None = None, label: str | None = None
 ) -> ExportedSpans:
-    """The spans of an export of Label Studio, Prodigy, Argilla or doccano (a file per user).
+    """The spans of an export of a tool whose annotators mark texts; see `READERS`.
 
     Cancelled, ignored, rejected and discarded annotations are skipped and counted, as are spans
     with several labels and relations between spans. An annotator who marked nothing in a text has
@@ -181,7 +158,8 @@ def read_marked_spans(
     _require_one_text([*rows, *known])
     columns = {name: [row[place] for row in rows] for place, name in enumerate(SpanRow._fields)}
     kept = {reason: n for reason, n in skipped.items() if n}
-    fields = Fields(item or reader.item, annotator or reader.annotator, f"{answer!r} (spans)")
+    places = reader.places(content, answer)
+    fields = Fields(item or places[0], annotator or places[1], f"{answer!r} (spans)")
     return ExportedSpans(tool.name, columns, kept, tokens, known, items, fields)
 
 

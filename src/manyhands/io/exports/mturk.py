@@ -97,6 +97,11 @@ def read(
     return found.finish(answer=question)
 
 
+def places_of(content: Any, label: str) -> tuple[str, str]:
+    """Where items and annotators stand."""
+    return item_column(content), "WorkerId"
+
+
 def span_answers(content: Any) -> dict[str, bool]:
     """The answers, and whether they are spans of texts."""
     answers = [_answers(row) for row in content]

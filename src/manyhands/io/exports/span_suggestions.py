@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from manyhands.core.errors import DataError, SettingName
 from manyhands.io.exports import argilla, mturk
-from manyhands.io.exports.exported import FILE_NAME, Records, field_of
+from manyhands.io.exports.exported import FILE_NAME, TITLES, Records, field_of
 from manyhands.io.exports.label_studio import annotations_of, own_of, results_of
 from manyhands.io.exports.suggestions import Entry, ToolItems, bare_entry
 
@@ -72,12 +72,17 @@ def _data_of(tool: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
 
 def span_suggestion(marked: MarkedText, items: ToolItems, version: str) -> Entry:
     """A document with the spans of the consensus, as its tool imports it."""
-    if items.tool not in _MAKERS:
-        raise DataError(
-            f"spans go back into {', '.join(_MAKERS)}, and these are from {items.tool}; write them "
-            "as a table (write_table, --spans FILE)"
-        )
+    require_span_tool(items.tool)
     return _MAKERS[items.tool](marked, items, version)
+
+
+def require_span_tool(tool: str) -> None:
+    """Raise a `DataError` for a tool that does not import spans."""
+    if tool not in _MAKERS:
+        raise DataError(
+            f"spans go back into {', '.join(TITLES[name] for name in _MAKERS)}, and these are from "
+            f"{TITLES.get(tool, tool)}; write them as a table (write_table, --spans FILE)"
+        )
 
 
 def _label_studio(marked: MarkedText, items: ToolItems, version: str) -> Entry:
