@@ -47,6 +47,15 @@ def test_drafts_in_lists_of_argilla_do_not_count(tmp_path):
     assert (ann.source.layout, ann.n_annotations) == ("argilla", 3)
 
 
+def test_lists_of_argilla_must_have_one_length():
+    cut = structs(1)["label"] | {"value": ["a"]}
+    with pytest.raises(DataError, match="record 1: the lists of 'label' differ in length"):
+        EXPORTS["argilla"].read([structs(0), structs(1) | {"label": cut}])
+    none = {"user_id": [], "value": [], "status": []}
+    labels = EXPORTS["argilla"].read([structs(0) | {"label": none}, structs(1)])
+    assert (labels.item, labels.data["r0"]) == (["r1"], {"text": "t 0"})
+
+
 def test_metadata_as_text_go_back_as_an_object(tmp_path):
     path = written(tmp_path / "records.json", [structs(0), structs(1) | {"metadata": "no JSON"}])
     consensus = mh.aggregate(mh.read(path), "majority")

@@ -230,8 +230,9 @@ class ItemFile:
         found = read_exports(self.exports, check_labels=check, **named)
         rows = self._encoded(found.item, found.annotator, found.label)
         known, notes = _usable_truths(found.known, rows)
+        told = replace(found, known=known).summary()
         source = Source(
-            self.shown, found.tool, *found.fields, notes=(found.summary(), *notes), known=known,
+            self.shown, found.tool, *found.fields, notes=(told, *notes), known=known,
             content=ToolItems.of(found),
         )  # fmt: skip
         return replace(rows, read_from=source)

@@ -286,6 +286,12 @@ def own_of(record: Record) -> dict[str, Any]:
 def fields_of(records: Records) -> list[dict[str, Any]]:
     """The fields of every record: in a flat one what is no id, response or suggestion."""
     answers = {name for record in records for name in record if _are_responses(record[name])}
+    for number, record in enumerate(records):
+        for name in answers & set(record):
+            if record[name] and isinstance(_listed(record[name]), Mapping):
+                raise DataError(
+                    f"record {number}: the lists of {name!r} differ in length; correct it"
+                )
     return [dict(record.get("fields") or _flat_fields(record, answers)) for record in records]
 
 
