@@ -36,7 +36,7 @@ def test_a_consensus_says_what_was_skipped(export, tmp_path):
     out = tmp_path / "c.bio"
     outcome = call("aggregate", export, "--out", out, "--method", "majority")
     assert outcome.code == 0
-    assert "note: label-studio: 8 spans in 2 texts by 3 annotators" in outcome.out
+    assert "note: Label Studio: 8 spans in 2 texts by 3 annotators" in outcome.out
     assert "skipped: cancelled (2)" in outcome.out
     assert out.read_text().startswith("Ada\tB-PER\nsang\tO\nin\tO\nOslo\tB-LOC\n.\tO\n")
     content = plain_json(call("aggregate", export, "--json").out)

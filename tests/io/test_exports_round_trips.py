@@ -110,5 +110,6 @@ def test_a_summary_tells_what_was_skipped():
     tasks = [task(1, annotation(1, 7, choices("good")), annotation(2, 8, was_cancelled=True))]
     tasks[0]["annotations"].append(annotation(3, 9, choices("good"), ground_truth=True))
     assert recognise(tasks).read(tasks).summary() == (
-        "label-studio: 1 labels of 1 items by 1 annotators; 1 known truths; skipped: cancelled (1)"
+        "Label Studio: 1 labels of 1 items by 1 annotators; 1 known truths (ground truth), used "
+        "for the consensus; skipped: cancelled (1)"
     )

@@ -98,7 +98,7 @@ def test_spans_of_doccano():
     spans = read_marked_spans(users)
     assert places(spans) == [(0, 5, "NOUN"), (None, None, None)]
     assert spans.columns["annotator"] == ["zoë", "max"]
-    with pytest.raises(DataError, match="does not tell them apart"):
+    with pytest.raises(DataError, match="does not tell who labelled"):
         read_marked_spans(users["zoë"])
 
 
@@ -111,5 +111,5 @@ def test_broken_entries_and_missing_annotators():
 
 
 def test_other_tools_have_no_spans():
-    with pytest.raises(DataError, match="exports of prodigy, label-studio, label-studio-table"):
+    with pytest.raises(DataError, match="exports of Prodigy, Label Studio, Argilla, doccano"):
         read_marked_spans([{"task": 1, "worker": 2, "label": 3}])

@@ -191,7 +191,7 @@ def test_doccano_records_with_a_field_of_annotators(saved):
     ]
     labels = mh.read(saved("entities.jsonl", related))
     assert (tags(labels, "zoë"), n_labels(labels, "max")) == ({"Größe": "B-NOUN"}, 2)
-    with pytest.raises(DataError, match="does not tell them apart"):
+    with pytest.raises(DataError, match="does not tell who labelled"):
         mh.read(saved("shared.jsonl", [document(1, [0, 5, "NOUN"])]))
 
 

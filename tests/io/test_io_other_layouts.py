@@ -109,7 +109,7 @@ def test_a_json_object_may_hold_codes_for_nothing(nested):
         ('{"a": {}}', "has no label"),
         ('{"a": {"u": 1}, "a": {"v": 2}}', "'a' is named twice"),
         ('{"a": {"u": 1, "u": 2}}', "'u' is named twice"),
-        ('{"a": {"u": [1, 2]}}', "cannot be read as names"),
+        ('{"a": {"u": [1, 2]}}', "neither a class nor a number"),
         ('{"a":' * 100_000, "nested too deep|not JSON"),
         (b"\xff\xfe", "is not utf-8 text; .*encoding="),
     ],

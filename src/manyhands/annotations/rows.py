@@ -132,6 +132,12 @@ def nested_columns(labels: Mapping[Any, Mapping[Any, Any]]) -> list[list[Any]]:
     rows = [
         (i, a, label) for i, by_annotator in labels.items() for a, label in by_annotator.items()
     ]
+    for item, annotator, label in rows:
+        if isinstance(label, dict | list):
+            raise DataError(
+                f"item {item!r}: the label of {annotator!r} is {str(label)[:40]}, which is neither "
+                "a class nor a number; expected {item: {annotator: label}}"
+            )
     return [[row[column] for row in rows] for column in range(3)]
 
 

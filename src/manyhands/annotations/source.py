@@ -40,10 +40,12 @@ class Source:
             return f"items: {self.item}, annotators: {self.annotator}, labels: their cells"
         if self.layout == "dense":
             return "items: rows, annotators: columns, labels: cells"
-        if not self.item and self.layout not in ("nested", "long"):
-            return f"items, annotators and labels as {self.layout} exports them"
         if self.layout == "nested":
             return "items: keys, annotators: keys in them, labels: values"
+        if self.layout != "long":
+            where = f"items by {self.item}, annotators by {self.annotator}" if self.item else ""
+            what = f"label {self.label}" if self.label else "items, annotators and labels"
+            return f"{self.layout}: " + ", ".join(filter(None, [what, where]))
         return f"items: {self.item}, annotators: {self.annotator}, labels: {self.label}"
 
     def as_dict(self) -> dict[str, object]:

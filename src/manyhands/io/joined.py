@@ -8,11 +8,10 @@ import pyarrow as pa
 
 from manyhands.annotations.rows import Part
 from manyhands.core.errors import DataError
+from manyhands.io.exports.exported import FILE_NAME
 from manyhands.io.input_file import InputFile
 from manyhands.io.opening import Paths, input_files, shown_paths
 from manyhands.io.tables import SUFFIXES, Table, column_of, format_of
-
-FILE_NAME = "file name"  # stands for a column: the name of the file that a row is from
 
 
 def open_table(

@@ -20,8 +20,9 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.exports import ItemTexts, ToolItems
+from manyhands.io.exports.exported import FILE_NAME
 from manyhands.io.input_file import InputFile
-from manyhands.io.joined import FILE_NAME, common_format, joined, table_of
+from manyhands.io.joined import common_format, joined, table_of
 from manyhands.io.lists import require_paired_lists
 from manyhands.io.matrices import header_of, read_matrix
 from manyhands.io.nested import json_content
@@ -118,7 +119,8 @@ class ItemFile:
             return ()
         first = self.inputs[0]
         format = self.format or LABEL_SUFFIXES.get(first.suffix.lower())
-        return open_exports(self.inputs, "csv" if first.from_sheet else format, self.encoding)
+        format = "csv" if first.from_sheet else format
+        return open_exports(self.inputs, format, self.encoding, self.annotator)
 
     @property
     def is_wide(self) -> bool:
@@ -184,7 +186,11 @@ class ItemFile:
             return self._long_rows(joined(tables, titles if self.annotator == FILE_NAME else None))
         self._only("{item: {annotator: label}}")
         labels: Any = contents[0]
-        rows = self._encoded(*nested_columns(labels), items=list(labels))
+        try:
+            columns = nested_columns(labels)
+        except DataError as error:
+            raise error.at(self.shown) from None
+        rows = self._encoded(*columns, items=list(labels))
         return self._read(rows, "nested")
 
     def _codes(self, default: Sequence[Any] = ()) -> list[Any]:
@@ -252,7 +258,8 @@ class ItemFile:
     def _exported(self) -> Rows:
         """The rows of files that a tool exported."""
         named = {"item": self.item, "annotator": self.annotator, "label": self.label}
-        found = read_exports(self.exports, **named)
+        check = self.label is None and self.kind is None and self.classes is None
+        found = read_exports(self.exports, check_labels=check, **named)
         rows = self._encoded(found.item, found.annotator, found.label)
         said = [] if rows.classes is None else rows.classes.names.tolist()
         unsaid = [truth for truth in dict.fromkeys(found.known.values()) if truth not in said]
@@ -260,8 +267,9 @@ class ItemFile:
             every = [*said, *unsaid]
             rows = self._encoded(found.item, found.annotator, found.label, classes=every)
         known, notes = _usable_truths(found.known, rows)
+        told = replace(found, known=known).summary()
         source = Source(
-            self.shown, found.tool, notes=(found.summary(), *notes), known=known,
+            self.shown, found.tool, *found.fields, notes=(told, *notes), known=known,
             content=ToolItems.of(found),
         )  # fmt: skip
         return replace(rows, read_from=source)

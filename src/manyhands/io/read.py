@@ -60,7 +60,7 @@ def read(
     The suffix and the content decide what the file is, unless `task` or `format` do. Tagged tokens
     are lines of a token and one tag per annotator (.conll .bio, or .txt with such lines; see
     `read_conll`), a table with columns start, end and text (see `read_spans`), or spans of texts
-    that Label Studio, Prodigy, Argilla or doccano exported, or WebAnno TSV of INCEpTION: one file,
+    that an annotation tool exported, or WebAnno TSV of INCEpTION: one file,
     or a folder or zip with annotation/DOCUMENT/USER.tsv. All other files are labels of items (see
     `read_annotations`).
 

@@ -9,7 +9,12 @@ from manyhands.annotations import Annotations, Sentences, TokenizedTexts
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
-from manyhands.io.exports.span_suggestions import MarkedText, SuggestedSpan, span_suggestion
+from manyhands.io.exports.span_suggestions import (
+    MarkedText,
+    SuggestedSpan,
+    require_span_tool,
+    span_suggestion,
+)
 from manyhands.io.exports.suggestions import TOOL_IMPORTS, ToolItems, bare_entry
 from manyhands.io.tool_imports import (
     RELABEL_BELOW,
@@ -86,6 +91,8 @@ def require_span_target(annotations: Annotations, path: str | Path) -> None:
             f"{where}these tagged tokens are not the spans of an annotation tool; write the "
             "consensus as tokens (write_bio, --out consensus.conll) or entities (--spans FILE)"
         )
+    assert source is not None, "a tool was found"
+    require_span_tool(source.layout)
     require_suffix(tool, path)
 
 

@@ -33,7 +33,7 @@ def tag_exported_spans(
     known = frozenset(types)
     labels = labels_of_spans(texts, [_marked(row, path) for row in rows], alignment, known)
     content = None if spans.items is None else replace(spans.items, texts=texts)
-    source = Source(path, spans.tool, notes=(spans.summary(),), content=content)
+    source = Source(path, spans.tool, *spans.fields, notes=(spans.summary(),), content=content)
     if spans.known:
         truth = [_marked(row, path) for row in spans.known]
         found = labels_of_spans(texts, truth, alignment, known).annotations

@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from manyhands.core.errors import DataError
+from manyhands.annotations.plausible import why_no_labels
+from manyhands.core.errors import DataError, SettingName
 from manyhands.io.delimited import DELIMITERS
 from manyhands.io.exports import (
     EXPORTS,
@@ -23,6 +24,7 @@ from manyhands.io.exports import (
     read_marked_spans,
     recognise,
 )
+from manyhands.io.exports.exported import FILE_NAME
 from manyhands.io.input_file import InputFile
 from manyhands.io.lists import parsed_list
 from manyhands.io.opening import shown_paths
@@ -33,6 +35,7 @@ _LOOKED_AT = 50  # rows that tell what a file is
 _PLAIN_TABLES = ("crowd-kit", "cleanlab")  # read as any other table
 ONE_ROW_PER_LABEL = ("mturk", "label-studio-table")
 _OF_TABLES = (*ONE_ROW_PER_LABEL, "list-columns")  # those that are CSV
+_ONE_ANNOTATOR = ("doccano", "prodigy", "mturk", "label-studio-table")  # may be of one person
 _LONGEST_CELL = 2**31 - 1  # characters; Python's own limit is less than a long document
 
 
@@ -86,26 +89,48 @@ def open_export(path: Path, format: str | None, encoding: str) -> ExportFile | N
 
 
 def open_exports(
-    files: Sequence[InputFile], format: str | None, encoding: str
+    files: Sequence[InputFile], format: str | None, encoding: str, annotator: str | None = None
 ) -> tuple[ExportFile, ...]:
     """Files that a tool exported; none for any other files.
 
     Archives and several files of doccano are those of its users, and become one export. Other
-    files must all be exports of one tool.
+    files must all be exports of one tool. With the `annotator` "file name" every record has the
+    name of its file.
     """
     by_user = files_of_users(files, encoding) if format == "jsonl" else {}
+    if by_user and annotator == FILE_NAME:
+        by_user = {user: _named_after(user, records) for user, records in by_user.items()}
     if by_user:
         return (ExportFile(shown_paths(files), EXPORTS["doccano"], by_user),)
     found = [open_export(file, format, encoding) for file in files]
+    if annotator == FILE_NAME:
+        found = [
+            each and _with_file_name(each, file.title)
+            for each, file in zip(found, files, strict=True)
+        ]
     exports = tuple(each for each in found if each is not None)
     for file, each in zip(files, found, strict=True):
         if exports and (each is None or each.tool.name != exports[0].tool.name):
-            what = "no export of a tool" if each is None else f"an export of {each.tool.name}"
+            what = "no export of a tool" if each is None else f"an export of {each.tool.tool}"
             raise DataError(
-                f"{file}: is {what}, and another of these files is one of {exports[0].tool.name}; "
+                f"{file}: is {what}, and another of these files is one of {exports[0].tool.tool}; "
                 "read them one by one"
             )
     return exports
+
+
+def _with_file_name(export: ExportFile, title: str) -> ExportFile:
+    """An export of one annotator, whom the name of the file tells."""
+    if export.tool.name not in _ONE_ANNOTATOR:
+        raise DataError(
+            f"{export.path}: an export of {export.tool.tool} names its annotators; leave out ",
+            SettingName("annotator", FILE_NAME),
+        )
+    return replace(export, content=_named_after(title, export.content))
+
+
+def _named_after(title: str, records: Sequence[Any]) -> list[Any]:
+    return [{**record, FILE_NAME: title} for record in records]
 
 
 def combined(exports: Sequence[ExportFile]) -> ExportFile:
@@ -122,9 +147,29 @@ def combined(exports: Sequence[ExportFile]) -> ExportFile:
     return ExportFile(shown, first.tool, [record for each in exports for record in each.content])
 
 
-def read_exports(exports: Sequence[ExportFile], **named: str | None) -> ExportedLabels:
-    """The labels of exports of a tool; `named` are fields of items, annotators and labels."""
-    return _joined(exports, [each.read(**named) for each in exports])
+def read_exports(
+    exports: Sequence[ExportFile], *, check_labels: bool, **named: str | None
+) -> ExportedLabels:
+    """The labels of exports of a tool; `named` are fields of items, annotators and labels.
+
+    `check_labels` refuses texts, which are no classes.
+    """
+    found = _joined(exports, [each.read(**named) for each in exports])
+    if check_labels and any(isinstance(label, str) for label in found.label):
+        _require_labels(found, shown_paths([each.path for each in exports]))
+    return found
+
+
+def _require_labels(found: ExportedLabels, path: str) -> None:
+    problem = why_no_labels(pa.chunked_array([[str(label) for label in found.label]]))
+    if problem is not None:
+        n, some = len(set(found.label)), next(iter(found.label))
+        raise DataError(
+            f"{path}: the label {found.fields.label} has {n} different values in "
+            f"{len(found.label)} answers, such as {some!r}: these are no classes; name "
+            "another one with ", SettingName("label", ...), ", or say what they are with ",
+            SettingName("kind", "classes"),
+        )  # fmt: skip
 
 
 def files_of_users(files: Sequence[InputFile], encoding: str) -> dict[str, list[Any]]:

@@ -4,7 +4,8 @@ Records are nested (`responses` by question, as `to_list` and `to_json` of versi
 list of responses, version 1) or flat (`to_list(flatten=True)`, Hugging Face datasets).
 """
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from manyhands.core.errors import DataError, SettingName
@@ -15,6 +16,7 @@ from manyhands.io.exports.exported import (
     Records,
     field_of,
     is_records,
+    no_id,
     pick,
     refuse_spans,
 )
@@ -26,6 +28,7 @@ _FLAT = ".responses"
 _OLD = "annotation"  # the only question of datasets before version 1.8
 _OLD_STATUS = {"validated": "submitted", "default": "submitted", "edited": "draft"}
 _IDS = ("id", "external_id", "_server_id")
+_NO_QUESTION = ""  # of a response without any value
 
 
 class _Response(NamedTuple):
@@ -36,14 +39,31 @@ class _Response(NamedTuple):
 
 def matches(content: Any) -> bool:
     """Whether these are records of Argilla with responses."""
-    if not is_records(content):
+    records = records_of(content)
+    if not is_records(records):
         return False
-    shaped = (_is_nested(record) or _is_flat(record) or _is_old(record) for record in content[:20])
+    shaped = (_is_nested(record) or _is_flat(record) or _is_old(record) for record in records[:20])
     marks = {"_server_id", "suggestions", "external_id", "annotation_agent"}
     return any(shaped) and (
-        bool(marks & set(content[0]))
-        or any(True for each in content[:200] for _ in _responses(each))
+        bool(marks & set(records[0]))
+        or any(True for each in records[:200] for _ in _responses(each))
     )
+
+
+def records_of(content: Any) -> Records:
+    """The records of a list, of {"items": list}, of {id: record} and of {field: list}.
+
+    The last two are what `to_dict` of version 2 gives.
+    """
+    if not isinstance(content, Mapping):
+        return content if isinstance(content, Sequence) else []
+    values = list(content.values())
+    if isinstance(content.get("items"), list):
+        return list(content["items"])
+    if values and all(isinstance(value, Mapping) and "fields" in value for value in values):
+        return values
+    listed = _listed(content)
+    return listed if isinstance(listed, list) else []
 
 
 def read(
@@ -65,32 +85,39 @@ def read(
     label : str
         Name of the question, if there are several.
     """
-    records: Records = content
+    records = records_of(content)
     responses = [list(_responses(record)) for record in records]
     asked = {each.question: "" for said in responses for each in said if each.value is not None}
     question = pick("question", asked, label)
-    rows = LabelRows(NAME, "user_id", REMEDY)
+    who = annotator or "user_id"
+    places = places_of(records, question)
+    rows = LabelRows(NAME, annotator or places[1], REMEDY, item or places[0], f"{question!r}")
+    fields, own = fields_of(records), [own_of(record) for record in records]
     for number, (record, said) in enumerate(zip(records, responses, strict=True)):
-        name = _item(record, item, number)
-        rows.data[name] = dict(record.get("fields") or _flat_fields(record))
-        rows.own[name] = _own(record)
+        name = _item(record, item, number, fields[number])
+        rows.data[name], rows.own[name] = fields[number], own[number]
         rows.skipped["suggestion"] += _n_suggestions(record, question)
         for each in said:
-            if each.question != question:
+            if each.question not in (question, _NO_QUESTION):
                 continue
             status = _status(each)
             if status != "submitted":
                 rows.skipped[status] += 1
                 continue
-            who = field_of(each.fields, annotator or "user_id")
-            rows.add(name, who, _value(each.value, question))
+            rows.add(name, field_of(each.fields, who), _value(each.value, question))
     return rows.finish(question=question)
+
+
+def places_of(content: Any, label: str) -> tuple[str, str]:
+    """Where items and annotators stand."""
+    old = any(map(_is_old, records_of(content)))
+    return "record id", "annotation_agent" if old else "user_id"
 
 
 def span_answers(content: Any) -> dict[str, bool]:
     """The questions that were answered, and whether the answers are spans."""
     found: dict[str, bool] = {}
-    for record in content:
+    for record in records_of(content):
         for each in _responses(record):
             if each.value is not None:
                 found[each.question] = found.get(each.question, False) or _are_spans(each.value)
@@ -101,14 +128,15 @@ def documents(
     content: Any, label: str, item: str | None, annotator: str | None
 ) -> Iterator[MarkedDocument]:
     """What every annotator marked for a question; drafts and discarded responses do not count."""
+    records, wanted = records_of(content), (label, _NO_QUESTION)
     responses = [
-        [each for each in _responses(record) if each.question == label] for record in content
+        [each for each in _responses(record) if each.question in wanted] for record in records
     ]
-    fields = [dict(record.get("fields") or _flat_fields(record)) for record in content]
+    fields = fields_of(records)
     said = [[s for r in row if r.value for s in _spans(r.value)] for row in responses]
     column = text_field(zip(fields, said, strict=True))
-    for number, record in enumerate(content):
-        name = _item(record, item, number)
+    for number, record in enumerate(records):
+        name = _item(record, item, number, fields[number])
         text = fields[number].get(column) if column else None
         for each in responses[number]:
             who = field_of(each.fields, annotator or "user_id")
@@ -146,6 +174,7 @@ def _is_flat(record: Record) -> bool:
     return any(
         (name.endswith(_FLAT) and f"{name}.users" in record)
         or (f"{name}-suggestion" in record and isinstance(value, list))
+        or ({"external_id", f"{name}-suggestion"} & set(record) and _are_responses(value))
         for name, value in record.items()
     )
 
@@ -167,9 +196,10 @@ def _listed(value: Any) -> Any:
     """A list of dictionaries; Hugging Face datasets make one dictionary of lists of it."""
     if not isinstance(value, Mapping) or not value:
         return value
-    if not all(isinstance(each, list) for each in value.values()):
+    columns = list(value.values())
+    if not all(isinstance(each, list) and len(each) == len(columns[0]) for each in columns):
         return value
-    return [dict(zip(value, row, strict=True)) for row in zip(*value.values(), strict=True)]
+    return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _responses(record: Record) -> Iterator[_Response]:
@@ -186,6 +216,8 @@ def _responses(record: Record) -> Iterator[_Response]:
                 yield _Response(question, each.get("value"), each)
     elif isinstance(nested, list):
         for response in nested:
+            if not response.get("values"):
+                yield _Response(_NO_QUESTION, None, response)
             for question, value in (response.get("values") or {}).items():
                 inner = value.get("value") if isinstance(value, Mapping) else value
                 yield _Response(question, inner, response)
@@ -228,34 +260,50 @@ def _value(value: Any, question: str) -> Any:
     return value
 
 
-def _item(record: Record, field: str | None, number: int) -> Any:
+def _item(record: Record, field: str | None, number: int, fields: Record) -> Any:
     if field is not None:
         return field_of(record, field, "fields", "metadata")
     for name in _IDS:
         if record.get(name) is not None:
             return record[name]
-    raise DataError(f"record {number} has no id; name a field with ", SettingName("item", ...))
+    raise no_id(f"record {number}", fields)
 
 
-def _own(record: Record) -> dict[str, Any]:
-    """The id that `Record.from_dict` takes, and the metadata."""
-    name = record.get("id") or record.get("external_id")
-    found = {"id": name} if name else {"_server_id": record.get("_server_id")}
-    found |= {"metadata": record.get("metadata")}
-    return {key: value for key, value in found.items() if value}
+def own_of(record: Record) -> dict[str, Any]:
+    """The id that `Record.from_dict` takes, and the metadata; some exports have it as JSON."""
+    ids = [record[name] for name in ("id", "external_id") if record.get(name) is not None]
+    found = {"id": ids[0]} if ids else {"_server_id": record.get("_server_id")}
+    metadata = record.get("metadata")
+    if isinstance(metadata, str):
+        try:
+            metadata = json.loads(metadata)
+        except ValueError:
+            metadata = None
+    found |= {"metadata": metadata if isinstance(metadata, Mapping) else None}
+    return {key: value for key, value in found.items() if value not in (None, {})}
 
 
-def _flat_fields(record: Record) -> dict[str, Any]:
-    """What a flat record has beside ids, responses and suggestions."""
+def fields_of(records: Records) -> list[dict[str, Any]]:
+    """The fields of every record: in a flat one what is no id, response or suggestion."""
+    answers = {name for record in records for name in record if _are_responses(record[name])}
+    for number, record in enumerate(records):
+        for name in answers & set(record):
+            if record[name] and isinstance(_listed(record[name]), Mapping):
+                raise DataError(
+                    f"record {number}: the lists of {name!r} differ in length; correct it"
+                )
+    return [dict(record.get("fields") or _flat_fields(record, answers)) for record in records]
+
+
+def _flat_fields(record: Record, answers: set[str]) -> dict[str, Any]:
     if _is_old(record):
         inputs = record.get("inputs")
         return dict(inputs) if isinstance(inputs, Mapping) else {"text": record.get("text")}
     return {
         name: value
         for name, value in record.items()
-        if name not in {*_IDS, "status", "metadata", "vectors"}
+        if name not in {*_IDS, "status", "metadata", "vectors"} | answers
         and not any(part in name for part in (_FLAT, ".suggestion", "-suggestion"))
-        and not _are_responses(value)
     }
 
 

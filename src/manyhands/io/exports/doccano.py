@@ -5,6 +5,7 @@ from typing import Any
 
 from manyhands.core.errors import DataError, SettingName
 from manyhands.io.exports.exported import (
+    FILE_NAME,
     ExportedLabels,
     LabelRows,
     Record,
@@ -56,17 +57,24 @@ def read(
         raise refuse_spans("the file")
     column = pick("field", found, label)
     _require_users(files, annotator, column)
-    rows = LabelRows(NAME, annotator or "the name of the file", REMEDY)
+    people = annotator or places_of(content, column)[1]
+    rows = LabelRows(NAME, people, REMEDY, item or "id", f"{column!r}")
+    left_out = {"id", column, FILE_NAME}
     for user, records in files.items():
         for record in records:
             name = field_of(record, item or "id", "meta")
-            kept = {key: value for key, value in record.items() if key not in {"id", column}}
+            kept = {key: value for key, value in record.items() if key not in left_out}
             rows.data.setdefault(name, kept)
             rows.own.setdefault(name, {"id": record["id"]} if "id" in record else {})
             who = field_of(record, annotator, "meta") if annotator else user
             for each, said in _said(record, column, who):
                 rows.add(name, each, said)
     return rows.finish(field=column)
+
+
+def places_of(content: Any, label: str) -> tuple[str, str]:
+    """Where items and annotators stand."""
+    return "id", "user" if label == "annotations" else _person(_files(content)) or FILE_NAME
 
 
 def span_answers(content: Any) -> dict[str, bool]:
@@ -107,26 +115,37 @@ def documents(
 
 
 def _files(content: Any) -> dict[Any, Records]:
-    """The records of every user; those of a project that users share have one name."""
-    files = content if isinstance(content, Mapping) else {SHARED: content}
+    """The records of every user; those of a project that users share have one name.
+
+    Records that are given alone have none: they may be of one user or of all.
+    """
+    files = content if isinstance(content, Mapping) else {None: content}
     return {user: records for user, records in files.items() if records}
 
 
 def _person(files: Mapping[Any, Records]) -> str | None:
     """The field of annotators of records that share a file, if they have one."""
-    if set(files) != {SHARED}:
+    if not set(files) <= {SHARED, None}:
         return None
-    found = [name for name in names_of(files[SHARED]) if _is_person(name)]
+    found = [name for records in files.values() for name in names_of(records) if _is_person(name)]
     return found[0] if len(found) == 1 else None
 
 
 def _require_users(files: Mapping[Any, Records], annotator: str | None, column: str) -> None:
-    if set(files) == {SHARED} and annotator is None and column != "annotations":
+    if not set(files) <= {SHARED, None} or annotator is not None or column == "annotations":
+        return
+    if SHARED in files:
         raise DataError(
             "the users of this doccano project share their annotations, so the export does not "
             f"tell them apart; {REMEDY}, or name a field of annotators with ",
             SettingName("annotator", ...),
         )  # fmt: skip
+    raise DataError(
+        "the file does not tell who labelled: it may be that of one user, then give the zip or the "
+        "files of all users, or take its name for the annotator with ",
+        SettingName("annotator", FILE_NAME), "; or its users share their annotations, then "
+        f"{REMEDY}, or name a field of annotators with ", SettingName("annotator", ...),
+    )  # fmt: skip
 
 
 def _as_list(cell: Any) -> list[Any]:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from manyhands.annotations.labels import is_blank
 from manyhands.core.errors import DataError, ManyhandsError, SettingName, first_line
@@ -17,8 +17,23 @@ Records = Sequence[Record]
 SEVERAL = "several labels at once"
 NO_ANNOTATOR = "no annotator"
 NO_LABEL = "no label"
+FILE_NAME = "file name"  # stands for a field: the name of the file that a record is from
 _SESSION = re.compile(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d")
+# The tools in plain words, for notes.
+TITLES = {
+    "label-studio": "Label Studio", "label-studio-table": "Label Studio", "prodigy": "Prodigy",
+    "argilla": "Argilla", "mturk": "Mechanical Turk", "lewidi": "LeWiDi", "doccano": "doccano",
+    "list-columns": "records with lists",
+}  # fmt: skip
 MAX_LEFT_OUT = 0.1  # a larger share without an annotator, or with several labels, is no accident
+
+
+class Fields(NamedTuple):
+    """What was taken for item, annotator and label, in words."""
+
+    item: str = ""
+    annotator: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,6 +58,10 @@ class ExportedLabels:
         How many entries are not among the labels, by reason.
     question : dict
         Where the tool keeps the label; the functions that write for the tool take it.
+    fields : Fields
+        What was taken for item, annotator and label, in words.
+    notes : tuple of str
+        What else to know.
     """
 
     tool: str
@@ -55,20 +74,24 @@ class ExportedLabels:
     known: dict[Any, Any] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
     question: dict[str, Any] = field(default_factory=dict)
+    fields: Fields = field(default_factory=Fields)
+    notes: tuple[str, ...] = ()
 
     def summary(self) -> str:
         """What was read and what was skipped, in one line.
 
         >>> labels = ExportedLabels("prodigy", [1, 1], ["ann", "bob"], ["a", "b"])
         >>> labels.summary()
-        'prodigy: 2 labels of 1 items by 2 annotators'
+        'Prodigy: 2 labels of 1 items by 2 annotators'
         """
         n_items, n_annotators = len(set(self.item)), len(set(self.annotator))
         parts = [f"{len(self.label)} labels of {n_items} items by {n_annotators} annotators"]
-        parts += [f"{len(self.known)} known truths"] if self.known else []
+        if self.known:
+            parts.append(f"{len(self.known)} known truths (ground truth), used for the consensus")
         if self.skipped:
             parts.append("skipped: " + counted(self.skipped))
-        return f"{self.tool}: " + "; ".join([*parts, *remarks_on(self.annotator)])
+        remarks = [*self.notes, *remarks_on(self.annotator)]
+        return f"{TITLES.get(self.tool, self.tool)}: " + "; ".join([*parts, *remarks])
 
     @property
     def texts(self) -> dict[Any, str]:
@@ -80,9 +103,13 @@ class ExportedLabels:
 class LabelRows:
     """Collects the labels of one export, and counts what is left out."""
 
-    def __init__(self, tool: str, annotator_field: str, remedy: str) -> None:
-        """`annotator_field` is where the tool keeps annotators, `remedy` how to export them."""
+    def __init__(
+        self, tool: str, annotator_field: str, remedy: str, item_field: str, label_field: str
+    ) -> None:
+        """The fields are where the tool keeps them; `remedy` is how to export annotators."""
         self.tool, self.annotator_field, self.remedy = tool, annotator_field, remedy
+        self.fields = Fields(item_field, annotator_field, label_field)
+        self.notes: list[str] = []
         self.skipped: Counter[str] = Counter()
         self.data: dict[Any, dict[str, Any]] = {}
         self.own: dict[Any, dict[str, Any]] = {}
@@ -136,6 +163,11 @@ class LabelRows:
         if not self._rows:
             counts = counted({**self.skipped, "known truths": len(self.known)})
             why = f"; what it has: {counts}" if counts else ""
+            if self.known or self._disputed:
+                why += (
+                    "; what is marked as ground truth is no label: remove the mark from the "
+                    "annotations of annotators, and export again"
+                )
             raise DataError(f"the export has no label of an annotator{why}")
         labelled = {item for item, _, _ in self._rows}
         for item in [item for item in self.known if item not in labelled]:
@@ -154,6 +186,8 @@ class LabelRows:
             known=self.known,
             skipped={reason: n for reason, n in self.skipped.items() if n},
             question=question,
+            fields=self.fields,
+            notes=tuple(self.notes),
         )
 
     def _leave_out(self, reason: str, item: Any) -> None:
@@ -232,6 +266,16 @@ def field_of(record: Record, name: str, *inner: str) -> Any:
     near = nearest_names(name, known)
     hint = f"did you mean {' or '.join(near)}? " if near else ""
     raise DataError(f"a record has no field {name!r}; {hint}fields: {', '.join(known)}")
+
+
+def no_id(what: str, fields: Record) -> DataError:
+    """The error for a record without an id, with a field that may stand for it."""
+    words = [name for name, value in fields.items() if isinstance(value, str) and value]
+    name = "text" if "text" in words else words[0] if words else ...
+    return DataError(
+        f"{what} has no id; name a field that tells the items apart with ",
+        SettingName("item", name),
+    )
 
 
 def is_records(content: Any, n: int = 20) -> bool:

@@ -27,7 +27,7 @@ def read_crowd_kit(
 ) -> ExportedLabels:
     """The labels of rows with the columns task, worker and label, unless others are named."""
     columns = item or "task", annotator or "worker", label or "label"
-    rows = LabelRows(CROWD_KIT, columns[1], REMEDY)
+    rows = LabelRows(CROWD_KIT, columns[1], REMEDY, columns[0], f"{columns[2]!r}")
     for row in content:
         name, who, said = (field_of(row, column) for column in columns)
         rows.data.setdefault(name, {k: v for k, v in row.items() if k not in columns})
@@ -51,7 +51,7 @@ def read_cleanlab(
         if given is not None:
             raise SettingError(SettingName(name), " is not for a matrix of labels; leave it out")
     records: Records = content
-    rows = LabelRows(CLEANLAB, "the column", REMEDY)
+    rows = LabelRows(CLEANLAB, "column", REMEDY, item or "row", "cells")
     people = [name for name in names_of(records) if name != item]
     for number, record in enumerate(records):
         row = number if item is None else field_of(record, item)

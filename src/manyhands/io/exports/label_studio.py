@@ -11,6 +11,7 @@ from manyhands.io.exports.exported import (
     Records,
     field_of,
     is_records,
+    no_id,
     pick,
     refuse_spans,
 )
@@ -82,11 +83,13 @@ def read(
             "annotators have labelled"
         )
     control = _control(tasks, label)
-    rows = LabelRows(NAME, "completed_by", REMEDY)
+    answer = f"{control['from_name']!r} ({control['type']})"
+    places = places_of(tasks, control["from_name"])
+    rows = LabelRows(NAME, annotator or places[1], REMEDY, item or places[0], answer)
     for number, task in enumerate(tasks):
         name = _item(task, item, number)
         rows.data[name] = dict(task.get("data") or {})
-        rows.own[name] = {key: task[key] for key in ("id", "meta") if task.get(key)}
+        rows.own[name] = own_of(task)
         rows.skipped["draft"] += len(task.get("drafts") or [])
         rows.skipped["prediction"] += len(task.get("predictions") or [])
         for annotation in annotations_of(task):
@@ -104,6 +107,11 @@ def read(
                 created_at=annotation.get("created_at"),
             )  # fmt: skip
     return rows.finish(**control)
+
+
+def own_of(task: Record) -> dict[str, Any]:
+    """The id of a task, which may be 0, and what else is kept beside its data."""
+    return {key: task[key] for key in ("id", "meta") if task.get(key) not in (None, {}, "")}
 
 
 def annotations_of(task: Record) -> list[Record]:
@@ -149,6 +157,11 @@ def _is_text_span(result: Record) -> bool:
     )
 
 
+def places_of(content: Any, label: str) -> tuple[str, str]:
+    """Where items and annotators stand."""
+    return "task id", "completed_by"
+
+
 def span_answers(content: Any) -> dict[str, bool]:
     """The controls that label whole items or mark spans of texts, and whether they do that."""
     tasks: Records = [content] if isinstance(content, Mapping) else content
@@ -172,6 +185,9 @@ def documents(
     field = text_field(zip((task["data"] for task in tasks), in_tasks, strict=True))
     for number, (task, said) in enumerate(zip(tasks, marked, strict=True)):
         name, text = _item(task, item, number), task["data"].get(field)
+        for reason in ("prediction", "draft"):
+            for _ in task.get(f"{reason}s") or []:
+                yield MarkedDocument(name, text, None, None, reason)
         for annotation, spans in said:
             is_truth = annotation.get("ground_truth") is True
             who = GROUND_TRUTH if is_truth else annotator_of(annotation, annotator)
@@ -245,9 +261,7 @@ def _item(task: Record, field: str | None, number: int) -> Any:
     if field is not None:
         return field_of(task, field, "data", "meta")
     if task.get("id") is None:
-        raise DataError(
-            f"task {number} has no id; name a field of its data with ", SettingName("item", ...)
-        )
+        raise no_id(f"task {number}", task.get("data") or {})
     return task["id"]
 
 

@@ -69,7 +69,8 @@ def read(
     answers = _answers(records, task, {task, who})
     column = pick("column", answers, label)
     others = {name for name, what in answers.items() if what == _SURE}
-    rows = LabelRows(NAME, who, REMEDY)
+    kind = _kind([_parsed(record.get(column)) for record in records])
+    rows = LabelRows(NAME, who, REMEDY, item or "task id", f"{column!r}")
     for record in records:
         name = field_of(record, task)
         skip = {column, task, who} | others | _OWN
@@ -83,8 +84,12 @@ def read(
             annotation_id=record.get("annotation_id"), lead_time=record.get("lead_time"),
             created_at=record.get("created_at"),
         )  # fmt: skip
-    kind = _kind([_parsed(record.get(column)) for record in records])
     return rows.finish(from_name=column, to_name="", type=kind)
+
+
+def places_of(content: Any, label: str) -> tuple[str, str]:
+    """Where items and annotators stand."""
+    return "task id", "annotator"
 
 
 def span_answers(content: Any) -> dict[str, bool]:

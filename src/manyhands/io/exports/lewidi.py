@@ -47,7 +47,7 @@ def read(
         for name in _other_annotations(entry)
     }  # fmt: skip
     question = pick("question", {MAIN: ""} | others, label or MAIN)
-    rows = LabelRows(NAME, "annotators", REMEDY)
+    rows = LabelRows(NAME, "annotators", REMEDY, item or "key", f"{question!r}")
     for key, entry in content.items():
         name = key if item is None else field_of(entry, item, "other_info")
         text = entry.get("text")

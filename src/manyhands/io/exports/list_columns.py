@@ -69,7 +69,7 @@ def read(
     taken = {column, who, what}
     names = [name for name in names_of(records) if column is not None or name not in taken]
     task = item or _item_column([name for name in names if name != column])
-    rows = LabelRows(NAME, who, REMEDY)
+    rows = LabelRows(NAME, who, REMEDY, task, f"{what!r}" + (f" in {column!r}" if column else ""))
     for record in records:
         name = field_of(record, task)
         if name in rows.data and item is None:

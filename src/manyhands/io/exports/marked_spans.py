@@ -6,12 +6,21 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from manyhands.core.errors import DataError, SettingName
-from manyhands.io.exports import argilla, doccano, label_studio, label_studio_tables, prodigy
+from manyhands.io.exports import (
+    argilla,
+    doccano,
+    label_studio,
+    label_studio_tables,
+    mturk,
+    prodigy,
+)
 from manyhands.io.exports.catalog import recognise
 from manyhands.io.exports.exported import (
     MAX_LEFT_OUT,
     NO_ANNOTATOR,
     SEVERAL,
+    TITLES,
+    Fields,
     counted,
     pick,
     remarks_on,
@@ -28,7 +37,8 @@ class ExportedSpans:
 
     A row without start, end and label means that the annotator marked nothing in the document.
     `tokens` has the characters of the tool's own tokens by document, `known` the rows of documents
-    that are marked as ground truth, and `items` what is needed to write spans back.
+    that are marked as ground truth, `items` what is needed to write spans back, and `fields` what
+    was taken for item, annotator and label.
     """
 
     tool: str
@@ -37,6 +47,7 @@ class ExportedSpans:
     tokens: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     known: list[SpanRow] = field(default_factory=list)
     items: ToolItems | None = None
+    fields: Fields = field(default_factory=Fields)
 
     def summary(self) -> str:
         """What was read and what was skipped, in one line."""
@@ -46,33 +57,31 @@ class ExportedSpans:
         n_empty = sum(start is None for start in self.columns["start"])
         parts += [f"{n_empty} times a text without a span, all of it O"] if n_empty else []
         n_known = len({row.document for row in self.known})
-        parts += [f"{n_known} texts with known truths"] if n_known else []
+        if n_known:
+            parts.append(
+                f"{n_known} texts with known truths (ground truth), used for the consensus"
+            )
         parts += ["skipped: " + counted(self.skipped)] if self.skipped else []
-        return f"{self.tool}: " + "; ".join([*parts, *remarks_on(annotators)])
+        return f"{TITLES[self.tool]}: " + "; ".join([*parts, *remarks_on(annotators)])
 
 
 class SpanReader(NamedTuple):
     """How a tool marks spans.
 
     `answers` maps the names of all controls, questions or fields with labels to whether they mark
-    spans; `documents` reads those of one of them; `remedy` is how to export annotators.
+    spans; `documents` reads those of one of them; `remedy` is how to export annotators; `places`
+    gives where items and annotators stand.
     """
 
     remedy: str
+    places: Callable[[Any, str], tuple[str, str]]
     answers: Callable[[Any], dict[str, bool]]
     documents: Callable[[Any, str, str | None, str | None], Iterator[MarkedDocument]]
 
 
 READERS: dict[str, SpanReader] = {
-    prodigy.NAME: SpanReader(prodigy.REMEDY, prodigy.span_answers, prodigy.documents),
-    label_studio.NAME: SpanReader(
-        label_studio.REMEDY, label_studio.span_answers, label_studio.documents
-    ),
-    label_studio_tables.NAME: SpanReader(
-        label_studio_tables.REMEDY, label_studio_tables.span_answers, label_studio_tables.documents
-    ),
-    argilla.NAME: SpanReader(argilla.REMEDY, argilla.span_answers, argilla.documents),
-    doccano.NAME: SpanReader(doccano.REMEDY, doccano.span_answers, doccano.documents),
+    tool.NAME: SpanReader(tool.REMEDY, tool.places_of, tool.span_answers, tool.documents)
+    for tool in (prodigy, label_studio, label_studio_tables, argilla, doccano, mturk)
 }
 
 
@@ -105,7 +114,7 @@ def marks_spans(content: Any, *, label: str | None = None, tagging: bool | None 
 def read_marked_spans(
     content: Any, *, item: str | None = None, annotator: str | None = None, label: str | None = None
 ) -> ExportedSpans:
-    """The spans of an export of Label Studio, Prodigy, Argilla or doccano (a file per user).
+    """The spans of an export of a tool whose annotators mark texts; see `READERS`.
 
     Cancelled, ignored, rejected and discarded annotations are skipped and counted, as are spans
     with several labels and relations between spans. An annotator who marked nothing in a text has
@@ -122,7 +131,8 @@ def read_marked_spans(
     """
     tool = recognise(content)
     if tool is None or tool.name not in READERS:
-        raise DataError(f"spans are read from the exports of {', '.join(READERS)} only")
+        tools = ", ".join(dict.fromkeys(TITLES[name] for name in READERS))
+        raise DataError(f"spans are read from the exports of {tools} only")
     found: dict[tuple[str, str], list[SpanRow]] = {}
     known: list[SpanRow] = []
     tokens: dict[str, list[tuple[int, int]]] = {}
@@ -148,7 +158,9 @@ def read_marked_spans(
     _require_one_text([*rows, *known])
     columns = {name: [row[place] for row in rows] for place, name in enumerate(SpanRow._fields)}
     kept = {reason: n for reason, n in skipped.items() if n}
-    return ExportedSpans(tool.name, columns, kept, tokens, known, items)
+    places = reader.places(content, answer)
+    fields = Fields(item or places[0], annotator or places[1], f"{answer!r} (spans)")
+    return ExportedSpans(tool.name, columns, kept, tokens, known, items, fields)
 
 
 def _require_annotators(rows: list[SpanRow], skipped: Mapping[str, int], remedy: str) -> None:

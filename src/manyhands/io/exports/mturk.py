@@ -1,27 +1,36 @@
 """Amazon Mechanical Turk's results: one row per assignment, a column per answer or per option."""
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from manyhands.annotations.labels import is_blank
+from manyhands.core.errors import DataError, SettingName
 from manyhands.io.exports.exported import (
     ExportedLabels,
     LabelRows,
+    Record,
     Records,
     field_of,
     is_records,
     names_of,
     pick,
+    refuse_spans,
 )
+from manyhands.io.exports.span_documents import MarkedDocument, MarkedSpan, text_field
 
 NAME = "mturk"
 REMEDY = "download the results again with the column WorkerId"
 _ANSWER, _INPUT, _PACKED = "Answer.", "Input.", "Answer.taskAnswers"
-_REMARKS = {
-    "comment", "comments", "feedback", "submit", "useragent", "starttime", "endtime", "workerid",
+_COMMENTS = {"comment", "comments", "feedback"}
+_REMARKS = _COMMENTS | {
+    "submit", "useragent", "starttime", "endtime", "workerid",
     "hitid", "assignmentid",
 }  # fmt: skip
+_PICTURES = {"inputimageproperties", "labeledimage", "labelmappings"}  # beside marked regions
+_ENTITY = {"startOffset", "endOffset", "label"}
+_JOIN = "|"  # between the check boxes that a worker ticked
 _FLAGS = {"true", "false", ""}
 _EXTRAS = ("AssignmentId", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
 
@@ -65,21 +74,110 @@ def read(
     else:
         question = pick("answer", {name: _shown(opts) for name, opts in questions.items()}, named)
         options = questions[question]
-    column = item or _item_column(rows)
-    found = LabelRows(NAME, "WorkerId", REMEDY)
+    _require_labels(question, answers)
+    column = item or item_column(rows)
+    person = annotator or "WorkerId"
+    found = LabelRows(NAME, person, REMEDY, column, f"{question!r}")
+    boxes = not options and _are_check_boxes([answer.get(question) for answer in answers])
     for row, answer in zip(rows, answers, strict=True):
         name = field_of(row, column)
-        inputs = {key.removeprefix(_INPUT): row[key] for key in row if key.startswith(_INPUT)}
-        found.data.setdefault(name, inputs)
-        rejected = str(row.get("AssignmentStatus")).lower() == "rejected"
-        if rejected or not is_blank(row.get("Reject")):  # the column for a reason, when reviewed
+        found.data.setdefault(name, inputs_of(row))
+        if _is_rejected(row):
             found.skipped["rejected"] += 1
             continue
-        chosen = [text for name, text in options.items() if answer.get(name) == "true"]
-        who = field_of(row, annotator or "WorkerId")
+        said: Any = answer.get(question)
+        if options:
+            said = [text for name, text in options.items() if answer.get(name) == "true"]
+        elif boxes and isinstance(said, str):
+            said = said.split(_JOIN)
         extras = {key: row.get(key) for key in _EXTRAS}
-        found.add(name, who, chosen if options else answer.get(question), **extras)
+        found.add(name, field_of(row, person), said, **extras)
+    others = _others(answers, questions, question)
+    found.notes += ["answers not taken: " + ", ".join(others)] if others else []
     return found.finish(answer=question)
+
+
+def places_of(content: Any, label: str) -> tuple[str, str]:
+    """Where items and annotators stand."""
+    return item_column(content), "WorkerId"
+
+
+def span_answers(content: Any) -> dict[str, bool]:
+    """The answers, and whether they are spans of texts."""
+    answers = [_answers(row) for row in content]
+    return {
+        name: any(_are_entities(answer.get(name)) for answer in answers)
+        for name in _questions(answers)
+    }
+
+
+def documents(
+    content: Any, label: str, item: str | None, annotator: str | None
+) -> Iterator[MarkedDocument]:
+    """What every worker marked; rejected assignments do not count."""
+    rows: Records = content
+    said = [_spans(_answers(row).get(label.removeprefix(_ANSWER))) for row in rows]
+    field = text_field(zip(map(inputs_of, rows), said, strict=True))
+    column = item or item_column(rows)
+    for row, spans in zip(rows, said, strict=True):
+        text = inputs_of(row).get(field) if field else None
+        who, kept = field_of(row, annotator or "WorkerId"), None if _is_rejected(row) else spans
+        yield MarkedDocument(field_of(row, column), text, who, kept, "rejected")
+
+
+def inputs_of(row: Record) -> dict[str, Any]:
+    """The data of a HIT."""
+    return {key.removeprefix(_INPUT): row[key] for key in row if key.startswith(_INPUT)}
+
+
+def _is_rejected(row: Record) -> bool:
+    rejected = str(row.get("AssignmentStatus")).lower() == "rejected"
+    return rejected or not is_blank(row.get("Reject"))  # the column for a reason, when reviewed
+
+
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(each, Mapping) for each in value)
+
+
+def _are_entities(value: Any) -> bool:
+    return _are_objects(value) and all(set(each) >= _ENTITY for each in value)
+
+
+def _spans(value: Any) -> list[MarkedSpan]:
+    return [
+        MarkedSpan(each["startOffset"], each["endOffset"], each["label"])
+        for each in (value if isinstance(value, list) else [])
+    ]
+
+
+def _require_labels(question: str, answers: list[dict[str, Any]]) -> None:
+    """Raise a `DataError` for answers that mark parts of an item."""
+    said = [answer.get(question) for answer in answers]
+    if any(map(_are_entities, said)):
+        raise refuse_spans(f"the answer {question!r}")
+    if any(map(_are_objects, said)) or _PICTURES & set(question.lower().split(".")):
+        raise DataError(
+            f"the answer {question!r} marks regions, which are not read; an answer that labels "
+            "whole items can be named with ", SettingName("label", ...),
+        )  # fmt: skip
+
+
+def _are_check_boxes(cells: list[Any]) -> bool:
+    """Whether some cells join values that occur alone or in other cells too: several labels."""
+    distinct = {cell for cell in cells if isinstance(cell, str) and cell}
+    n_cells = Counter(part for cell in distinct for part in set(cell.split(_JOIN)))
+    parts = {part for cell in distinct if _JOIN in cell for part in cell.split(_JOIN)}
+    return bool(parts) and sum(n_cells[part] > 1 for part in parts) > len(parts) / 2
+
+
+def _others(
+    answers: list[dict[str, Any]], questions: dict[str, dict[str, str]], taken: str
+) -> list[str]:
+    """The answers that may be of interest and are not the label."""
+    names = [name for name in questions if name != taken and taken not in questions[name]]
+    comments = [name for name in names_of(answers) if name.lower().split(".")[0] in _COMMENTS]
+    said = {name for answer in answers for name, cell in answer.items() if not is_blank(cell)}
+    return names + [name for name in comments if name in said and name != taken]
 
 
 def _answers(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,16 +187,29 @@ def _answers(row: Mapping[str, Any]) -> dict[str, Any]:
         if name == _PACKED and not is_blank(value):
             _unpack("", json.loads(value)[0], found)
         elif name.startswith(_ANSWER):
-            text = value.strip() if isinstance(value, str) else value
-            is_flag = str(text).lower() in _FLAGS
-            found[name.removeprefix(_ANSWER)] = str(text).lower() if is_flag else text
+            text = _parsed(value.strip()) if isinstance(value, str) else value
+            if isinstance(text, str) and text.lower() in _FLAGS:
+                text = text.lower()
+            _unpack(name.removeprefix(_ANSWER), text, found)
     return found
+
+
+def _parsed(cell: str) -> Any:
+    """A cell that holds objects as JSON, parsed."""
+    if cell.startswith(("[", "{")):
+        try:
+            return json.loads(cell)
+        except ValueError:
+            return cell
+    return cell
 
 
 def _unpack(name: str, value: Any, found: dict[str, Any]) -> None:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             _unpack(f"{name}.{key}" if name else key, inner, found)
+    elif _are_entities(value) or value == []:
+        found[name.removesuffix(".entities")] = value
     else:
         found[name] = str(value).lower() if isinstance(value, bool) else value
 
@@ -110,6 +221,8 @@ def _questions(answers: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
     used = [
         name for name in names if cells[name] != {""} and name.lower().split(".")[0] not in _REMARKS
     ]
+    whole = [name for name in used if not _PICTURES & set(name.lower().split("."))]
+    used = whole or used[:1]
     flags = [name for name in used if cells[name] <= _FLAGS]
     groups: dict[str, dict[str, str]] = {}
     for name in flags:
@@ -136,7 +249,7 @@ def _shown(options: dict[str, str]) -> str:
     return "one of " + ", ".join(options.values()) if options else ""
 
 
-def _item_column(rows: Records) -> str:
+def item_column(rows: Records) -> str:
     """The column of the requester's own ids, if it tells HITs apart as HITId does."""
     names = [name for name in names_of(rows) if name.startswith(_INPUT)]
     ids = [name for name in names if name.lower().endswith(("id", "index", "key"))]

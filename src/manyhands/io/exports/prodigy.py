@@ -5,6 +5,7 @@ from typing import Any
 
 from manyhands.core.errors import DataError
 from manyhands.io.exports.exported import (
+    FILE_NAME,
     ExportedLabels,
     LabelRows,
     Record,
@@ -20,6 +21,7 @@ NAME = "prodigy"
 ANSWERS = ("accept", "reject", "ignore")
 NOT = "not "  # before a label that an annotator rejected
 REMEDY = "annotate with named sessions (?session=name in the address)"
+_NAMES = ("_input_hash", "_task_hash", "text")  # of an item
 _SPAN_VIEWS = ("ner_manual", "spans_manual", "ner", "spans", "relations")
 _BINARY_VIEWS = ("ner", "spans")
 _OTHER_VIEWS = {
@@ -27,7 +29,7 @@ _OTHER_VIEWS = {
     "text_input": "asks for texts", "dep": "asks about relations", "pos": "asks about words",
     "pos_manual": "asks about words",
 }  # fmt: skip
-_OF_THE_ANSWER = {"answer", "accept", "_annotator_id", "_session_id", "_timestamp"}
+_OF_THE_ANSWER = {"answer", "accept", "_annotator_id", "_session_id", "_timestamp", FILE_NAME}
 
 
 def matches(content: Any) -> bool:
@@ -65,7 +67,8 @@ def read(
     kind = _kind(records)
     asked = {str(record["label"]): "" for record in records if record.get("label") is not None}
     wanted = pick("label", asked, label) if kind == "label" else None
-    rows = LabelRows(NAME, "_annotator_id", REMEDY)
+    places = places_of(records, kind)
+    rows = LabelRows(NAME, annotator or places[1], REMEDY, item or places[0], _taken(kind, wanted))
     for record in records:
         name = _item(record, item)
         given = {key: value for key, value in record.items() if key not in _OF_THE_ANSWER}
@@ -81,6 +84,21 @@ def read(
             said = _said(record, kind)
             rows.add(name, who, said, time=record.get("_timestamp"), task=record.get("_task_hash"))
     return rows.finish(kind=kind, **({"label": wanted} if wanted is not None else {}))
+
+
+def places_of(content: Any, label: str) -> tuple[str, str]:
+    """Where items and annotators stand."""
+    names = [name for name in _NAMES if any(each.get(name) is not None for each in content)]
+    old = all(each.get("_annotator_id") is None for each in content)
+    sessions = any(each.get("_session_id") is not None for each in content)
+    return (names or _NAMES)[0], "_session_id" if old and sessions else "_annotator_id"
+
+
+def _taken(kind: str, wanted: str | None) -> str:
+    """What is the label, in words."""
+    return {"choice": "accept (options)", "label": f"{wanted!r} (accept or reject)"}.get(
+        kind, "answer (accept or reject)"
+    )
 
 
 def _kind(records: Records) -> str:
@@ -169,7 +187,7 @@ def _said(record: Record, kind: str) -> Any:
 def _item(record: Record, field: str | None) -> Any:
     if field is not None:
         return field_of(record, field, "meta")
-    for name in ("_input_hash", "_task_hash", "text"):
+    for name in _NAMES:
         if record.get(name) is not None:
             return record[name]
     return field_of(record, "_input_hash")

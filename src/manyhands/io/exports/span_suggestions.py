@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from manyhands.core.errors import DataError, SettingName
-from manyhands.io.exports.exported import Records, field_of
-from manyhands.io.exports.label_studio import annotations_of, results_of
+from manyhands.io.exports import argilla, mturk
+from manyhands.io.exports.exported import FILE_NAME, TITLES, Records, field_of
+from manyhands.io.exports.label_studio import annotations_of, own_of, results_of
 from manyhands.io.exports.suggestions import Entry, ToolItems, bare_entry
 
 
@@ -45,13 +46,14 @@ def span_items(tool: str, content: Any, answer: str, item: str | None = None) ->
     data: dict[Any, dict[str, Any]] = {}
     own: dict[Any, dict[str, Any]] = {}
     question: dict[str, Any] = {"kind": "spans", "question": answer}
-    for record in _records(content):
+    if tool == mturk.NAME:
+        item = item or mturk.item_column(content)
+    records = argilla.records_of(content) if tool == argilla.NAME else _records(content)
+    fields = argilla.fields_of(records) if tool == argilla.NAME else map(_data_of(tool), records)
+    for record, kept in zip(records, fields, strict=True):
         name = _name(record, item)
-        fields = record.get("data" if tool == "label-studio" else "fields")
-        kept = {key: value for key, value in record.items() if key not in _OF_ANSWERS | {answer}}
-        data.setdefault(name, dict(fields if isinstance(fields, Mapping) else kept))
-        given = {key: record.get(key) for key in ("id", "meta", "metadata") if record.get(key)}
-        own.setdefault(name, given)
+        data.setdefault(name, {key: cell for key, cell in kept.items() if key != answer})
+        own.setdefault(name, argilla.own_of(record) if tool == argilla.NAME else own_of(record))
         for annotation in annotations_of(record) if tool == "label-studio" else ():
             for result in results_of(annotation):
                 if result["from_name"] == answer:
@@ -59,14 +61,28 @@ def span_items(tool: str, content: Any, answer: str, item: str | None = None) ->
     return ToolItems(tool, data, own, question)
 
 
+def _data_of(tool: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """What the record of a tool has of its document."""
+    if tool == "label-studio":
+        return lambda record: dict(record["data"])
+    if tool == mturk.NAME:
+        return mturk.inputs_of
+    return lambda record: {key: record[key] for key in record if key not in _OF_ANSWERS}
+
+
 def span_suggestion(marked: MarkedText, items: ToolItems, version: str) -> Entry:
     """A document with the spans of the consensus, as its tool imports it."""
-    if items.tool not in _MAKERS:
-        raise DataError(
-            f"spans go back into {', '.join(_MAKERS)}, and these are from {items.tool}; write them "
-            "as a table (write_table, --spans FILE)"
-        )
+    require_span_tool(items.tool)
     return _MAKERS[items.tool](marked, items, version)
+
+
+def require_span_tool(tool: str) -> None:
+    """Raise a `DataError` for a tool that does not import spans."""
+    if tool not in _MAKERS:
+        raise DataError(
+            f"spans go back into {', '.join(TITLES[name] for name in _MAKERS)}, and these are from "
+            f"{TITLES.get(tool, tool)}; write them as a table (write_table, --spans FILE)"
+        )
 
 
 def _label_studio(marked: MarkedText, items: ToolItems, version: str) -> Entry:
@@ -129,7 +145,7 @@ _MAKERS: dict[str, Callable[[MarkedText, ToolItems, str], Entry]] = {
 _OF_ANSWERS = {
     "id", "answer", "accept", "spans", "label", "labels", "entities", "relations", "annotations",
     "predictions", "drafts", "responses", "suggestions", "Comments", "_annotator_id", "_session_id",
-    "_timestamp",
+    "_timestamp", FILE_NAME,
 }  # fmt: skip
 
 
