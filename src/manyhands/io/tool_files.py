@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from manyhands.annotations.plausible import why_no_labels
 from manyhands.core.errors import DataError, SettingName
@@ -27,6 +26,7 @@ from manyhands.io.exports import (
 from manyhands.io.exports.exported import FILE_NAME
 from manyhands.io.input_file import InputFile
 from manyhands.io.lists import parsed_list
+from manyhands.io.nested_parquet import parquet_records
 from manyhands.io.opening import shown_paths
 from manyhands.io.tables import delimiter_of
 from manyhands.io.texts import encoding_of, text_lines, with_mark
@@ -82,8 +82,8 @@ def open_export(path: Path, format: str | None, encoding: str) -> ExportFile | N
         content = list(_records(path, encoding))
     elif format in DELIMITERS and _is_export_table(path, format, encoding):
         content = list(_table_rows(path, format, encoding))
-    elif format == "parquet" and _tool(_parquet_records(path, _LOOKED_AT)):
-        content = _parquet_records(path)
+    elif format == "parquet" and _tool(parquet_records(path, _LOOKED_AT)):
+        content = parquet_records(path)
     tool = _tool(content)
     return None if tool is None else ExportFile(path, tool, content)
 
@@ -299,62 +299,3 @@ def _ends_a_line(path: Path) -> bool:
     with path.open("rb") as stream:
         stream.seek(max(path.stat().st_size - 4, 0))
         return not {*stream.read()}.isdisjoint(b"\r\n")
-
-
-def _parquet_records(path: Path, n_rows: int | None = None) -> list[dict[str, Any]]:
-    """The rows of a Parquet file, without pictures and sounds; classes by their names."""
-    try:
-        file = pq.ParquetFile(path)
-        nested = [each.name for each in file.schema_arrow if pa.types.is_nested(each.type)]
-        if not nested:
-            return []  # a plain table
-        plain = [each.name for each in file.schema_arrow if not _is_binary(each.type)]
-        batches = file.iter_batches(columns=plain, **({"batch_size": n_rows} if n_rows else {}))
-        records = [
-            row for batch in islice(batches, 1 if n_rows else None) for row in batch.to_pylist()
-        ]
-        features = _features(file.schema_arrow.metadata or {})
-    except (pa.ArrowException, OSError):
-        return []  # the reader of plain files raises the error
-    return [
-        {name: _named(cell, features.get(name)) for name, cell in row.items()} for row in records
-    ]
-
-
-def _is_binary(type: pa.DataType) -> bool:
-    return pa.types.is_binary(type) or (
-        pa.types.is_struct(type) and any(pa.types.is_binary(each.type) for each in type)
-    )
-
-
-def _features(metadata: dict[bytes, bytes]) -> dict[str, Any]:
-    """What Hugging Face datasets write about their columns."""
-    try:
-        found = json.loads(metadata[b"huggingface"])["info"]["features"]
-    except (KeyError, ValueError, TypeError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _named(cell: Any, feature: Any) -> Any:
-    """A cell with the names of classes in place of their numbers."""
-    if isinstance(feature, list):
-        feature = {"feature": feature[0]} if len(feature) == 1 else None
-    if not isinstance(feature, dict) or cell is None:
-        return cell
-    names = feature.get("names")
-    if feature.get("_type") == "ClassLabel" and isinstance(names, list):
-        return names[cell] if isinstance(cell, int) and 0 <= cell < len(names) else None
-    inner = feature.get("feature", feature)
-    if isinstance(cell, list):
-        return [_named(each, inner) for each in cell] if inner is not feature else cell
-    if isinstance(cell, dict) and isinstance(inner, dict):
-        return {name: _member(each, inner.get(name)) for name, each in cell.items()}
-    return cell
-
-
-def _member(cell: Any, feature: Any) -> Any:
-    """A member of a dictionary; Hugging Face makes a list of it for dictionaries in lists."""
-    if isinstance(cell, list) and isinstance(feature, dict) and "feature" not in feature:
-        return [_named(each, feature) for each in cell]
-    return _named(cell, feature)
