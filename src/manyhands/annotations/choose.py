@@ -77,7 +77,8 @@ class ChosenColumns:
 
     def source(self, path: object = "") -> Source:
         """What was taken for item, annotator and label."""
-        return Source(str(path), "long", *(str(name).strip() for name in self.names), self.notes)
+        item, annotator, label = (str(name).strip() for name in self.names)
+        return Source(str(path), "long", item, annotator, label, self.notes)
 
 
 def choose_columns(

@@ -75,7 +75,7 @@ def require_no_doubt(
     if not few.is_unique(item):
         if few.repeated_share(item, annotator) > _TOO_MANY:
             _require_no_finer_item(reading, unknown, texts, cells)
-        if given["item"] is None:
+        if given["item"] is None and few.n_distinct(item) < few.n_rows:
             _require_no_half(reading, [*unknown, *texts], cells)
         return
     if given["item"] is None and strength(item, "item") <= BARE_ID:
@@ -113,10 +113,9 @@ def _other_labels(reading: Reading, columns: Sequence[str], cells: Cells) -> lis
     """The columns of unknown names whose cells may be labels."""
     others = [name for name in dict.fromkeys(columns) if name not in reading]
     unknown = [name for name in others if not (_is_known(name) or is_id(name) or is_about(name))]
-    cells.load(unknown)
     return [
         name
-        for name in unknown
+        for name in cells.load_readable(unknown)
         if 1 < cells.n_distinct(name) <= MOST_CLASSES
         and not are_measurements(cells.columns[name])
         and not any(cells.determines(owner, name) for owner in _owners(reading, cells))
@@ -204,9 +203,9 @@ def _require_people(reading: Reading, cells: Cells) -> None:
 
 def _require_no_author(reading: Reading, cells: Cells) -> None:
     """Raise a `DataError` if the users are the same for all labels of an item."""
-    item, annotator, _ = reading
+    item, annotator, label = reading
     again = cells.repeated_share(item, annotator) > _MAY_REPEAT
-    if again and cells.determines(item, annotator):
+    if again and cells.determines(item, annotator) and not cells.determines(item, label):
         raise DataError(
             f"the column {annotator!r}, taken for the annotator, is the same in all rows of an "
             "item, so that one person labelled it several times or wrote it; name the annotator "
@@ -216,7 +215,7 @@ def _require_no_author(reading: Reading, cells: Cells) -> None:
 
 def _require_no_half(reading: Reading, names: list[str], cells: Cells) -> None:
     """Raise a `DataError` if a column tells apart what annotators labelled within an item."""
-    cells.load(names)
+    names = cells.load_readable(names)
     few = cells.sample(reading.item, dict.fromkeys([*reading, *names]))
     halves = [name for name in names if _is_half(few, name, reading)]
     if halves:

@@ -40,6 +40,17 @@ class Cells:
         new = [name for name in dict.fromkeys(names) if name not in self.columns]
         self.columns |= self._select(new) if new else {}
 
+    def load_readable(self, names: Iterable[str]) -> list[str]:
+        """Read columns that nobody asked for; those that cannot be read are left out."""
+        names = list(names)
+        try:
+            self.load(names)
+        except DataError:
+            if len(names) == 1:
+                return []
+            names = [each for name in names for each in self.load_readable([name])]
+        return names
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""
