@@ -244,7 +244,28 @@ def test_spaces_after_commas_are_left_out_and_that_is_told(tmp_path):
     assert str(ann.source) == "items: item, annotators: annotator, labels: label"
     assert ann.source.notes == ("cells begin with a space, which is left out",)
     kept = mh.read(write(tmp_path, text.replace(", u", ",u")))
-    assert kept.source.notes == ("the cells of label begin with a space, which is kept",)
+    assert kept.source.notes == ("cells begin with a space, which is kept: label",)
+
+
+def test_spaces_of_a_frame_are_left_out_of_names_beside_numbers():
+    frame = pd.DataFrame({"item": ["a", "a"], "annotator": [" u", " v"], "label": [1, 2]})
+    assert mh.Annotations.from_frame(frame).annotators.tolist() == ["u", "v"]
+
+
+def test_a_text_of_every_item_is_no_label_even_alone(tmp_path):
+    text = crowd({"item": ITEM, "rater": WHO, "response": lambda row, i, a: f"words {i}"})
+    with pytest.raises(DataError, match="may describe the item; name the column of labels with"):
+        mh.read(write(tmp_path, text))
+    assert mh.read(write(tmp_path, text), kind="classes").n_items == 12
+
+
+def test_a_column_that_splits_every_item_alike_may_be_half_of_it(tmp_path):
+    half = lambda row, i, a: i % 2  # noqa: E731
+    columns = {"video": lambda row, i, a: i // 2, "frame": half, "rater": ROW, "label": SAID}
+    path = write(tmp_path, crowd(columns))
+    with pytest.raises(DataError, match="for example video_frame"):
+        mh.read(path, annotator="rater")
+    assert mh.read(path, item="video", annotator="rater").n_items == 6
 
 
 def test_a_table_without_rows_has_no_label():

@@ -38,6 +38,7 @@ from manyhands.annotations.doubts import (
     one_column,
     require_header,
     require_no_doubt,
+    require_opinions,
     tells_items_apart,
     weigh_other_labels,
 )
@@ -46,6 +47,7 @@ from manyhands.annotations.plausible import (
     Select,
     are_annotators,
     are_measurements,
+    are_stored_numbers,
     begin_with_space,
     distinct_cells,
     is_prose,
@@ -123,13 +125,15 @@ def _tidy_cells(
 ) -> tuple[tuple[Any, Any, Any], list[str]]:
     """The cells of the three columns; of a table like "a, b, c", without the spaces before them."""
     item, annotator, label = (cells.columns[name] for name in reading)
-    if not begin_with_space(label):
+    spaced = [name for name in reading if begin_with_space(cells.columns[name])]
+    if not spaced:
         return (item, annotator, label), []
-    if reading.item != first or not begin_with_space(annotator):
-        note = f"the cells of {str(reading.label).strip()} begin with a space, which is kept"
-        return (item, annotator, label), [note]
-    note = "cells begin with a space, which is left out"
-    return (item, without_spaces(annotator), without_spaces(label)), [note]
+    texts = [name for name in reading[1:] if not are_stored_numbers(cells.columns[name])]
+    if reading.item != first or spaced != texts:
+        names = ", ".join(str(name).strip() for name in spaced)
+        return (item, annotator, label), [f"cells begin with a space, which is kept: {names}"]
+    annotator, label = map(without_spaces, (annotator, label))
+    return (item, annotator, label), ["cells begin with a space, which is left out"]
 
 
 def _candidates(columns: Sequence[str], role: str, given: Mapping[str, str | None]) -> list[str]:
@@ -277,6 +281,7 @@ class _Choice:
         self.notes += weigh_other_labels(reading, self.columns, self.cells)
         if check:
             require_labels(chosen, self.cells.columns[chosen])
+            require_opinions(reading, self.cells)
         return chosen
 
     def _varying(self, names: list[str], owners: Iterable[str]) -> list[str]:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from manyhands.annotations.columns import (
     BARE_ID,
     NONE,
@@ -107,6 +109,20 @@ def weigh_other_labels(reading: Reading, columns: Sequence[str], cells: Cells) -
     more = " ..." if len(others) > _MOST_LISTED else ""
     names = ", ".join(others[:_MOST_LISTED])
     return [f"other columns may be labels too: {names}{more}; name the label to read one of them"]
+
+
+def require_opinions(reading: Reading, cells: Cells) -> None:
+    """Raise a `DataError` if a label is the same for all annotators and another for every item."""
+    n_items = cells.n_distinct(reading.item)
+    enough = n_items >= ENOUGH and cells.n_rows - n_items >= ENOUGH
+    if enough and _describes_items(reading, cells):
+        raise DataError(
+            f"the column {reading.label!r}, taken for the label, is the same in all rows of an "
+            f"item and another for nearly every item, such as {cells.example(reading.label)}: it "
+            "may describe the item; name the column of labels with ", SettingName("label", ...),
+            ", or say what they are with ", SettingName("kind", "numbers"), " or ",
+            SettingName("kind", "classes"),
+        )  # fmt: skip
 
 
 def _other_labels(reading: Reading, columns: Sequence[str], cells: Cells) -> list[str]:
@@ -232,11 +248,22 @@ def _is_half(cells: Cells, name: str, reading: Reading) -> bool:
         return False  # a remark about a label, or what happened before it
     if are_measurements(cells.columns[name]) or is_half(name) or is_about(name):
         return is_half(name)
+    if _is_balanced(cells, item, name):
+        return True
     texts = distinct_cells(cells.columns[name])
     finer = cells.n_distinct(name) > cells.n_distinct(item) and cells.determines(name, item)
     is_text_cells = is_text(name) or is_prose(texts) or len(texts) > MOST_CLASSES or finer
     once = cells.repeated_share(name, annotator) <= _MAY_REPEAT
     return is_text_cells and once and are_words(cells.columns[name])
+
+
+def _is_balanced(cells: Cells, item: str, name: str) -> bool:
+    """Whether nearly all items have several cells of a column, and each in as many rows."""
+    n_items, n_pairs = cells.n_distinct(item), cells.n_distinct(item, name)
+    sizes = cells.group_sizes(item, name)
+    most = np.bincount(sizes).argmax()
+    planned = most > 1 and np.mean(sizes == most) >= _NEARLY_ALL
+    return bool(n_items >= _FEW_ITEMS and n_pairs >= 2 * _NEARLY_ALL * n_items and planned)
 
 
 def _require_no_other_item(reading: Reading, unknown: list[str], cells: Cells) -> None:

@@ -64,11 +64,16 @@ class Cells:
 
     def n_distinct(self, *names: str) -> int:
         """Number of different cells of a column, or of combinations of cells of several."""
+        return len(self.group_sizes(*names))
+
+    def group_sizes(self, *names: str) -> AnyArray:
+        """Number of rows of every different cell, or combination of cells of several columns."""
         codes = self.codes(names[0])
         for name in names[1:]:
             more = self.codes(name)
             codes = np.unique(codes * (int(more.max(initial=0)) + 1) + more, return_inverse=True)[1]
-        return int(np.count_nonzero(np.bincount(codes)))
+        sizes: AnyArray = np.bincount(codes)
+        return sizes[sizes > 0]
 
     def is_unique(self, name: str) -> bool:
         """Whether every row has another cell."""
@@ -190,15 +195,20 @@ def are_words(column: Any) -> bool:
     return not _all_numbers(distinct_cells(column[:_LOOKED_AT]))
 
 
+def are_stored_numbers(column: Any) -> bool:
+    """Whether cells are no text: numbers, booleans or times of a frame."""
+    return bool(pa.types.is_primitive(column.type))
+
+
 def begin_with_space(column: Any) -> bool:
     """Whether all cells of a column begin with a space, as after the commas of "a, b"."""
-    first = distinct_cells(column[:1])
+    first = [] if are_stored_numbers(column) else distinct_cells(column[:1])
     return bool(first) and all(cell[:1] == " " for cell in [*first, *distinct_cells(column)])
 
 
 def without_spaces(column: Any) -> Any:
-    """A column of text without the spaces at the start of its cells."""
-    return pc.utf8_ltrim_whitespace(_decoded(column))
+    """A column without the spaces at the start of its cells."""
+    return column if are_stored_numbers(column) else pc.utf8_ltrim_whitespace(_decoded(column))
 
 
 def text_notes(item: str, texts: Iterable[str], cells: Cells) -> list[str]:
