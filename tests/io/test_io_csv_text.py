@@ -76,6 +76,8 @@ def test_bytes_of_a_column_that_nobody_needs_do_no_harm(padding, tmp_path):
     rows = "".join(f"i{n},u,x,ok\n" for n in range(padding // 10))
     content = f"item,annotator,label,note\n{rows}b,u,x,caf\xe9\n".encode("latin-1")
     assert read(tmp_path, content).n_annotations == padding // 10 + 1
+    again = content.replace(b"b,u", b"b,v,y,ok\nb,u", 1)
+    assert read(tmp_path, again).n_annotations == padding // 10 + 2
 
 
 def test_a_line_break_in_a_name_is_part_of_the_name(tmp_path):

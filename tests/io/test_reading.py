@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 import manyhands as mh
@@ -148,3 +149,126 @@ def test_an_id_that_numbers_the_rows_is_no_item_and_that_is_told(tmp_path):
     ann = mh.read(write(tmp_path, crowd({"id": ROW, "text": ITEM, "worker": WHO, "label": SAID})))
     assert (ann.n_items, ann.source.item) == (12, "text")
     assert "id numbers the rows" in ann.source.notes[0]
+
+
+PAIRS = "post_id,post,reply,annotator_id,label\n" + "".join(
+    f"p{i},P {i},R {i} {r},w{4 * i + 2 * r + a},{'xy'[r]}\n"
+    for i in range(3) for r in range(2) for a in range(2)
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        # what is labelled, beside the labels
+        ("item_id,rater_id,context,response,Q_overall\n1,a,hi,hello there,Yes\n"
+         "1,b,hi,hello there,No\n2,a,yo,go away,Yes\n2,b,yo,go away,Yes\n",
+         "may be the label: 'response' .* 'Q_overall' .*label=..."),
+        ("question,answer,annotator,correct\none?,1,a,yes\none?,1,b,no\none?,2,a,no\n"
+         "one?,2,b,no\ntwo?,2,a,yes\ntwo?,3,a,no\n",
+         "may be the label: 'answer' .* 'correct' .*label=..."),
+        # items that are made of two columns
+        (PAIRS, "may be the item: 'post_id' .* 'reply' .*item=.*example post_id_reply"),
+        (PAIRS.replace("reply", "reply_id", 1).replace("post,", "text,", 1), "'reply_id'"),
+        (PAIRS.replace("reply", "model", 1).replace("post,", "text,", 1), "'model'"),
+        ("id1,id2,annotator,label\n1,1,a,x\n1,2,a,y\n1,1,b,x\n1,2,b,x\n",
+         "name it with item=.*one column of both .for example id1_id2"),
+        ("image_id,box_id,annotator,label\n1,1,a,x\n1,2,a,y\n1,1,b,x\n1,2,b,x\n",
+         "item=.*one column of both .for example image_id_box_id"),
+        ("image_id,box_id,annotator,label\n1,1,a,x\n1,2,a,y\n1,1,b,x\n1,2,b,x\n2,1,a,y\n2,2,a,y\n",
+         "several times, .*one column of both .for example image_id_box_id"),
+        ("left_image,right_image,annotator,label\n1,1,a,x\n1,2,a,y\n1,1,b,x\n1,2,b,x\n",
+         "example left_image_right_image"),
+        # who wrote the item
+        ("tweet_id,user,label\n1,u1,x\n1,u1,y\n1,u1,x\n2,u2,y\n2,u2,y\n",
+         "'user', taken for the annotator, is the same in all rows .*annotator=..."),
+        # no line of names
+        ("d000,w5,pos\nd000,w1,neg\nd001,w5,pos\nd001,w2,pos\n",
+         "the first line .'d000', 'w5', 'pos'. looks like data: add a line with the names"),
+    ],
+)  # fmt: skip
+def test_a_table_that_may_be_read_in_two_ways_is_refused_in_one_line(text, message, tmp_path):
+    with pytest.raises(DataError, match=message) as caught:
+        mh.read(write(tmp_path, text))
+    assert "\n" not in str(caught.value)
+
+
+def test_equal_labels_of_every_item_are_labels_if_no_other_column_can_be(tmp_path):
+    rows = [f"{i},w{a},{'xyz'[i % 3]}" for i in range(9) for a in range(3)]
+    ann = mh.read(write(tmp_path, "item,worker,response\n" + "\n".join(rows) + "\n"))
+    assert (ann.n_items, ann.source.notes) == (9, ())
+    few = "item,annotator,label,difficulty\n1,a,x,low\n1,b,x,high\n2,a,y,low\n2,b,y,low\n"
+    assert mh.read(write(tmp_path, few)).source.label == "label"
+
+
+@pytest.mark.parametrize("name", ["sentiment", "toxicity_label"])
+def test_other_columns_that_may_be_labels_are_told(name, tmp_path):
+    said = {name: SAID, "respect": PART, "irony": lambda row, i, a: ("no", "yes")[row % 3 == 0]}
+    path = write(tmp_path, crowd({"comment_id": ITEM, "annotator_id": WHO} | said))
+    ann = mh.read(path)
+    assert ann.source.label == name
+    assert ann.source.notes == (
+        "other columns may be labels too: respect, irony; name the label to read one of them",
+    )
+    assert mh.read(path, label="irony").source.notes == ()
+    path.write_text(path.read_text().replace(name, "label"))
+    assert mh.read(path).source.notes == ()
+
+
+@pytest.mark.parametrize("item", ["item", "id", "text"])
+def test_the_only_column_left_is_the_label_and_that_is_told(item, tmp_path):
+    path = write(tmp_path, crowd({item: ITEM, "annotator": WHO, "is_spam": SAID}))
+    ann = mh.read(path)
+    assert (ann.source.label, ann.classes.tolist()) == ("is_spam", ["x", "y"])
+    assert ann.source.notes[0] == "is_spam is the only column left, so it is taken for the label"
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("reason", lambda row, i, a: f"I chose this because of {row}"),
+        ("team", lambda row, i, a: f"t{a % 2}"),
+        ("topic", lambda row, i, a: f"t{i % 2}"),
+        ("confidence", SAID), ("consensus", SAID), ("batch", SAID), ("seconds", SAID),
+    ],
+)  # fmt: skip
+def test_the_only_column_left_is_no_label_if_it_holds_something_else(name, cells, tmp_path):
+    with pytest.raises(DataError, match="no column looks like the label; name it with label="):
+        mh.read(write(tmp_path, crowd({"item": ITEM, "annotator": WHO, name: cells})))
+
+
+def test_spaces_after_commas_are_left_out_and_that_is_told(tmp_path):
+    text = "item, annotator, label\na, u, 1\na, v, 2\nb, u, 1\n"
+    ann = mh.read(write(tmp_path, text))
+    assert (ann.classes.tolist(), ann.annotators.tolist()) == ([1, 2], ["u", "v"])
+    assert str(ann.source) == "items: item, annotators: annotator, labels: label"
+    assert ann.source.notes == ("cells begin with a space, which is left out",)
+    kept = mh.read(write(tmp_path, text.replace(", u", ",u")))
+    assert kept.source.notes == ("cells begin with a space, which is kept: label",)
+
+
+def test_spaces_of_a_frame_are_left_out_of_names_beside_numbers():
+    frame = pd.DataFrame({"item": ["a", "a"], "annotator": [" u", " v"], "label": [1, 2]})
+    assert mh.Annotations.from_frame(frame).annotators.tolist() == ["u", "v"]
+
+
+def test_a_text_of_every_item_is_no_label_even_alone(tmp_path):
+    text = crowd({"item": ITEM, "rater": WHO, "response": lambda row, i, a: f"words {i}"})
+    with pytest.raises(DataError, match="may describe the item; name the column of labels with"):
+        mh.read(write(tmp_path, text))
+    assert mh.read(write(tmp_path, text), kind="classes").n_items == 12
+
+
+def test_a_column_that_splits_every_item_alike_may_be_half_of_it(tmp_path):
+    half = lambda row, i, a: i % 2  # noqa: E731
+    columns = {"video": lambda row, i, a: i // 2, "frame": half, "rater": ROW, "label": SAID}
+    path = write(tmp_path, crowd(columns))
+    with pytest.raises(DataError, match="for example video_frame"):
+        mh.read(path, annotator="rater")
+    assert mh.read(path, item="video", annotator="rater").n_items == 6
+
+
+def test_a_table_without_rows_has_no_label():
+    empty = pd.DataFrame({"id": [], "text": [], "annotator": [], "label": []})
+    with pytest.raises(DataError, match="not a single label"):
+        mh.aggregate(empty)

@@ -20,10 +20,13 @@ from manyhands.annotations.columns import (
     TEXT,
     content_words,
     find_column,
+    is_candidate,
     is_id,
     is_part_id,
     is_text,
     is_vague_label,
+    may_be_label,
+    numbered_items,
     split_name,
     strength,
 )
@@ -31,24 +34,31 @@ from manyhands.annotations.doubts import (
     ENOUGH,
     Reading,
     ambiguous,
+    is_only_label,
+    one_column,
+    require_header,
     require_no_doubt,
-    require_no_other_label,
+    require_opinions,
     tells_items_apart,
+    weigh_other_labels,
 )
 from manyhands.annotations.plausible import (
     Cells,
     Select,
     are_annotators,
     are_measurements,
+    are_stored_numbers,
+    begin_with_space,
     distinct_cells,
     is_prose,
     require_annotators,
     require_labels,
     text_notes,
     why_no_labels,
+    without_spaces,
 )
 from manyhands.annotations.source import Source
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 
 ROLES = ("item", "annotator", "label")
 _HALF_AGAIN = 1 / 3  # of the rows repeat an item: it has one and a half labels on average
@@ -69,7 +79,8 @@ class ChosenColumns:
 
     def source(self, path: object = "") -> Source:
         """What was taken for item, annotator and label."""
-        return Source(str(path), "long", *self.names, self.notes)
+        item, annotator, label = (str(name).strip() for name in self.names)
+        return Source(str(path), "long", item, annotator, label, self.notes)
 
 
 def choose_columns(
@@ -86,6 +97,10 @@ def choose_columns(
     lists the candidates. `check_labels` is off where the caller said what the labels are.
     """
     given = {"item": item, "annotator": annotator, "label": label}
+    if not any(given.values()) and not any(
+        is_candidate(c, role) for c in columns for role in ROLES
+    ):
+        require_header(columns, Cells(select, columns))
     names = {role: _candidates(columns, role, given) for role in ROLES}
     texts = [name for name in columns if is_text(name) and name not in given.values()]
     cells = Cells(select, chain(*names.values(), texts))
@@ -101,8 +116,24 @@ def choose_columns(
     reading = Reading(item, annotator, label)
     require_no_doubt(reading, columns, cells, given)
     notes = choice.notes + text_notes(item, [name for name in texts if name not in reading], cells)
-    item_cells, annotator_cells, label_cells = (cells.columns[name] for name in reading)
-    return ChosenColumns(reading, (item_cells, annotator_cells, label_cells), tuple(notes))
+    taken, more = _tidy_cells(columns[0], reading, cells)
+    return ChosenColumns(reading, taken, (*notes, *more))
+
+
+def _tidy_cells(
+    first: str, reading: Reading, cells: Cells
+) -> tuple[tuple[Any, Any, Any], list[str]]:
+    """The cells of the three columns; of a table like "a, b, c", without the spaces before them."""
+    item, annotator, label = (cells.columns[name] for name in reading)
+    spaced = [name for name in reading if begin_with_space(cells.columns[name])]
+    if not spaced:
+        return (item, annotator, label), []
+    texts = [name for name in reading[1:] if not are_stored_numbers(cells.columns[name])]
+    if reading.item != first or spaced != texts:
+        names = ", ".join(str(name).strip() for name in spaced)
+        return (item, annotator, label), [f"cells begin with a space, which is kept: {names}"]
+    annotator, label = map(without_spaces, (annotator, label))
+    return (item, annotator, label), ["cells begin with a space, which is left out"]
 
 
 def _candidates(columns: Sequence[str], role: str, given: Mapping[str, str | None]) -> list[str]:
@@ -113,12 +144,32 @@ def _candidates(columns: Sequence[str], role: str, given: Mapping[str, str | Non
     ranked = sorted(free, key=lambda name: -strength(name, role))
     found = [name for name in ranked if strength(name, role) > NONE]
     if not found:
-        find_column(free, role)  # raises the error
+        return _unnamed(columns, free, role, given)
     for name in found:
         if free.count(name) > 1:
             raise DataError(f"the column {name!r} appears more than once; rename one of them")
     stems = [split_name(name) for name in found]
     return found + [name for name in free if _stem(name) in stems and name not in found]
+
+
+def _unnamed(
+    columns: Sequence[str], free: list[str], role: str, given: Mapping[str, str | None]
+) -> list[str]:
+    """The only column that is left for a label; an error for other roles and tables."""
+    pair = numbered_items(free) if role == "item" else []
+    if pair:
+        raise DataError(
+            "no column is called an item; name it with ", SettingName("item", ...),
+            one_column(pair),
+        )  # fmt: skip
+    item = [name for name in free if is_candidate(name, "item")]
+    people = [name for name in free if strength(name, "annotator") >= PHRASE]
+    left = [name for name in free if name not in (*item, *people) and may_be_label(name)]
+    found = (given["item"] or len(item) == 1) and (given["annotator"] or len(people) == 1)
+    if role == "label" and len(columns) == len(ROLES) and found and len(left) == 1:
+        return left
+    find_column(free, role)  # raises the error
+    return []
 
 
 def _stem(name: str) -> list[str] | None:
@@ -222,10 +273,15 @@ class _Choice:
         if len(fit) > 1:
             fit = self._varying(fit, (item, annotator))
         chosen = self._one_of("label", fit or names)
-        if is_vague_label(chosen):
-            require_no_other_label(Reading(item, annotator, chosen), self.columns, self.cells)
+        reading = Reading(item, annotator, chosen)
+        if strength(chosen, "label") == NONE and chosen not in others:
+            if not is_only_label(reading, self.cells):
+                find_column([name for name in self.columns if name not in reading[:2]], "label")
+            self.notes.append(f"{chosen} is the only column left, so it is taken for the label")
+        self.notes += weigh_other_labels(reading, self.columns, self.cells)
         if check:
             require_labels(chosen, self.cells.columns[chosen])
+            require_opinions(reading, self.cells)
         return chosen
 
     def _varying(self, names: list[str], owners: Iterable[str]) -> list[str]:
@@ -246,7 +302,7 @@ class _Choice:
 
     def _repeats(self, name: str, share: float) -> bool:
         """Whether more than a share of the rows repeats a cell of a row before."""
-        return 1 - self.cells.n_distinct(name) / self.cells.n_rows > share
+        return self.cells.n_rows - self.cells.n_distinct(name) > share * self.cells.n_rows
 
     def _numbers_rows(self, bare: list[str], other: str) -> bool:
         """Whether an id counts the rows while nearly all cells of another column repeat."""

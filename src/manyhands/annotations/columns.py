@@ -63,6 +63,7 @@ _NOT_ITEMS = {
     "author", "owner", "creator", "uploader", "publisher", "channel",
 }  # fmt: skip
 _PARTS = {"response", "answer", "output", "completion", "candidate", "generation", "summary"}
+_HALVES = {*_PARTS, "reply", "model", "system", "translation"}
 _IDS = {"id", "ids", "key", "idx", "index", "uid", "uuid", "guid", "hash"}
 _FILLERS = {
     *_IDS, "name", "no", "nr", "number", "code", "email", "login", "handle", "initials", "alias",
@@ -129,6 +130,25 @@ def is_part_id(column: str) -> bool:
     return is_id(column) and not _PARTS.isdisjoint(content_words(column))
 
 
+def is_half(column: str) -> bool:
+    """Whether a name tells what an item may be made of together with another column.
+
+    >>> is_half("reply_id"), is_half("model"), is_half("batch_id")
+    (True, True, False)
+    """
+    if is_id(column):
+        return strength(column, "item") != NONE
+    return not _HALVES.isdisjoint(content_words(column)[-1:])
+
+
+def may_be_label(column: str) -> bool:
+    """Whether nothing in an unknown name tells that a column holds something else than labels."""
+    words = set(content_words(column))
+    known = is_time(column) or is_id(column) or is_about(column) or is_text(column)
+    right = strength(column, "truth") > NONE or not words.isdisjoint({*_RIGHT} - {"correct"})
+    return bool(words) and not (known or right) and words.isdisjoint(_NOT_ITEMS)
+
+
 def is_vague_label(column: str) -> bool:
     """Whether the name of a column fits a label, but as well other facts about an item."""
     return bool(content := content_words(column)) and _is_one_of(_VAGUE, content[-1])
@@ -164,6 +184,21 @@ def _numbered(column: str) -> list[str]:
     """The words of a name before a number or one letter at its end: rater1, rater_1, Rater A."""
     words = re.findall(r"[a-z]+|[0-9]+", " ".join(split_name(column)))
     return words[:-1] if words and (words[-1].isdigit() or len(words[-1]) == 1) else []
+
+
+def numbered_items(columns: Sequence[str]) -> list[str]:
+    """Columns that are the item together: id1 and id2, or image_a and image_b; or none.
+
+    >>> numbered_items(["id1", "id2", "annotator", "label"])
+    ['id1', 'id2']
+    """
+    things = {*WORDS["item"], *_IDS}
+    found = [
+        name
+        for name in columns
+        if (words := _numbered(name)) and all(_is_one_of(things, word) for word in words)
+    ]
+    return found if len(found) > 1 else []
 
 
 def content_words(column: str) -> list[str]:

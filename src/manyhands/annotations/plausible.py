@@ -18,6 +18,7 @@ _SAMPLED = 2_000  # items that tell whether annotators label an item once
 _LOOKED_AT = 20_000  # rows that tell whether nearly all cells differ
 _PROSE = 4.0  # words in a cell, on average
 _TEXTS_PER_ITEM = 1.1  # with more, a text is no text of the item
+MOST_CLASSES = 20  # that a column of unknown name has, if it holds labels
 _LONGEST = 40  # characters of a cell in an error message
 _TIME = r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$"
 
@@ -39,6 +40,17 @@ class Cells:
         new = [name for name in dict.fromkeys(names) if name not in self.columns]
         self.columns |= self._select(new) if new else {}
 
+    def load_readable(self, names: Iterable[str]) -> list[str]:
+        """Read columns that nobody asked for; those that cannot be read are left out."""
+        names = list(names)
+        try:
+            self.load(names)
+        except DataError:
+            if len(names) == 1:
+                return []
+            names = [each for name in names for each in self.load_readable([name])]
+        return names
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -52,11 +64,16 @@ class Cells:
 
     def n_distinct(self, *names: str) -> int:
         """Number of different cells of a column, or of combinations of cells of several."""
+        return len(self.group_sizes(*names))
+
+    def group_sizes(self, *names: str) -> AnyArray:
+        """Number of rows of every different cell, or combination of cells of several columns."""
         codes = self.codes(names[0])
         for name in names[1:]:
             more = self.codes(name)
             codes = np.unique(codes * (int(more.max(initial=0)) + 1) + more, return_inverse=True)[1]
-        return int(np.count_nonzero(np.bincount(codes)))
+        sizes: AnyArray = np.bincount(codes)
+        return sizes[sizes > 0]
 
     def is_unique(self, name: str) -> bool:
         """Whether every row has another cell."""
@@ -72,7 +89,7 @@ class Cells:
 
     def repeated_share(self, name: str, other: str) -> float:
         """The share of rows that repeat the cells of two columns of a row before them."""
-        return 1 - self.n_distinct(name, other) / self.n_rows
+        return 1 - self.n_distinct(name, other) / self.n_rows if self.n_rows else 0.0
 
     def example(self, name: str) -> str:
         """The first cell of a column that is not blank, for an error message."""
@@ -163,6 +180,35 @@ def is_prose(cells: Iterable[str]) -> bool:
     """Whether cells hold texts of several words."""
     lengths = [len(cell.split()) for cell in cells]
     return bool(lengths) and sum(lengths) >= _PROSE * len(lengths)
+
+
+def are_few_or_numbers(column: Any) -> bool:
+    """Whether cells are some classes that repeat, or numbers."""
+    distinct = distinct_cells(column[:_LOOKED_AT])
+    if why_no_labels(column) is not None or is_prose(distinct):
+        return False
+    return 1 < len(distinct) <= MOST_CLASSES or are_measurements(column)
+
+
+def are_words(column: Any) -> bool:
+    """Whether some cell of a column is no number."""
+    return not _all_numbers(distinct_cells(column[:_LOOKED_AT]))
+
+
+def are_stored_numbers(column: Any) -> bool:
+    """Whether cells are no text: numbers, booleans or times of a frame."""
+    return bool(pa.types.is_primitive(column.type))
+
+
+def begin_with_space(column: Any) -> bool:
+    """Whether all cells of a column begin with a space, as after the commas of "a, b"."""
+    first = [] if are_stored_numbers(column) else distinct_cells(column[:1])
+    return bool(first) and all(cell[:1] == " " for cell in [*first, *distinct_cells(column)])
+
+
+def without_spaces(column: Any) -> Any:
+    """A column without the spaces at the start of its cells."""
+    return column if are_stored_numbers(column) else pc.utf8_ltrim_whitespace(_decoded(column))
 
 
 def text_notes(item: str, texts: Iterable[str], cells: Cells) -> list[str]:
