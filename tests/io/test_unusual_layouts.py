@@ -158,6 +158,8 @@ def test_a_wide_table_is_not_flat(tmp_path):
     assert not mh.io.LabelFile(wide).is_flat
     long = written(tmp_path, "long.csv", "item,annotator,label\n1,a,yes\n1,b,no\n")
     assert mh.io.LabelFile(long).is_flat
+    tokens = written(tmp_path, "tokens.conll", "Ann B-PER O\nran O O\n")
+    assert not mh.io.LabelFile(tokens).is_wide
 
 
 def test_the_one_table_of_an_archive_is_taken(tmp_path):

@@ -125,7 +125,9 @@ class ItemFile:
     @property
     def is_wide(self) -> bool:
         """Whether the file is a table that is read as wide without being told so."""
-        format = common_format(self.inputs, self.format, LABEL_SUFFIXES)
+        first = self.inputs[0]
+        format = self.format or LABEL_SUFFIXES.get(first.suffix.lower())
+        format = "csv" if first.from_sheet else str(format)
         return format in FORMATS and is_wide(table_of(self.inputs, format, self.encoding))
 
     def rows(self) -> Rows:
