@@ -185,6 +185,8 @@ PAIRS = "post_id,post,reply,annotator_id,label\n" + "".join(
         # no line of names
         ("d000,w5,pos\nd000,w1,neg\nd001,w5,pos\nd001,w2,pos\n",
          "the first line .'d000', 'w5', 'pos'. looks like data: add a line with the names"),
+        ("7,this is a good film,11,1\n7,this is a good film,12,0\n8,never again,11,1\n",
+         "looks like data"),
     ],
 )  # fmt: skip
 def test_a_table_that_may_be_read_in_two_ways_is_refused_in_one_line(text, message, tmp_path):

@@ -146,7 +146,8 @@ def may_be_label(column: str) -> bool:
     words = set(content_words(column))
     known = is_time(column) or is_id(column) or is_about(column) or is_text(column)
     right = strength(column, "truth") > NONE or not words.isdisjoint({*_RIGHT} - {"correct"})
-    return bool(words) and not (known or right) and words.isdisjoint(_NOT_ITEMS)
+    named = not all(word.isdigit() for word in words)
+    return named and not (known or right) and words.isdisjoint(_NOT_ITEMS)
 
 
 def is_vague_label(column: str) -> bool:

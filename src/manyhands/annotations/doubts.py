@@ -160,7 +160,10 @@ def require_header(columns: Sequence[str], cells: Cells) -> None:
     names = list(map(str, columns))
     counted = [list(map(str, range(start, start + len(names)))) for start in (0, 1)]
     pairs = list(zip(names, below, strict=True))
-    alike = all(any(_shape(name) == _shape(cell) for cell in column) for name, column in pairs)
+    alike = all(
+        is_prose([name]) or any(_shape(name) == _shape(cell) for cell in column)
+        for name, column in pairs
+    )
     if names in counted or not alike or not any(name in column for name, column in pairs):
         return
     shown = ", ".join(map(repr, names[:_MOST_LISTED]))
