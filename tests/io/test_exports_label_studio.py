@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import manyhands as mh
 from manyhands.core.errors import DataError
 from manyhands.io.exports import EXPORTS, recognise
 
@@ -235,3 +236,17 @@ def test_json_min_without_ids_needs_a_column_of_items():
     with pytest.raises(DataError, match="name the column of items with item="):
         flat(records)
     assert flat(records, item="text").item == ["text 1", "text 1"]
+
+
+@pytest.mark.parametrize("name", ["sentiment", "verdict_of_people"])
+def test_a_table_of_few_tasks_on_which_all_agree(name, tmp_path):
+    head = f"id,annotation_id,annotator,{name},text,lead_time,created_at"
+    rows = ["1,11,1,pos,a b,2.1,2024", "1,12,2,pos,a b,2.5,2024", "2,21,1,neg,c d,2.2,2024"]
+    (tmp_path / "export.csv").write_text("\n".join([head, *rows]) + "\n")
+    if name == "sentiment":
+        ann = mh.read(tmp_path / "export.csv")
+    else:
+        with pytest.raises(DataError, match=r"label='verdict_of_people'"):
+            mh.read(tmp_path / "export.csv")
+        ann = mh.read(tmp_path / "export.csv", label=name)
+    assert (ann.n_annotations, ann.classes.tolist()) == (3, ["neg", "pos"])

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from manyhands.annotations.columns import is_candidate
 from manyhands.annotations.labels import is_blank
 from manyhands.core.errors import DataError, SettingName
 from manyhands.io.exports.exported import (
@@ -156,11 +157,15 @@ def _answers(records: Records, task: str, taken: set[str]) -> dict[str, str]:
     if sure:
         return sure
     n_tasks = len(set(map(str, tasks)))
-    return {
-        name: f"such as {str(cells[0])[:40]!r}"
-        for name, cells in columns.items()
-        if len(set(map(str, cells))) < max(2, n_tasks)
+    shown = {name: f"such as {str(cells[0])[:40]!r}" for name, cells in columns.items()}
+    few = {
+        name: text
+        for name, text in shown.items()
+        if len(set(map(str, columns[name]))) < max(2, n_tasks)
     }
+    # Annotators of a few tasks agree: then the names tell, or the user does.
+    called = {name: text for name, text in shown.items() if is_candidate(name, "label")}
+    return few or called or shown
 
 
 def _is_answer(cell: Any) -> bool:
