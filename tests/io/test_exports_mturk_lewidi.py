@@ -143,3 +143,23 @@ def test_lewidi_files_that_contradict_themselves():
         read("lewidi", {"1": entry("Ann1,Ann2", "0")})
     with pytest.raises(SettingError, match="annotator is not for LeWiDi"):
         read("lewidi", {"1": entry("Ann1", "0")}, annotator="who")
+
+
+@pytest.mark.parametrize("ticked", ["true", "on"])
+def test_boxes_of_which_one_is_ticked_are_one_question(ticked):
+    names = ("positive", "negative", "neutral")
+
+    def row(hit, worker, chosen, **more):
+        boxes = {f"Answer.{name}.{ticked}": str(name in chosen).lower() for name in names}
+        status = {"AssignmentStatus": "Approved"} | more
+        return {"HITId": hit, "WorkerId": worker, "Input.text": "t"} | status | boxes
+
+    rows = [
+        row("H1", "W1", ["positive"]),
+        row("H1", "W2", ["neutral"]),
+        row("H2", "W1", ["negative"]),
+    ]
+    found = EXPORTS["mturk"].read(rows)
+    assert found.label == ["positive", "neutral", "negative"]
+    with pytest.raises(DataError, match="several answers may be the label"):
+        EXPORTS["mturk"].read([*rows, row("H2", "W2", ["negative", "neutral"])])

@@ -32,6 +32,7 @@ _PICTURES = {"inputimageproperties", "labeledimage", "labelmappings"}  # beside 
 _ENTITY = {"startOffset", "endOffset", "label"}
 _JOIN = "|"  # between the check boxes that a worker ticked
 _FLAGS = {"true", "false", ""}
+_TICKED = {"true", "on", "yes", "checked", "selected"}  # ends of the name of a box of its own
 _EXTRAS = ("AssignmentId", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
 
 
@@ -229,9 +230,14 @@ def _questions(answers: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
         question, dot, option = name.rpartition(".")
         # A lone checkbox is written as name.on.
         groups.setdefault(question if dot else "", {})[name] = option
+    for question, options in list(groups.items()):  # boxes of their own may be one question
+        name, option = next(iter(options.items()))
+        if question and len(options) == 1 and option.lower() in _TICKED:
+            groups.setdefault("", {})[name] = question
+            del groups[question]
     found: dict[str, dict[str, str]] = {}
     for name in used:
-        question = name.rpartition(".")[0] if name in flags else ""
+        question = next((key for key, options in groups.items() if name in options), "")
         options = groups.get(question, {}) if name in flags else {}
         if len(options) > 1 and (question or _exclusive(answers, options)):
             found.setdefault(question or ", ".join(options), options)
