@@ -1,7 +1,9 @@
 """How tests are run, and crowds that many of them use."""
 
+import io
 import os
 import random
+import sys
 
 import numpy as np
 import pytest
@@ -95,3 +97,14 @@ def brief(monkeypatch):
 
     for estimator in (CrowdClassifier, CrowdRegressor, CrowdTagger):
         monkeypatch.setattr(estimator, "fit", shortened(estimator.fit))
+
+
+@pytest.fixture
+def pipe(monkeypatch):
+    """A function that puts content into standard input."""
+
+    def fill(content):
+        data = content if isinstance(content, bytes) else content.encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    return fill

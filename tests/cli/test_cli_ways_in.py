@@ -1,9 +1,7 @@
 """Commands read packed files, workbooks, standard input and several files."""
 
 import gzip
-import io
 import json
-import sys
 import zipfile
 
 import openpyxl
@@ -11,17 +9,6 @@ import pytest
 from command_line import HEADER, SMALL, assert_refused, call, start
 
 ROWS = SMALL.removeprefix(HEADER).splitlines(keepends=True)
-
-
-@pytest.fixture
-def pipe(monkeypatch):
-    """A function that puts content into standard input."""
-
-    def fill(content):
-        data = content if isinstance(content, bytes) else content.encode()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-
-    return fill
 
 
 @pytest.fixture

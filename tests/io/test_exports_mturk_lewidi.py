@@ -3,9 +3,10 @@
 import json
 
 import pytest
+from exported_rows import read, rows
 
 from manyhands.core.errors import DataError, SettingError
-from manyhands.io.exports import EXPORTS, recognise
+from manyhands.io.exports import EXPORTS
 
 
 def assignment(hit, worker, status="Approved", **answers):
@@ -13,16 +14,6 @@ def assignment(hit, worker, status="Approved", **answers):
     row |= {"AssignmentStatus": status, "WorkTimeInSeconds": "31", "Input.text": f"text of {hit}"}
     row |= {f"Answer.{name.replace('__', '.')}": value for name, value in answers.items()}
     return row | {"Approve": "", "Reject": ""}
-
-
-def read(name, content, **options):
-    found = recognise(content)
-    assert found is EXPORTS[name]
-    return found.read(content, **options)
-
-
-def rows(labels):
-    return list(zip(labels.item, labels.annotator, labels.label, strict=True))
 
 
 def test_rejected_assignments_are_dropped():

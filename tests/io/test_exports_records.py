@@ -1,19 +1,10 @@
 """Records of doccano, Argilla, Hugging Face datasets, crowd-kit and cleanlab."""
 
 import pytest
+from exported_rows import read, rows
 
 from manyhands.core.errors import DataError, SettingError
 from manyhands.io.exports import EXPORTS, recognise
-
-
-def read(name, content, **options):
-    found = recognise(content)
-    assert found is EXPORTS[name]
-    return found.read(content, **options)
-
-
-def rows(labels):
-    return list(zip(labels.item, labels.annotator, labels.label, strict=True))
 
 
 def document(number, *labels):

@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import lzma
-import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -75,17 +74,6 @@ def temporary(tmp_path, monkeypatch):
     gc.collect()
     assert list(folder.iterdir()) == []
     folder.rmdir()
-
-
-@pytest.fixture
-def pipe(monkeypatch):
-    """A function that puts content into standard input."""
-
-    def fill(content):
-        data = content if isinstance(content, bytes) else content.encode()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-
-    return fill
 
 
 @pytest.mark.parametrize("packing", ["gz", "bz2", "xz", "zst"])

@@ -37,7 +37,7 @@ from manyhands.engine.task import (
 from manyhands.engine.tasks import TASKS
 from manyhands.estimators.labels import item_weights, labels_of_rows
 from manyhands.methods import METHODS, Method, Problem
-from manyhands.methods.base import FitPlan
+from manyhands.methods.base import FitPlan, MethodFit
 
 Predict = Callable[[Any], Floats]
 Callback = Callable[[Predict], Mapping[str, float]]
@@ -159,15 +159,19 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
 
             plan = replace(plan, callback=show)
         fit = method.fit_model(inputs, problem, plan)
-        self.network_, self.noise_ = fit.module.network, fit.module.noise
         self.encoder_, self.scaler_, self.settings_, self.crowd_ = encoder, scaler, settings, crowd
+        self._keep(method, fit)
+        self.annotator_columns_ = self._posterior(inputs, annotations).annotator_columns()
+
+    def _keep(self, method: Method, fit: MethodFit) -> None:
+        """Set the fitted attributes that training gives."""
+        self.network_, self.noise_ = fit.module.network, fit.module.noise
         self.method_class_ = type(method)
-        self.noise_spec_ = task.noise_spec(method.noise_spec, self.noise_)
+        self.noise_spec_ = self._task().noise_spec(method.noise_spec, self.noise_)
         self.network_settings_ = method.network_settings(self.network_)
         self.history_, self.epoch_ = fit.result.history, fit.result.epoch
         self.search_history_ = fit.result.search_history
         self._set_feature_names()
-        self.annotator_columns_ = self._posterior(inputs, annotations).annotator_columns()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

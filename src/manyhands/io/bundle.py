@@ -19,7 +19,14 @@ from safetensors import SafetensorError
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.io.atomic import atomic_write
-from manyhands.io.folders import DIGITS, claim_folder, has_own_name, header_of, locked_folder
+from manyhands.io.folders import (
+    DIGITS,
+    claim_folder,
+    has_own_name,
+    header_of,
+    locked_folder,
+    make_folder,
+)
 
 FORMAT = 2  # 1 was that of version 0.1
 _PATIENCE = 60.0  # seconds to wait for another process that saves
@@ -33,7 +40,7 @@ def write_bundle(
 
     A folder that is not ours is refused (`claim_folder`), and only our own files are removed.
     """
-    home = claim_folder(folder)
+    home = make_folder(folder)
     path = home / f"{name}.json"
     content = safetensors.numpy.save(
         {key: np.asarray(each, order="C") for key, each in arrays.items()}
@@ -43,15 +50,18 @@ def write_bundle(
     complete = {**header, "format": FORMAT, "tensors": weights, "sha256": checksum}
     text = json.dumps(complete, ensure_ascii=False, indent=1, allow_nan=False)
     with locked_folder(home, patience=_PATIENCE):
-        if path.exists() and header_of(path) is None:
-            raise DataError(f"{path}: is not the header of a {name}; name another folder")
+        previous = header_of(path)
+        if previous is None:
+            claim_folder(home)
+            if path.exists():
+                raise DataError(f"{path}: is not the header of a {name}; name another folder")
         _remove_unfinished(home, name)
         for target, part in ((home / weights, content), (path, text.encode(*_ENCODING))):
             require_no_link(target)
             with atomic_write(target) as stream:
                 stream.write(part)
         for old in home.glob(f"{name}-*.safetensors"):
-            if old.name != weights and has_own_name(old):
+            if old.name != weights and has_own_name(old, str((previous or {}).get("tensors"))):
                 old.unlink(missing_ok=True)
 
 

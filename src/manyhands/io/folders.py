@@ -39,11 +39,7 @@ def claim_folder(folder: str | Path) -> Path:
 
 def require_folder(folder: str | Path) -> None:
     """Raise a `DataError` for a folder that `claim_folder` would refuse; nothing is made."""
-    home = Path(folder)
-    if str(folder) == "":
-        raise DataError("the name of the folder is empty; name a folder")
-    if home.exists() and not home.is_dir():
-        raise DataError(f"{home}: is a file; name a folder")
+    home = _named_folder(folder)
     if home.is_dir() and not is_ours(home):
         raise DataError(
             f"{home}: has other files and nothing of manyhands; name a new or an empty folder"
@@ -52,12 +48,18 @@ def require_folder(folder: str | Path) -> None:
 
 def make_folder(folder: str | Path) -> Path:
     """The folder, created if it does not exist."""
+    home = _named_folder(folder)
+    home.mkdir(parents=True, exist_ok=True)
+    return home
+
+
+def _named_folder(folder: str | Path) -> Path:
+    """The path of a folder; a `DataError` if its name is empty or that of a file."""
     if str(folder) == "":
         raise DataError("the name of the folder is empty; name a folder")
     home = Path(folder)
     if home.exists() and not home.is_dir():
         raise DataError(f"{home}: is a file; name a folder")
-    home.mkdir(parents=True, exist_ok=True)
     return home
 
 
@@ -107,11 +109,16 @@ def _is_left_behind(entry: Path) -> bool:
         return False
 
 
-def has_own_name(path: Path) -> bool:
-    """Whether a file of arrays is one of ours: its name is made of the checksum of its content."""
+def has_own_name(path: Path, listed: str = "") -> bool:
+    """Whether a file of arrays is one of ours: its name is made of the checksum of its content.
+
+    That of the file that our header lists is not computed again.
+    """
     found = _ARRAYS.fullmatch(path.name)
     if found is None or path.is_symlink() or not path.is_file():
         return False
+    if path.name == listed:
+        return True
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest().startswith(found[1])
 

@@ -4,6 +4,7 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -39,6 +40,15 @@ _ONE_ANNOTATOR = ("doccano", "prodigy", "mturk", "label-studio-table")  # may be
 _LONGEST_CELL = 2**31 - 1  # characters; Python's own limit is less than a long document
 
 
+@contextmanager
+def errors_at(place: object) -> Iterator[None]:
+    """Put a place in front of the errors of some work."""
+    try:
+        yield
+    except DataError as error:
+        raise error.at(place) from None
+
+
 @dataclass(frozen=True)
 class ExportFile:
     """A file that a tool exported: its format and its parsed content."""
@@ -49,28 +59,22 @@ class ExportFile:
 
     def marks_spans(self, label: str | None = None, tagging: bool | None = None) -> bool:
         """Whether its labels are spans of texts; see `exports.marks_spans`."""
-        try:
+        with errors_at(self.path):
             return marks_spans(self.content, label=label, tagging=tagging)
-        except DataError as error:
-            raise error.at(self.path) from None
 
     def read(
         self, *, item: str | None = None, annotator: str | None = None, label: str | None = None
     ) -> ExportedLabels:
         """Its labels of items."""
-        try:
+        with errors_at(self.path):
             return self.tool.read(self.content, item=item, annotator=annotator, label=label)
-        except DataError as error:
-            raise error.at(self.path) from None
 
     def read_spans(
         self, *, item: str | None = None, annotator: str | None = None, label: str | None = None
     ) -> ExportedSpans:
         """Its spans of texts."""
-        try:
+        with errors_at(self.path):
             return read_marked_spans(self.content, item=item, annotator=annotator, label=label)
-        except DataError as error:
-            raise error.at(self.path) from None
 
 
 def open_export(path: Path, format: str | None, encoding: str) -> ExportFile | None:
