@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types tests docs test-slow fuzz bench bench-training bench-costs clean
+.PHONY: demo test lint types tests docs test-slow fuzz kills bench bench-training bench-costs clean
 
 # What a test does must not hang on the locale or on the order of names in a set.
 PYTEST := OMP_NUM_THREADS=1 PYTHONHASHSEED=0 PYTHONUTF8=1 $(BIN)/pytest -n auto --dist worksteal --rooms
@@ -37,9 +37,15 @@ test-slow: $(READY)
 	@echo "== slow tests"
 	$(PYTEST) -m slow
 
-# New random examples for the property tests, until one fails or the time is up.
+# At random, for MINUTES each: damaged files through every command, and new examples for the
+# property tests.
 fuzz: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz.py $(MINUTES)
+	$(BIN)/python tests/fuzz.py commands $(MINUTES)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz.py properties $(MINUTES)
+
+# 100 kills of training, 50 of reproduce, and 20 pairs of writers; about half an hour.
+kills: $(READY)
+	$(BIN)/python tests/fuzz.py kills 0
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.aggregation

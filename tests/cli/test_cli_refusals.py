@@ -346,3 +346,11 @@ def test_the_unexpected_is_one_line_and_a_file(tmp_path, monkeypatch):
     )
     (log,) = tmp_path.glob("manyhands-error-*.log")
     assert "break_down" in log.read_text()
+
+
+def test_predict_wants_a_model(tmp_path):
+    mh.aggregate([["x", "y"], ["y", "y"]]).save(tmp_path / "consensus")
+    (tmp_path / "features.csv").write_text("item,a\n0,1\n")
+    refused = call("predict", tmp_path / "consensus", tmp_path / "features.csv")
+    assert_refused(refused)
+    assert "there is no model in this folder" in refused.err

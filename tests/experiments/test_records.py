@@ -1,8 +1,11 @@
 """Records of finished runs survive whatever happens."""
 
+import os
+
 import pytest
 
 from manyhands.core.errors import DataError
+from manyhands.experiments.pages import write_page
 from manyhands.experiments.records import FILE, Records, RecordStore, fingerprint_key
 
 
@@ -50,3 +53,18 @@ def test_records_of_several_files_are_read_together(tmp_path):
         RecordStore(tmp_path / f"{name}.jsonl").append({"key": name, "scores": {}})
     together = Records.read(sorted(tmp_path.glob("*.jsonl")))
     assert [record["key"] for record in together] == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["records.jsonl", "page.md"])
+def test_no_link_is_followed(tmp_path, name):
+    (tmp_path / "others.txt").write_text("not ours\n")
+    (tmp_path / name).symlink_to("others.txt")
+    with pytest.raises(DataError, match="is a link"):
+        RecordStore(tmp_path / name) if name == FILE else write_page(tmp_path / name, "ours")
+    assert (tmp_path / "others.txt").read_text() == "not ours\n"
+
+
+def test_records_are_no_pipe(tmp_path):
+    os.mkfifo(tmp_path / FILE)
+    with pytest.raises(DataError, match="is not a file"):
+        RecordStore(tmp_path / FILE)

@@ -39,7 +39,7 @@ def predict(
     Example: manyhands predict model new_tokens.conll --out tags.bio
     """
     with output.working(f"reading {model}"):
-        trained = mh.load(model)
+        trained = mh.estimators.load(model)
     task = trained.task
     if reading.task not in (None, task):
         raise SettingError(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.core.errors import DataError
+from manyhands.io.bundle import require_no_link
 
 FILE = "records.jsonl"
 NOT_RUN = "not run yet"
@@ -67,7 +68,10 @@ class RecordStore(Records):
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        require_no_link(self.path)
         if self.path.exists():
+            if not self.path.is_file():  # a pipe has no end
+                raise DataError(f"{self.path}: is not a file; name another folder")
             content = self.path.read_bytes()
             complete = content.rfind(b"\n") + 1
             if complete < len(content):
