@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import manyhands as mh
-from manyhands.aggregation import AGGREGATORS, ConsensusWarning, Mixture
+from manyhands.aggregation import AGGREGATORS, ConsensusWarning, Mixture, compare
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError, TooLargeError
 from random_tables import random_labels
@@ -78,6 +78,19 @@ def test_without_a_method_a_cheaper_one_is_used_and_named(monkeypatch):
     assert consensus.method_name == "one-coin"
     with pytest.raises(TooLargeError):
         mh.aggregate(annotations, method="annotator-types")
+
+
+def test_a_comparison_leaves_out_what_is_too_large(monkeypatch):
+    annotations = Annotations.from_arrays(*random_labels(0), kind="classes")
+    monkeypatch.setenv("MANYHANDS_MAX_MINUTES", "1e-7")
+    with pytest.warns(ConsensusWarning) as left_out:
+        table = compare(annotations)
+    assert str(left_out[0].message).startswith("left out: dawid-skene needs about")
+    assert set(table.columns["method"]) == {"majority", "one-coin", "glad"}
+    with pytest.raises(TooLargeError):
+        compare(annotations, ["ebcc", "majority"])
+    with pytest.warns(ConsensusWarning):
+        assert "the best of 2 methods" in mh.aggregate(annotations, method="auto").chosen
 
 
 def test_the_limit_is_an_environment_variable(monkeypatch):
