@@ -10,6 +10,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.limits import product, require_memory, require_time
 
 _CELL = 8  # bytes
+_OTHERS = "try one-coin or majority"
 _OF_LABELS = "merge rare classes, or check that the column of labels is the right one"
 
 
@@ -51,7 +52,7 @@ def confusion_cost(
 def require_affordable(who: str, cost: Cost, annotations: Annotations, cheaper: str) -> None:
     """Raise a `TooLargeError` if a fit takes more memory or time than the limits allow.
 
-    `cheaper` names settings that would make it cheaper.
+    `cheaper` names settings that would make it faster.
     """
     n_items, n_annotators = annotations.n_items, annotations.n_annotators
     k = annotations.n_classes
@@ -59,9 +60,8 @@ def require_affordable(who: str, cost: Cost, annotations: Annotations, cheaper: 
     require_memory(who, _CELL * cost.item_tables * n_items * k, items, _OF_LABELS)
     confusions = product(n_annotators, k, k, of="annotators x classes x classes")
     cells = cost.item_tables * n_items * k + cost.annotator_tables * n_annotators * k * k
-    remedy = "try one-coin or majority" + (f", set {cheaper} lower" if cheaper else "")
-    require_memory(who, _CELL * (cells + cost.n_other), confusions, remedy)
-    require_time(who, cost.seconds, confusions, remedy)
+    require_memory(who, _CELL * (cells + cost.n_other), confusions, _OTHERS)
+    require_time(who, cost.seconds, confusions, f"{_OTHERS}, set {cheaper} lower")
 
 
 def require_confusions(annotations: Annotations, copies: float = 1.0) -> None:
