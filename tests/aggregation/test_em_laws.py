@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from manyhands.aggregation import (
     AGGREGATORS,
+    AnnotatorTypes,
     CommonNoise,
     DawidSkene,
     Ebcc,
@@ -48,6 +49,16 @@ def assert_never_falls(objective):
 def test_class_objectives_never_fall(method, columns):
     annotations = Annotations.from_arrays(*columns, classes=range(4))
     assert_never_falls(method(tol=0.0, max_iter=25).fit(annotations).objective)
+
+
+@pytest.mark.parametrize("method", [*CLASS_METHODS, AnnotatorTypes])
+@pytest.mark.parametrize(("n_classes", "n_said"), [(1, 1), (2, 1), (3, 2)])
+def test_classes_that_nobody_says_keep_the_law(method, n_classes, n_said):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        item, annotator, label = (rng.integers(n, size=30) for n in (10, 6, n_said))
+        annotations = Annotations.from_arrays(item, annotator, label, classes=range(n_classes))
+        assert_never_falls(method(tol=0.0, max_iter=15).fit(annotations).objective)
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.5])

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.cost import Cost, require_affordable
 from manyhands.aggregation.evidence import Evidence, Quality, estimate_quality, gather_evidence
-from manyhands.annotations import Kind, Labels, as_annotations, recode_like
+from manyhands.annotations import Annotations, Kind, Labels, as_annotations, recode_like
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import AT_LEAST_ONE, NOT_NEGATIVE, Rule, setting, settings_of
@@ -32,6 +33,11 @@ class Parameters:
     def confusion(self) -> Floats | None:
         """Every annotator's confusion, shape (a, k, l); None if the model has none."""
         return None
+
+    def right(self) -> Floats | None:
+        """How often every annotator is right about every class (a, k): confusions' diagonals."""
+        confusion_akl = self.confusion()
+        return None if confusion_akl is None else np.einsum("akk->ak", confusion_akl)
 
     def annotator_traits(self) -> Mapping[str, AnyArray]:
         """Columns of the annotators table that only this model has."""
@@ -88,13 +94,18 @@ class Aggregator(ABC, Generic[P]):
         annotations = as_annotations(annotations)
         if annotations.n_annotations == 0:
             raise DataError("there is not a single label; nothing can be aggregated")
-        evidence = gather_evidence(annotations.as_kind(self.kind), known)
-        return self._fit(evidence, None)
+        annotations = annotations.as_kind(self.kind)
+        self.require_affordable(annotations)
+        return self._fit(gather_evidence(annotations, known), None)
+
+    def require_affordable(self, annotations: Annotations) -> None:
+        """Raise a `TooLargeError` if a fit would take too much memory or time."""
 
     def predict(self, consensus: Consensus, annotations: Labels) -> Consensus:
         """See `Consensus.predict`."""
         labels = as_annotations(annotations, kind=self.kind)
         recoded = recode_like(labels, consensus.annotations)
+        self.require_affordable(recoded)
         evidence = gather_evidence(recoded)
         n_new = recoded.n_annotators - consensus.annotations.n_annotators
         before: P = consensus.parameters
@@ -110,7 +121,6 @@ class Aggregator(ABC, Generic[P]):
             known=evidence.known,
             parameters=parameters,
             quality=consensus.quality.with_unseen_annotators(n_new),
-            confusion=parameters.confusion(),
             annotator_traits=parameters.annotator_traits()
             or {  # estimated beside the model: nothing is known of unseen annotators
                 name: np.append(trait, np.full(n_new, np.nan))
@@ -127,6 +137,7 @@ class Aggregator(ABC, Generic[P]):
         """See `Consensus.update`."""
         before = consensus.annotations
         merged = before.extended(as_annotations(more, kind=before.kind))
+        self.require_affordable(merged)
         evidence = gather_evidence(merged, consensus.evidence.known_by_name() | dict(known or {}))
         if merged.n_classes != before.n_classes:
             return self._fit(evidence, None)  # the old parameters know nothing of the new class
@@ -163,7 +174,6 @@ class Aggregator(ABC, Generic[P]):
             method=self,
             parameters=parameters,
             quality=quality,
-            confusion=parameters.confusion(),
             annotator_traits=traits,
             objective=objective,
             converged=converged,
@@ -176,6 +186,15 @@ class ClassAggregator(Aggregator[P]):
     """An aggregator of class labels."""
 
     kind: ClassVar[Kind] = "classes"
+    cheaper: ClassVar[str] = ""  # settings that decide how long a fit takes
+
+    def cost(self, annotations: Annotations) -> Cost:
+        """The memory and time of a fit to these labels."""
+        return Cost(item_tables=4.2)
+
+    def require_affordable(self, annotations: Annotations) -> None:
+        """Raise a `TooLargeError` if a fit would take too much memory or time."""
+        require_affordable(self.name, self.cost(annotations), annotations, self.cheaper)
 
     def _estimate_annotators(
         self, evidence: Evidence, parameters: P, estimates: Mapping[str, Any]

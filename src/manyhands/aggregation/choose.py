@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.aggregation.catalog import AGGREGATORS, DEFAULTS, make_aggregator
-from manyhands.aggregation.compare import leave_one_label_out, predict_validation_labels
+from manyhands.aggregation.compare import affordable, leave_one_label_out, predict_validation_labels
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.guard import fit_guarded
 from manyhands.annotations import Annotations, Labels, as_annotations
@@ -94,13 +94,14 @@ def _choose(annotations: Annotations) -> tuple[str, str]:
         return default, f"{default}, the default: {error}"
     log_likelihood: dict[str, Floats] = {}
     item_n: AnyArray = np.empty(0)
-    for name in CANDIDATES:
+    names = affordable(CANDIDATES, annotations)
+    for name in names:
         predictions = predict_validation_labels(AGGREGATORS[name](), train, validation)
         log_likelihood[name] = predictions.log_likelihood_n
         item_n = predictions.item[predictions.row]
-    first, second = sorted(CANDIDATES, key=lambda name: -log_likelihood[name].mean())[:2]
+    first, second = sorted(names, key=lambda name: -log_likelihood[name].mean())[:2]
     gain = paired_difference(log_likelihood[first], log_likelihood[second], item_n)
     return first, (
-        f"{first}, the best of {len(CANDIDATES)} methods on {len(item_n)} held-out labels: log-"
+        f"{first}, the best of {len(names)} methods on {len(item_n)} held-out labels: log-"
         f"probability {log_likelihood[first].mean():.3f}, {gain} against {second}"
     )

@@ -1,6 +1,7 @@
 """Compare several methods on the same labels, by truth or by labels held out of the fit."""
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +11,11 @@ import numpy as np
 from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.catalog import AGGREGATORS
 from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.cost import require_confusions
+from manyhands.aggregation.guard import ConsensusWarning
 from manyhands.annotations import Annotations, Labels, as_annotations
 from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions
-from manyhands.core.errors import DataError, SettingError
+from manyhands.core.errors import DataError, SettingError, TooLargeError
 from manyhands.core.settings import generator
 from manyhands.evaluation import ClassificationScorecard, LabelPredictions
 
@@ -50,9 +53,12 @@ def compare(
     With truth they are ranked by accuracy, or by mean absolute error for numbers. Without truth
     they are ranked by the column `validation`: the mean log-probability of labels held out of the
     fit (`validation_score`). It is NaN if no item has enough labels to hold one out.
+
+    Without `methods` all are compared but those that would take too much memory or time; a
+    `ConsensusWarning` names these.
     """
     annotations = as_annotations(annotations)
-    names = list(methods or _methods_for(annotations))
+    names = list(methods or affordable(_methods_for(annotations), annotations))
     require_comparable(names)
     rows = [_row(name, annotations, truth, seed) for name in names]
     key, better, ranked_by = _ranking(rows[0])
@@ -67,6 +73,24 @@ def require_comparable(names: Sequence[str]) -> None:
     """Raise an error for unknown methods, and for a mix of methods for classes and numbers."""
     if len({AGGREGATORS[name].kind for name in names}) > 1:
         raise SettingError("methods must be all for classes or all for numbers to be compared")
+
+
+def affordable(names: Sequence[str], annotations: Annotations) -> list[str]:
+    """The methods that do not take too much memory or time; warns of the others.
+
+    If all of them do, the error of the first is raised.
+    """
+    errors: dict[str, TooLargeError] = {}
+    for name in names:
+        try:
+            AGGREGATORS[name]().require_affordable(annotations)
+        except TooLargeError as error:
+            errors[name] = error
+    if len(errors) == len(names):
+        raise next(iter(errors.values()))
+    for reason in errors.values():
+        warnings.warn(f"left out: {reason}", ConsensusWarning, stacklevel=3)
+    return [name for name in names if name not in errors]
 
 
 def _methods_for(annotations: Annotations) -> list[str]:
@@ -156,6 +180,7 @@ def _confusion(consensus: Consensus) -> Floats:
     """The confusions of a consensus; those of a coin where the method has none."""
     if consensus.confusion is not None:
         return consensus.confusion
+    require_confusions(consensus.annotations)
     return symmetric_confusions(consensus.annotator_quality, consensus.annotations.n_classes)
 
 

@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyhands.aggregation.evidence import Evidence, Quality, estimate_quality, nothing_known
+from manyhands.aggregation.cost import require_confusions
+from manyhands.aggregation.evidence import (
+    Evidence,
+    Quality,
+    estimate_quality,
+    most_probable,
+    nothing_known,
+)
 from manyhands.annotations import Annotations, Labels
 from manyhands.annotations.columns import make_frame
 from manyhands.annotations.html import HtmlTable
-from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
+from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.core.errors import DataError
 from manyhands.evaluation import (
     ClassificationScorecard,
@@ -27,7 +34,6 @@ from manyhands.evaluation.scorecard import match_truth
 if TYPE_CHECKING:
     from manyhands.aggregation.base import Aggregator
 
-_EQUAL = 1e-9  # probabilities that differ by less are equal
 _NO_METHOD = "this consensus has no aggregator to continue with; fit one to all labels"
 
 
@@ -51,7 +57,7 @@ class Consensus(HtmlTable):
     values: Floats | None = None
     spread: Floats | None = None
     signal_share: Floats | None = None
-    confusion: Floats | None = None  # (a, k, l), row = true class; None if the model has none
+    given_confusion: Floats | None = None  # where it does not come from the parameters
     item_traits: Mapping[str, AnyArray] = field(default_factory=dict)
     annotator_traits: Mapping[str, AnyArray] = field(default_factory=dict)
     known: AnyArray = field(default_factory=nothing_known)  # see `Evidence`
@@ -93,7 +99,7 @@ class Consensus(HtmlTable):
             annotations=annotations,
             quality=estimate_quality(Evidence(annotations, nothing_known()), probabilities),
             probabilities=probabilities,
-            confusion=confusion,
+            given_confusion=confusion,
             annotator_traits=annotator_traits or {},
             cannot_continue=cannot_continue,
         )
@@ -190,6 +196,18 @@ class Consensus(HtmlTable):
             return np.where(np.isnan(mean_i), np.nan, 1.0)
         return np.clip(1.0 - mean_i / variance, 0.0, 1.0)
 
+    @cached_property
+    def confusion(self) -> Floats | None:
+        """Every annotator's confusion (a, k, l), row = true class; None if the model has none.
+
+        It is computed when first asked for: with many classes it is by far the largest table.
+        """
+        if self.given_confusion is not None or self.parameters is None:
+            return self.given_confusion
+        require_confusions(self.annotations)
+        confusion: Floats | None = self.parameters.confusion()
+        return confusion
+
     @property
     def annotator_quality(self) -> Floats:
         """One number per annotator between 0 and 1; `quality` holds its interval too."""
@@ -246,8 +264,10 @@ class Consensus(HtmlTable):
             "n_annotations": self.annotations.labels_per_annotator,
         }
         columns |= dict(self.annotator_traits)
-        if self.confusion is not None:
-            right_ak = np.einsum("akk->ak", self.confusion)
+        right_ak = None if self.parameters is None else self.parameters.right()
+        if self.given_confusion is not None:
+            right_ak = np.einsum("akk->ak", self.given_confusion)
+        if right_ak is not None:
             names = enumerate(self.annotations.classes)
             columns |= {f"right_{name}": right_ak[:, k] for k, name in names}
         return columns
@@ -326,23 +346,3 @@ class Consensus(HtmlTable):
     def __repr__(self) -> str:
         method = "" if self.method is None else f"{type(self.method).__name__} of "
         return f"Consensus({method}{self.annotations!r})"
-
-
-def most_probable(probabilities_ik: Floats) -> tuple[Codes, Bools]:
-    """The most probable class of every item, and whether another class is as probable.
-
-    A tie goes to the class that is more probable over all items together, and if these are equal
-    too, to the first class.
-
-    >>> codes, tied = most_probable(np.array([[0.5, 0.5], [0.1, 0.9]]))
-    >>> codes.tolist(), tied.tolist()
-    ([1, 1], [True, False])
-    """
-    top_i = probabilities_ik.max(axis=1, keepdims=True)
-    among_ik = probabilities_ik >= top_i - _EQUAL
-    tied = among_ik.sum(axis=1) > 1
-    codes = probabilities_ik.argmax(axis=1).astype(np.int32)
-    if tied.any():
-        mass_k = np.round(probabilities_ik.mean(axis=0), 9)
-        codes[tied] = np.where(among_ik[tied], mass_k, -1.0).argmax(axis=1)
-    return codes, tied

@@ -10,10 +10,12 @@ from scipy.special import log_softmax, logsumexp
 
 from manyhands.aggregation.base import ClassAggregator, EMRun, IterativeAggregator, Parameters
 from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.cost import Cost, confusion_cost
 from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, Expectation
 from manyhands.aggregation.kernels.dirichlet_rows import expect_logs
 from manyhands.aggregation.kernels.nameless_draws import draw_shares, fingerprints
+from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import AT_LEAST_ONE, COUNT, POSITIVE, generator, setting
 
@@ -116,6 +118,7 @@ class Ebcc(IterativeAggregator[SubtypeParameters], ClassAggregator[SubtypeParame
 
     name: ClassVar[str] = "ebcc"
     parameters_type: ClassVar[type[Parameters]] = SubtypeParameters
+    cheaper: ClassVar[str] = "n_subtypes"
 
     n_subtypes: int = setting(10, "Number of subtypes of a class.", rule=AT_LEAST_ONE)
     n_restarts: int = setting(1, "Number of starts.", rule=AT_LEAST_ONE)
@@ -128,6 +131,18 @@ class Ebcc(IterativeAggregator[SubtypeParameters], ClassAggregator[SubtypeParame
     )
     class_pseudo_count: float = setting(1.0, "Pseudo-items per class.", rule=POSITIVE)
     seed: int = setting(0, "Random starts are drawn from it.", rule=COUNT)
+
+    def cost(self, annotations: Annotations) -> Cost:
+        """The memory and time of a fit to these labels."""
+        n = self.n_subtypes
+        return confusion_cost(
+            annotations,
+            item_tables=2.0 + 3.0 * n,
+            tables=6.2 * n,
+            more=6 + 2 * n,
+            steps=self.max_iter * self.n_restarts,
+            nanoseconds=10.0 * n,
+        )
 
     def _fit(self, evidence: Evidence, start: SubtypeParameters | None) -> Consensus:
         expect = ConfusionPass(evidence, self.n_subtypes)

@@ -27,7 +27,7 @@ OPTIONAL = (
     "values",
     "spread",
     "signal_share",
-    "confusion",
+    "given_confusion",
     "codes",
 )
 TRAITS = ("item_traits", "annotator_traits")

@@ -19,7 +19,7 @@ from manyhands.aggregation.dawid_skene import fit_class_prior
 from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.coin_pass import CoinExpectation, expect_coins
 from manyhands.aggregation.kernels.glad_steps import ability_slopes, improve_easiness
-from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions
+from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions, symmetric_diagonals
 from manyhands.core.settings import POSITIVE, setting
 
 
@@ -33,7 +33,15 @@ class GladParameters(Parameters):
 
     def confusion(self) -> Floats:
         """Every annotator's confusion on an item of average easiness, shape (a, k, l)."""
-        return symmetric_confusions(1.0 / (1.0 + np.exp(-self.ability_a)), len(self.log_prior_k))
+        return symmetric_confusions(self._right_a, len(self.log_prior_k))
+
+    def right(self) -> Floats:
+        """The diagonals of confusions."""
+        return symmetric_diagonals(self._right_a, len(self.log_prior_k))
+
+    @property
+    def _right_a(self) -> Floats:
+        return np.asarray(1.0 / (1.0 + np.exp(-self.ability_a)))
 
     def annotator_traits(self) -> Mapping[str, AnyArray]:
         """The ability of annotators."""
@@ -91,6 +99,8 @@ class Glad(IterativeAggregator[GladParameters], ClassAggregator[GladParameters])
         def maximise(
             expected: CoinExpectation, before: GladParameters
         ) -> tuple[GladParameters, float]:
+            if evidence.annotations.n_classes == 1:  # no label can be wrong, so none tells anything
+                return before, self._log_p(before)
             log_prior_k, _ = fit_class_prior(expected.mass_k, self.class_pseudo_count)
             ability_a = self._abilities(evidence, expected.posterior_ik, before)
             log_ease_i = improve_easiness(

@@ -9,11 +9,13 @@ import numpy as np
 
 from manyhands.aggregation.annotator_types import AnnotatorTypes
 from manyhands.aggregation.base import Aggregator
-from manyhands.aggregation.consensus import Consensus, most_probable
+from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.evidence import most_probable
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.one_coin import OneCoin
 from manyhands.agreement import fleiss_kappa
 from manyhands.annotations import Annotations, Labels, as_annotations
+from manyhands.core.errors import TooLargeError
 
 # Classes are lost if they are found less often than this share of how often they are said; and the
 # share of the labels that lost classes have before a consensus has collapsed.
@@ -34,20 +36,27 @@ def fit_guarded(
     *,
     replace_collapsed: bool = True,
 ) -> Consensus:
-    """The consensus of a model, or of the next best model if it collapsed.
+    """The consensus of a model, or of the next best model if it collapsed or is too large.
 
+    A model is too large if it would take more memory or time than the limits of `core.limits`.
     `find_collapse` tells when a consensus has collapsed. The next best models are `AnnotatorTypes`,
     `OneCoin` and `Majority`, in this order. `warnings` of the consensus say what happened, and
     they are issued as `ConsensusWarning`. Without `replace_collapsed` they only warn.
     """
     annotations = as_annotations(annotations)
-    consensus = model.fit(annotations, known)
+    try:
+        consensus, texts = model.fit(annotations, known), []
+    except TooLargeError as error:
+        if not replace_collapsed:
+            raise
+        consensus = _next_best(model.name, annotations, known)
+        texts = [f"{error}; {consensus.method_name} is used instead"]
     if consensus.probabilities is None:
         return consensus
-    texts = _without_agreement(consensus)
-    reason = find_collapse(consensus)
+    texts += _without_agreement(consensus)
+    reason = find_collapse(consensus) if consensus.method_name == model.name else ""
     if reason and replace_collapsed:
-        consensus = _next_best(consensus, annotations, known)
+        consensus = _next_best(consensus.method_name, annotations, known)
     if reason:
         used = consensus.method_name
         instead = f"{used} is used instead" if used != model.name else "do not rely on it"
@@ -104,13 +113,14 @@ def _lost_classes(consensus: Consensus) -> str:
     return ""
 
 
-def _next_best(
-    collapsed: Consensus, annotations: Annotations, known: Mapping[Any, Any] | None
-) -> Consensus:
+def _next_best(failed: str, annotations: Annotations, known: Mapping[Any, Any] | None) -> Consensus:
     for model in (AnnotatorTypes(), OneCoin()):
-        if model.name == collapsed.method_name:
+        if model.name == failed:
             continue
-        found = model.fit(annotations, known)
+        try:
+            found = model.fit(annotations, known)
+        except TooLargeError:
+            continue
         if not find_collapse(found):
             return found
     return Majority().fit(annotations, known)

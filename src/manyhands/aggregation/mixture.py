@@ -16,13 +16,16 @@ from manyhands.aggregation.base import (
     Parameters,
 )
 from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.cost import Cost
 from manyhands.aggregation.dawid_skene import fit_class_prior
 from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.mixture_pass import LabelPatterns, group_log_likelihoods
 from manyhands.aggregation.worker_clustering import GroupParameters
+from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Codes, Floats
 from manyhands.core.settings import AT_LEAST_ONE, COUNT, POSITIVE, generator, setting
 
+_MAX_SECONDS = 60.0  # of all starts
 _DECIMALS = 3  # so that there are at most a thousand different shares
 
 
@@ -66,7 +69,8 @@ class Mixture(IterativeAggregator[MixtureParameters], ClassAggregator[MixturePar
         p(m | a) ~ alpha_m prod_n sum_k q_ik beta_m[k, y_n]
 
     Initial groups come from k-means over annotations by how far each agrees with the other labels
-    of its item, the most agreeing group first. There are `n_restarts` starts; the highest objective
+    of its item, the most agreeing group first. There are `n_restarts` starts, fewer where there are
+    so many items and classes that they could take longer than a minute; the highest objective
     wins, and among equal ones the first. Counts determine B, but the division of B into groups
     depends on the start. With known annotators who gave many labels, `WorkerClustering` separates
     groups better.
@@ -81,14 +85,35 @@ class Mixture(IterativeAggregator[MixtureParameters], ClassAggregator[MixturePar
 
     name: ClassVar[str] = "mixture"
     parameters_type: ClassVar[type[Parameters]] = MixtureParameters
+    cheaper: ClassVar[str] = "max_iter"
 
     n_groups: int = setting(3, "Number of groups.", rule=AT_LEAST_ONE)
-    n_restarts: int = setting(20, "Number of starts.", rule=AT_LEAST_ONE)
+    n_restarts: int = setting(20, "Largest number of starts.", rule=AT_LEAST_ONE)
     pseudo_count: float = setting(
         1.0, "Pseudo-labels in every cell of the crowd's confusion.", rule=POSITIVE
     )
     class_pseudo_count: float = setting(1.0, CLASS_PSEUDO_COUNT, rule=MAY_BE_INFINITE)
     seed: int = setting(0, "Random starts are drawn from it.", rule=COUNT)
+
+    def cost(self, annotations: Annotations) -> Cost:
+        """The memory and time of a fit to these labels, from one start."""
+        n_classes = annotations.n_classes
+        # At most as many shares of labels in their items as there are.
+        n_shares = min(np.unique(annotations.labels_per_item).sum(), 10**_DECIMALS) + 2
+        return Cost(
+            item_tables=8.0,
+            n_other=float((n_shares + 10 * self.n_groups) * n_classes**2),
+            seconds=self.max_iter * self._step_seconds(annotations),
+        )
+
+    def _step_seconds(self, annotations: Annotations) -> float:
+        n_items, n_classes = annotations.n_items, annotations.n_classes
+        return 1e-9 * n_classes * (60 * n_items + 150 * self.n_groups * n_classes)
+
+    def _n_starts(self, annotations: Annotations) -> int:
+        """As many starts as take a minute at most, if every one takes all steps; at least one."""
+        one = self.max_iter * self._step_seconds(annotations)
+        return max(1, min(self.n_restarts, int(_MAX_SECONDS / one)))
 
     def _fit(self, evidence: Evidence, start: MixtureParameters | None) -> Consensus:
         patterns = LabelPatterns(evidence)
@@ -109,7 +134,8 @@ class Mixture(IterativeAggregator[MixtureParameters], ClassAggregator[MixturePar
             log_counts_mlk = np.log(counts_mlk + self.pseudo_count / self.n_groups)
             return self._run_from(_from_counts(log_prior_k, log_counts_mlk), evidence, patterns)
 
-        starts = group_counts(evidence, self.n_groups, self.n_restarts, self.seed)
+        n_starts = self._n_starts(evidence.annotations)
+        starts = group_counts(evidence, self.n_groups, n_starts, self.seed)
         return self._best_of(evidence, map(run, starts))
 
     def _run_from(

@@ -19,7 +19,7 @@ from manyhands.aggregation.dawid_skene import fit_class_prior
 from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.coin_pass import CoinExpectation, expect_coins
 from manyhands.aggregation.sums import annotator_sums
-from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions
+from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions, symmetric_diagonals
 from manyhands.core.settings import NOT_NEGATIVE, setting
 
 _MARGIN = 1e-12  # keeps an accuracy off 0 and 1, where its logit is infinite
@@ -41,6 +41,10 @@ class CoinParameters(Parameters):
     def confusion(self) -> Floats:
         """Every annotator's confusion, shape (a, k, l)."""
         return symmetric_confusions(self.right_a, len(self.log_prior_k))
+
+    def right(self) -> Floats:
+        """The accuracy of every annotator, the same in all classes."""
+        return symmetric_diagonals(self.right_a, len(self.log_prior_k))
 
     def annotator_traits(self) -> Mapping[str, AnyArray]:
         """The accuracy of annotators."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.choose import aggregate
-from manyhands.aggregation.consensus import Consensus, most_probable
+from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.evidence import most_probable
 from manyhands.annotations import (
     Labels,
     Sentences,

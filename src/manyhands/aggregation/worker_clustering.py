@@ -13,6 +13,7 @@ from manyhands.aggregation.base import (
     Parameters,
 )
 from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.cost import Cost, confusion_cost
 from manyhands.aggregation.dawid_skene import (
     ConfusionAggregator,
     PassParameters,
@@ -25,6 +26,7 @@ from manyhands.aggregation.kernels.confusion_pass import (
     Expectation,
     fit_confusions,
 )
+from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.settings import AT_LEAST_ONE, POSITIVE, setting
 
@@ -42,6 +44,11 @@ class GroupParameters(Parameters):
         """Group confusions weighted by membership, shape (a, k, l)."""
         confusion_mlk = np.exp(self.log_confusion_mlk)
         return np.asarray(np.einsum("am,mlk->akl", self.member_am, confusion_mlk))
+
+    def right(self) -> Floats:
+        """The diagonals of confusions."""
+        right_mk = np.exp(np.einsum("mkk->mk", self.log_confusion_mlk))
+        return np.asarray(np.einsum("am,mk->ak", self.member_am, right_mk))
 
     def with_unseen_annotators(self, n_new: int) -> Self:
         """The same with annotators appended whose membership is the average one."""
@@ -90,12 +97,20 @@ class WorkerClustering(ConfusionAggregator[ClusterParameters]):
 
     name: ClassVar[str] = "worker-clustering"
     parameters_type: ClassVar[type[Parameters]] = ClusterParameters
+    cheaper: ClassVar[str] = "max_iter"
 
     n_clusters: int = setting(3, "Number of clusters.", rule=AT_LEAST_ONE)
     pseudo_count: float = setting(
         1.0, "Pseudo-labels in every cell of a cluster's confusion.", rule=POSITIVE
     )
     class_pseudo_count: float = setting(1.0, CLASS_PSEUDO_COUNT, rule=MAY_BE_INFINITE)
+
+    def cost(self, annotations: Annotations) -> Cost:
+        """The memory and time of a fit to these labels."""
+        more = 3 + 2 * self.n_clusters
+        return confusion_cost(
+            annotations, tables=3.2, more=more, steps=self.max_iter, nanoseconds=20
+        )
 
     def _fit(self, evidence: Evidence, start: ClusterParameters | None) -> Consensus:
         expect = ConfusionPass(evidence)

@@ -70,5 +70,11 @@ def symmetric_confusions(accuracy_a: Floats, n_classes: int) -> Floats:
     error_a = (1.0 - accuracy_a) / max(n_classes - 1, 1)
     confusion_akl = np.tile(error_a[:, None, None], (1, n_classes, n_classes))
     diagonal = np.arange(n_classes)
-    confusion_akl[:, diagonal, diagonal] = accuracy_a[:, None] if n_classes > 1 else 1.0
+    confusion_akl[:, diagonal, diagonal] = symmetric_diagonals(accuracy_a, n_classes)
     return confusion_akl
+
+
+def symmetric_diagonals(accuracy_a: Floats, n_classes: int) -> Floats:
+    """The diagonals (a, k) of `symmetric_confusions`; nobody is wrong about a single class."""
+    right_a1 = accuracy_a[:, None] if n_classes > 1 else np.ones((len(accuracy_a), 1))
+    return np.repeat(right_a1, n_classes, axis=1)

@@ -54,6 +54,10 @@ class DataError(ManyhandsError, ValueError):
     """The data cannot be used: the text tells what, where, what was expected, and the remedy."""
 
 
+class TooLargeError(DataError):
+    """The data would take too much memory or time: the text gives the estimate and the remedy."""
+
+
 class SettingError(ManyhandsError, ValueError):
     """A setting has a wrong value: the text names the setting, the rule and the value."""
 

@@ -278,11 +278,11 @@ def joint_posterior(
 
 
 def _items_at_once(noise: NoiseModel, crowd: CrowdData) -> int:
-    """How many items fit: every label is evaluated once per class, with a K x K matrix each."""
+    """How many items fit: every label is evaluated once per class."""
     if noise.confusion_is_complete:
         return EVALUATION_BATCH
     most = int(crowd.annotations.labels_per_item.max(initial=1))
-    fits = max(1, _MAX_CELLS // (most * noise.n_classes**3))
+    fits = max(1, _MAX_CELLS // (most * noise.cells_per_label))
     return min(fits, _FEATURED_ITEMS if noise.needs_features else EVALUATION_BATCH)
 
 

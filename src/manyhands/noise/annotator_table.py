@@ -8,9 +8,11 @@ from torch import Tensor, nn
 
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
+from manyhands.core.limits import product, require_memory
 from manyhands.core.settings import require
 
 _MIN_PROBABILITY = 1e-6  # a probability of 0 would put a parameter at minus infinity
+_COPIES = 4  # of parameters: themselves, their gradient, and two moments of the optimiser
 _ROUNDING = 1e-4  # how far the sum of a row may be from 1
 
 
@@ -45,6 +47,12 @@ class AnnotatorTable(nn.Embedding):
         sparse: bool = False,
     ) -> None:
         require(prior_precision >= 0, "prior_precision", ">= 0", prior_precision)
+        require_memory(
+            "training",
+            _COPIES * n_annotators * start.nbytes,
+            product(n_annotators, *start.shape, of="parameters of annotators"),
+            "merge rare classes, or choose a noise model with fewer parameters such as speelfc-d",
+        )
         # On the meta device `nn.Embedding` draws no random numbers.
         super().__init__(n_annotators, start.numel(), sparse=sparse, device="meta")
         self.weight = nn.Parameter(start.reshape(1, -1).repeat(n_annotators, 1))

@@ -258,8 +258,13 @@ class NoiseModel(AnnotatorModel):
         """P(label l | true class k) of every annotator, or of the given ones, shape (a, k, l)."""
         who = torch.arange(self.n_annotators) if annotator is None else annotator
         device = next(self.parameters()).device
-        some = torch.split(who.to(device), max(_MAX_CELLS // self.n_classes**3, 1))
+        some = torch.split(who.to(device), max(_MAX_CELLS // self.cells_per_label, 1))
         return torch.cat([self.log_given_class(each_n).exp() for each_n in some])
+
+    @property
+    def cells_per_label(self) -> int:
+        """Numbers that `log_given_class` takes for a label: a matrix for every class."""
+        return self.n_classes**3
 
     def log_given_class(
         self, annotator_n: Tensor, row_n: Tensor | None = None, features_b: Features = None

@@ -98,11 +98,31 @@ class CoNAL(NoiseModel):
         f_nk1 = f_bk.index_select(0, row_n).unsqueeze(2)
         own_nl = torch.bmm(self.own(annotator_n), f_nk1).squeeze(2)
         log_omega, log_rest = self._log_omega(row_n, annotator_n, features_b)
+        return self._mixed(log_omega, log_rest, common_nl, own_nl)
+
+    @property
+    def cells_per_label(self) -> int:
+        """See `NoiseModel.cells_per_label`."""
+        return self.n_classes**2
+
+    def log_given_class(
+        self, annotator_n: Tensor, row_n: Tensor | None = None, features_b: Features = None
+    ) -> Tensor:
+        """See `NoiseModel.log_given_class`: the columns of the matrices are the classes."""
+        own_nkl = self.own(annotator_n).transpose(1, 2)
+        features_b = None if row_n is None else features_b
+        log_omega, log_rest = self._log_omega(
+            annotator_n if row_n is None else row_n, annotator_n, features_b
+        )
+        common_nkl = self._common_columns(annotator_n)
+        return self._mixed(log_omega.unsqueeze(2), log_rest.unsqueeze(2), common_nkl, own_nkl)
+
+    def _mixed(self, log_omega: Tensor, log_rest: Tensor, common: Tensor, own: Tensor) -> Tensor:
+        """Log-probabilities of labels, the last axis, from the logits of both sources."""
         if self.mix == "logits":
-            omega, rest = log_omega.exp(), log_rest.exp()
-            return (omega * common_nl + rest * own_nl).log_softmax(dim=-1)
+            return (log_omega.exp() * common + log_rest.exp() * own).log_softmax(dim=-1)
         return torch.logaddexp(
-            log_omega + common_nl.log_softmax(dim=-1), log_rest + own_nl.log_softmax(dim=-1)
+            log_omega + common.log_softmax(dim=-1), log_rest + own.log_softmax(dim=-1)
         )
 
     def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
@@ -132,6 +152,10 @@ class CoNAL(NoiseModel):
 
     def _common(self, f_bk: Tensor, annotator_n: Tensor, row_n: Tensor) -> Tensor:
         return (f_bk @ self.common.T).index_select(0, row_n)
+
+    def _common_columns(self, annotator_n: Tensor) -> Tensor:
+        """The logits of the common part for every class, shape (n or 1, k, l)."""
+        return self.common.T.unsqueeze(0)
 
     def _common_flat(self, who: Tensor) -> Tensor:
         """The common matrix of each annotator, or that of all, flattened to rows."""
@@ -194,6 +218,10 @@ class CoNALGroups(CoNAL):
         by_group_bml = (f_bk @ self.common.flatten(0, 1).T).view(-1, n_groups, n_classes)
         by_group_nml = by_group_bml.index_select(0, row_n)
         return torch.bmm(member_nm.unsqueeze(1), by_group_nml).squeeze(1)
+
+    def _common_columns(self, annotator_n: Tensor) -> Tensor:
+        member_nm = self.member(annotator_n).softmax(dim=-1)
+        return torch.einsum("nm,mlk->nkl", member_nm, self.common)
 
     def _common_flat(self, who: Tensor) -> Tensor:
         flat_ac: Tensor = self.member(who).softmax(dim=-1) @ self.common.flatten(1)

@@ -124,6 +124,22 @@ class Mixture(NoiseModel):
         """sum_m P(m | a) beta_m of every annotator, or of the given ones, shape (a, k, l)."""
         return torch.einsum("am,mkl->akl", self.group_posterior(annotator), self.group_confusion())
 
+    @property
+    def cells_per_label(self) -> int:
+        """See `NoiseModel.cells_per_label`."""
+        return len(self.alpha) * self.n_classes**2
+
+    def log_given_class(
+        self, annotator_n: Tensor, row_n: Tensor | None = None, features_b: Features = None
+    ) -> Tensor:
+        """See `NoiseModel.log_given_class`: log sum_m alpha_m beta_m[k, l]."""
+        log_weight_bm = self.log_weights(None if row_n is None else features_b)
+        log_joint_bmkl = log_weight_bm[:, :, None, None] + self.beta.log_softmax(dim=-1)
+        log_bkl = torch.logsumexp(log_joint_bmkl, dim=1)
+        if len(log_bkl) == 1 or row_n is None:
+            return log_bkl.expand(len(annotator_n), -1, -1)
+        return log_bkl.index_select(0, row_n)
+
     def _log_by_group(self, log_class_bk: Tensor) -> Tensor:
         """Log sum_k f_k beta_m[k, l], shape (b, m, l)."""
         log_beta_mkl = self.beta.log_softmax(dim=-1)

@@ -19,6 +19,7 @@ from manyhands.noise.annotator_table import (
 )
 from manyhands.noise.base import Features, NoiseModel
 
+_MANY_CLASSES = 64  # whose complements are summed without a table of K x K numbers per label
 _FLOOR = 1e-6  # keeps the determinant of a batch with fewer items than classes above zero
 
 
@@ -253,6 +254,16 @@ class SpeeLFCD(NoiseModel):
 def log_complement(log_class_nk: Tensor) -> Tensor:
     """log(1 - f_k) as the log-sum of the other classes, exact for f_k near 1."""
     n_classes = log_class_nk.shape[-1]
+    if n_classes > _MANY_CLASSES:
+        return _log_complement_of_many(log_class_nk)
     own = torch.eye(n_classes, dtype=torch.bool, device=log_class_nk.device)
     others_nkl = log_class_nk.unsqueeze(-2).expand(-1, n_classes, n_classes)
     return torch.logsumexp(others_nkl.masked_fill(own, -math.inf), dim=-1)
+
+
+def _log_complement_of_many(log_class_nk: Tensor) -> Tensor:
+    """The classes before k and those after it, each summed once: without K numbers per class."""
+    before_nk = log_class_nk[..., :-1].logcumsumexp(dim=-1)
+    after_nk = log_class_nk[..., 1:].flip(-1).logcumsumexp(dim=-1).flip(-1)
+    inner = torch.logaddexp(before_nk[..., :-1], after_nk[..., 1:])
+    return torch.cat([after_nk[..., :1], inner, before_nk[..., -1:]], dim=-1)

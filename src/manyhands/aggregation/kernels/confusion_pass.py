@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from manyhands.aggregation.cost import require_confusions
 from manyhands.aggregation.evidence import Evidence
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
@@ -54,6 +55,7 @@ class ConfusionPass:
         self._offsets = ann.item_offsets
         n_columns = ann.n_classes * n_subtypes
         shape_alk = (ann.n_annotators, ann.n_classes, n_columns)
+        require_confusions(ann, copies=2 * n_subtypes)
         n_blocks = ann.n_annotations // (8 * max(ann.n_annotators * ann.n_classes, 1))
         most = _MAX_BUFFER // (8 * max(math.prod(shape_alk), 1))
         n_blocks = max(1, min(n_blocks, _MAX_BLOCKS, most))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
 from manyhands.aggregation.evidence import Evidence
@@ -12,6 +13,7 @@ from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
 
 _N_BLOCKS = 16
+_MANY_CLASSES = 100
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,9 @@ class LabelPatterns:
         known_i = evidence.known if len(evidence.known) else np.full(ann.n_items, -1)
         table = np.column_stack([ann.label_counts().astype(np.int32), known_i])
         row_r, self._pattern_i, n_r = _distinct(table)
-        self._counts_rl = row_r[:, :-1].astype(np.float64)
+        counts_rl = row_r[:, :-1].astype(np.float64)
+        # Of many classes few are said of an item.
+        self._counts_rl = csr_array(counts_rl) if ann.n_classes >= _MANY_CLASSES else counts_rl
         self._n_r = n_r.astype(np.float64)
         self._known = np.flatnonzero(row_r[:, -1] >= 0)
         self._known_class = row_r[self._known, -1]
