@@ -22,12 +22,12 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
     require_place(Path(path))
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        with target.open("wb") as stream:
+        with naming_file(path), target.open("wb") as stream:
             yield stream
         return
     handle, name = tempfile.mkstemp(prefix=f".{target.name[:_LONGEST]}.", dir=target.parent)
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with naming_file(path), os.fdopen(handle, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -35,6 +35,17 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
         Path(name).replace(target)
     except BaseException:
         Path(name).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def naming_file(path: str | Path) -> Iterator[None]:
+    """Let an error of the machine, such as a full disk, name the file that is written."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = os.fspath(path)
         raise
 
 

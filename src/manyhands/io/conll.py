@@ -257,12 +257,12 @@ def _write(
     words = [_cell(word) for word in sentences.word]
     if BREAK in words:
         raise DataError(f"the token {BREAK!r} parts documents in such a file; leave it out")
-    if header is None and words[0].startswith(_MARK):
-        raise DataError(f"the token {words[0]!r} begins with the mark that files begin with")
     ends = set(sentences.offsets[1:].tolist())
     with atomic_write(path) as stream:
         if header is not None:
             stream.write(("\t".join(header) + "\n").encode())
+        elif words[0].startswith(_MARK):
+            stream.write(_MARK.encode())  # readers take off one
         for token, (word, row) in enumerate(zip(words, rows, strict=True), 1):
             stream.write(("\t".join([word, *row]) + "\n" + "\n" * (token in ends)).encode())
 

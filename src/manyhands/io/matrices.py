@@ -19,7 +19,7 @@ _LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 
 def header_of(path: Path, encoding: str) -> tuple[str, list[str]]:
     """The format and the names of columns of a text file that may be a table, not a matrix."""
-    first = next(text_lines(path, encoding))
+    first = next(text_lines(path, encoding), "")  # none behind a byte order mark
     mark = next((mark for mark in "\t,;|" if mark in first), None)
     names = [] if mark is None else [cell.strip().strip('"') for cell in first.split(mark)]
     return "tsv" if mark == "\t" else "csv", names
