@@ -49,8 +49,19 @@ def naming_file(path: str | Path) -> Iterator[None]:
         raise
 
 
+def require_name(path: str | Path) -> None:
+    """Raise a `DataError` for a text that no file system takes as a name."""
+    try:
+        valid = b"\x00" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        valid = False
+    if not valid:
+        raise DataError(f"{str(path)!r}: no file is called so: the name holds NUL or is no text")
+
+
 def require_place(target: Path) -> None:
     """Raise a `DataError` for a path at which no file can be written."""
+    require_name(target)
     if not target.parent.is_dir():
         raise DataError(f"{target}: no such folder {str(target.parent)!r}; create it first")
     if target.is_dir():

@@ -15,7 +15,7 @@ from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.atomic import atomic_write
-from manyhands.io.texts import existing, text_lines
+from manyhands.io.texts import existing, require_width, text_lines
 
 L = TypeVar("L", TokenLabels, TaggedSentences)
 
@@ -243,7 +243,9 @@ def token_rows(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
             continue
         if tabbed is None:
             tabbed = "\t" in line
-        yield number, line.split("\t") if tabbed else _PARTED.split(line.strip(_BLANKS))
+        cells = line.split("\t") if tabbed else _PARTED.split(line.strip(_BLANKS))
+        require_width(path, len(cells))
+        yield number, cells
 
 
 def _write(

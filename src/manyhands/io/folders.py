@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from manyhands.core.errors import DataError
+from manyhands.io.atomic import require_name
 from manyhands.io.headers import bundle_header
 from manyhands.io.json_text import parse_json
 
@@ -56,6 +57,7 @@ def _named_folder(folder: str | Path) -> Path:
     """The path of a folder; a `DataError` if its name is empty or that of a file."""
     if str(folder) == "":
         raise DataError("the name of the folder is empty; name a folder")
+    require_name(folder)
     home = Path(folder)
     if home.exists() and not home.is_dir():
         raise DataError(f"{home}: is a file; name a folder")

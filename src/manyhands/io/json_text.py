@@ -21,9 +21,10 @@ def parse_json(text: str | bytes, place: object, *, finite: bool = False) -> Any
     digits than Python reads are refused; with `finite` also NaN and Infinity, which Python writes
     and JSON does not have.
     """
-    constants = {"parse_constant": _refuse_constant} if finite else {}
     try:
-        found = json.loads(text, object_pairs_hook=_named_once, **constants)
+        found = json.loads(
+            text, object_pairs_hook=_named_once, parse_constant=_refuse_constant if finite else None
+        )
     except json.JSONDecodeError as error:
         at = f", line {error.lineno}, column {error.colno}" if error.lineno > 1 else ""
         raise DataError(f"{place}: not JSON ({error.msg}{at}); the file may be cut short") from None

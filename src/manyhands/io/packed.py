@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from manyhands.annotations.vocabulary import repeated
 from manyhands.core.errors import DataError, first_line
 from manyhands.io.input_file import InputFile
 
@@ -56,8 +57,11 @@ def unpacked(file: InputFile) -> list[InputFile]:
     found, limit = [file], unpacked_limit(file)
     for _ in range(2):  # a zip of .gz files
         inner: list[InputFile] = []
+        n_bytes = 0
         for packed in found:
-            inner += _unpacked_once(packed, limit - sum(each.stat().st_size for each in inner))
+            new = _unpacked_once(packed, limit - n_bytes)
+            n_bytes += sum(each.stat().st_size for each in new)
+            inner += new
         found = inner
     return found
 
@@ -114,6 +118,9 @@ def _from_zip(file: InputFile, limit: int) -> list[InputFile]:
     try:
         with zipfile.ZipFile(file) as archive:
             members = [each for each in archive.infolist() if _is_content(each.filename)]
+            twice = repeated(each.filename for each in members)
+            if twice:
+                raise DataError(f"{file}: holds two files {twice[0]!r}; keep one of them")
             table = _only_table([each.filename for each in members])
             if table is not None:
                 others = [each.filename for each in members if each.filename != table]

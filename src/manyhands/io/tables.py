@@ -21,7 +21,7 @@ from manyhands.io.delimited import DELIMITERS, read_columns, read_header
 from manyhands.io.input_file import is_opened
 from manyhands.io.json_text import parse_json
 from manyhands.io.parquet import read_parquet, text_of_bytes
-from manyhands.io.texts import encoding_of, existing, text_lines
+from manyhands.io.texts import encoding_of, existing, require_names, text_lines
 
 SUFFIXES = {
     ".csv": "csv",
@@ -53,6 +53,8 @@ def format_of(path: Path, given: str | None, known: Mapping[str, str]) -> str:
         return given
     found = known.get(path.suffix.lower())
     if found is None:
+        if path.suffix.lower() in _PACKED and is_opened(path):
+            raise DataError(f"{path}: is packed more than twice; unpack it first")
         if path.suffix.lower() in _PACKED:
             raise DataError(f"{path}: compressed files are not written; leave out {path.suffix}")
         names = " ".join(known)
@@ -90,6 +92,7 @@ class Table:
         self.columns = self._loaded.column_names
         if not self.columns:
             raise DataError(f"{path}: has no columns")
+        require_names(path, self.columns)
         twice = repeated(self.columns)
         if twice:
             raise DataError(f"{path}: the column {twice[0]!r} appears more than once; rename one")
