@@ -54,8 +54,8 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that is given twice and has one value: the first would be lost."""
-        for word in args:
-            mh.io.atomic.require_name(word)  # or text that is no text at all
+        if any("\x00" in word for word in args):
+            raise _UsageError("an argument holds NUL, which no name of a file does", ctx)
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for each in set(given):
             flag = getattr(each, "is_flag", False) or getattr(each, "multiple", False)
