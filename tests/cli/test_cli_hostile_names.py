@@ -70,3 +70,9 @@ def test_a_file_is_not_converted_onto_itself(link, tmp_path):
         for more in ((), ("--to", "wide")):
             assert_refused(call("convert", source, target, *more))
             assert source.read_text() == text
+
+
+def test_nul_in_an_argument_is_refused(tmp_path):
+    (tmp_path / "labels.csv").write_text(table("u", "v"))
+    assert_refused(call("aggregate", "a\x00b.csv"))
+    assert_refused(call("aggregate", tmp_path / "labels.csv", "--out", "a\x00b.csv"))

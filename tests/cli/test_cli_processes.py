@@ -62,7 +62,7 @@ def test_a_disk_that_fills_leaves_the_old_file_and_nothing_else(many, tmp_path):
         out.write_bytes(b"old\n")
         outcome = start_changed(limit, "aggregate", many, "--method", "majority", "--out", out)
         assert_refused(outcome, code=1)
-        assert "File too large" in outcome.err
+        assert outcome.err.startswith(f"manyhands: {out}: File too large")
         assert out.read_bytes() == b"old\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "out.jsonl"]
 
@@ -110,7 +110,24 @@ def test_a_full_standard_output_is_one_line():
         )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert "No space left on device" in done.stderr
+    assert "standard output: No space left on device" in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
+def test_closed_streams_are_no_traceback_and_files_are_whole(labels):
+    program = f"{sys.executable} -m manyhands aggregate {labels} --method majority"
+    done = subprocess.run(
+        ["sh", "-c", f"{program} >&-"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("manyhands: standard output: ")
+    assert done.stderr.count("\n") == 1
+    out = labels.parent / "out.csv"
+    done = subprocess.run(
+        ["sh", "-c", f"{program} --out {out} >&- 2>&-"], capture_output=True, check=False
+    )
+    assert (done.stdout, done.stderr) == (b"", b"")
+    assert out.read_text().count("\n") == 4
 
 
 def test_a_terminal_that_knows_no_unicode_is_no_error(tmp_path):

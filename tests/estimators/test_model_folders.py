@@ -136,7 +136,7 @@ def test_a_checkpoint_is_no_model(crowd, tmp_path):
     fit("speelfc", crowd, checkpoint=tmp_path)
     refused(tmp_path, "there is no model in this folder")
     (tmp_path / "checkpoint.json").rename(tmp_path / "model.json")
-    refused(tmp_path, "holds None, not a model")
+    refused(tmp_path, "does not fit its description: 'task' is missing")
 
 
 class Bomb:

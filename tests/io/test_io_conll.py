@@ -16,7 +16,7 @@ SPACES = [
 WORDS = st.text(
     st.characters(exclude_categories=("Cs", "Cc"), include_characters=["#", " ", *SPACES]),
     min_size=1,
-).filter(lambda word: word.strip(" ") and word != "-DOCSTART-" and word[0] != "\ufeff")
+).filter(lambda word: word.strip(" ") and word != "-DOCSTART-")
 
 
 def saved(tmp_path, text, name="labels.conll"):
@@ -164,10 +164,12 @@ def test_what_parts_cells_or_lines_is_no_token_and_no_name(tmp_path, blank):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_mark_that_files_begin_with_is_no_beginning_of_a_token(tmp_path):
+def test_a_token_that_begins_with_a_byte_order_mark_is_kept(tmp_path):
     sentences = Sentences.from_lists([["\ufeffAnna"]])
-    with pytest.raises(DataError, match="begins with the mark"):
-        write_bio(TaggedSentences(sentences, np.array(["O"], dtype=object)), tmp_path / "gold.bio")
+    write_bio(TaggedSentences(sentences, np.array(["O"], dtype=object)), tmp_path / "gold.bio")
+    assert read_bio(tmp_path / "gold.bio").sentences.to_lists() == [["\ufeffAnna"]]
+    (tmp_path / "marked.bio").write_text("Anna O\n\ufeffsang O\n", encoding="utf-8-sig")
+    assert read_bio(tmp_path / "marked.bio").sentences.to_lists() == [["Anna", "\ufeffsang"]]
     labels = TokenLabels.from_codes(sentences, [0], [0], [0], ["u"], ["O"])
     write_conll(labels, tmp_path / "crowd.conll")  # names stand first there
     assert read_conll(tmp_path / "crowd.conll").sentences.to_lists() == [["\ufeffAnna"]]

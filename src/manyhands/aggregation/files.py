@@ -19,6 +19,7 @@ from manyhands.core.arrays import AnyArray, read_only
 from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.core.settings import settings_of
 from manyhands.io.bundle import read_bundle, under, write_bundle
+from manyhands.io.headers import FLAG, NUMBER, OBJECT, TEXT, TEXTS, Fields, optional
 
 NAME = "consensus"  # of the bundle
 OPTIONAL = (
@@ -31,6 +32,10 @@ OPTIONAL = (
     "codes",
 )
 TRAITS = ("item_traits", "annotator_traits")
+FIELDS: Fields = {
+    "backend": TEXT, "converged": FLAG, "temperature": NUMBER, "cannot_continue": optional(TEXT),
+    "method": optional(TEXT), "names": OBJECT, **dict.fromkeys(TRAITS, TEXTS),
+}  # fmt: skip
 Packed = tuple[dict[str, AnyArray], dict[str, Any]]
 
 
@@ -139,7 +144,7 @@ Arrays = Mapping[str, AnyArray]
 
 def load_consensus(folder: str | Path) -> Consensus | TokenConsensus:
     """The consensus in a folder; `update` and `predict` continue as before it was saved."""
-    stored, header = read_bundle(folder, NAME)
+    stored, header = read_bundle(folder, NAME, FIELDS)
     arrays = {name: each.copy() for name, each in stored.items()}  # stored ones are read-only
     try:
         consensus = _consensus(arrays, header)

@@ -229,6 +229,8 @@ def _arrow_of(values: Any) -> pa.Array | pa.ChunkedArray:
 def _as_text(values: pa.Array) -> pa.Array:
     if pa.types.is_string(values.type):
         return values
+    if pa.types.is_floating(values.type) and pc.any(pc.is_inf(values)).as_py():
+        raise DataError("a name is a number that is too large, or infinite; write it as text")
     try:
         return values.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

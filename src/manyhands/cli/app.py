@@ -36,6 +36,8 @@ _NAMES_WRONG = {
     errno.EACCES, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR,
     errno.EPERM, errno.EROFS,
 }  # fmt: skip
+# Whoever writes a file names it, so that without a name these are of standard output.
+_UNWRITTEN = {errno.EBADF, errno.EFBIG, errno.EIO, errno.ENOSPC}
 # Some versions of typer have a copy of click; this is the base of the errors of either.
 _UsageError: Any = typer.BadParameter.__base__
 
@@ -52,6 +54,8 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that is given twice and has one value: the first would be lost."""
+        if any("\x00" in word for word in args):
+            raise _UsageError("an argument holds NUL, which no name of a file does", ctx)
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for each in set(given):
             flag = getattr(each, "is_flag", False) or getattr(each, "multiple", False)
@@ -156,11 +160,23 @@ def _start(
 
 def main() -> None:
     """Run the command line; a wrong request is one line on standard error and exit code 2."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # characters that the terminal lacks are escaped
             stream.reconfigure(errors="backslashreplace")
     code = _run()
     sys.exit(code if _flushed() else max(code, FAILED))
+
+
+def _open_closed_streams() -> None:
+    """Occupy streams that were closed, so that no file of ours gets their place.
+
+    A line for standard error is dropped. What is written to standard output fails.
+    """
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 def _run() -> int:
@@ -202,8 +218,9 @@ def _unexpected(error: Exception) -> str:
 def _machine_error(error: OSError | MemoryError) -> int:
     if isinstance(error, MemoryError):
         return _complain(f"not enough memory: {error}", FAILED)
-    where = f"{error.filename}: " if error.filename else ""
-    text = f"{where}{error.strerror or error}; existing files are unchanged"
+    where = error.filename or ("standard output" if error.errno in _UNWRITTEN else None)
+    named = "" if where is None else f"{where}: "
+    text = f"{named}{error.strerror or error}; existing files are unchanged"
     return _complain(text, WRONG_REQUEST if error.errno in _NAMES_WRONG else FAILED)
 
 

@@ -91,7 +91,7 @@ def named_values(flag: str, texts: Iterable[str] | None) -> dict[str, Any]:
             raise SettingError(f"{flag} must be NAME=VALUE; got {text!r}")
         try:
             values[name] = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             values[name] = value
     return values
 

@@ -7,7 +7,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import manyhands as mh
@@ -31,7 +31,8 @@ def say_text(text: str) -> None:
 
 def remark(text: str) -> None:
     """Print a line on standard error."""
-    sys.stderr.write(visible(text) + "\n")
+    with suppress(OSError):  # nobody can be told
+        sys.stderr.write(visible(text) + "\n")
 
 
 def visible(text: str) -> str:

@@ -92,8 +92,9 @@ def _read_labels(path: Path, n_images: int) -> dict[int, dict[str, int]]:
         raise DataError(f"{path}: not JSON, or cut short ({first_line(error)})") from None
     if not isinstance(by_image, dict) or not by_image:
         raise DataError(f"{path}: expected an object of test index: {{annotator: label}}")
+    rows = set(map(str, range(n_images)))
     for index, labels in by_image.items():
-        if not index.isdecimal() or str(int(index)) != index or int(index) >= n_images:
+        if index not in rows:
             raise DataError(
                 f"{path}: image {index!r} is not a row of the test images; "
                 f"rows are 0..{n_images - 1}"

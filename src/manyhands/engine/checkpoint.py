@@ -12,8 +12,13 @@ from torch import Tensor
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.io.bundle import read_bundle, under, write_bundle
+from manyhands.io.headers import COUNT, FLAG, NUMBERS, OBJECT, OBJECTS, Fields, optional
 
 NAME = "checkpoint"
+FIELDS: Fields = {
+    "identity": OBJECT, "epoch": COUNT, "history": OBJECTS, "best_epoch": optional(COUNT),
+    "finished": FLAG, "numbers": NUMBERS,
+}  # fmt: skip
 _LONGEST = 80  # of a value in an error
 _MOMENTS = ("exp_avg", "exp_avg_sq")  # of Adam, for every parameter
 _REST = 10.0  # times as long as saving took, before saving again
@@ -71,8 +76,8 @@ class Checkpoint:
 
     def restore(self, module: torch.nn.Module, optimisers: Sequence[Any]) -> TrainingState:
         """Put the saved state back into the learner and its optimisers."""
-        arrays, header = read_bundle(self.folder, NAME)
-        self._require_same(header.get("identity", {}))
+        arrays, header = read_bundle(self.folder, NAME, FIELDS)
+        self._require_same(header["identity"])
         try:
             return _restored(as_tensors(arrays), header, module, optimisers)
         except Exception as error:  # nothing in a file may be more than refused
@@ -132,17 +137,13 @@ def require_like(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> N
 
 def _checked_state(header: Mapping[str, Any], best: dict[str, Tensor] | None) -> TrainingState:
     epoch, best_epoch, history = header["epoch"], header["best_epoch"], header["history"]
-    whole = isinstance(epoch, int) and isinstance(best_epoch, int | None)
-    listed = isinstance(history, list) and len(history) == epoch and all(map(_is_entry, history))
-    if not (whole and listed and isinstance(header["finished"], bool)):
+    if len(history) != epoch or not all(map(_is_entry, history)):
         raise ValueError("the epochs of the checkpoint do not fit each other")
     return TrainingState(epoch, history, best_epoch, best, header["finished"])
 
 
 def _is_entry(entry: Any) -> bool:
-    return isinstance(entry, dict) and all(
-        isinstance(value, int | float) for value in entry.values()
-    )
+    return all(isinstance(value, int | float) for value in entry.values())
 
 
 def _optimiser_state(entries: Mapping[str, Any], optimiser: Any) -> dict[int, dict[str, Any]]:

@@ -24,6 +24,20 @@ from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.estimators.regressor import CrowdRegressor
 from manyhands.estimators.tagger import CrowdTagger
 from manyhands.io.bundle import read_bundle, under, write_bundle
+from manyhands.io.headers import (
+    COUNT,
+    COUNTS,
+    FLAG,
+    NAMES,
+    NUMBERS,
+    OBJECT,
+    OBJECTS,
+    TEXT,
+    TEXTS,
+    Fields,
+    optional,
+    require_fields,
+)  # fmt: skip
 from manyhands.methods import METHODS, Method
 from manyhands.methods.crf.network import CrfEncoder
 from manyhands.networks import Network
@@ -33,6 +47,21 @@ ESTIMATORS: dict[str, type[CrowdEstimator]] = {
     each.task: each for each in (CrowdClassifier, CrowdRegressor, CrowdTagger)
 }
 _ENCODERS: dict[str, Any] = {each.kind: each for each in (NumericEncoder, TextEncoder, CrfEncoder)}
+FIELDS: Fields = {
+    "task": TEXT, "method": TEXT, "method_class": TEXT, "init": optional(TEXT), "options": OBJECT,
+    "network": optional(TEXT), "network_class": TEXT, "network_settings": OBJECT,
+    "noise": optional(TEXT), "noise_settings": OBJECT, "encoder": TEXT, "encoder_settings": OBJECT,
+    "scaler": NUMBERS, "training": OBJECT, "epoch": COUNT, "history": OBJECTS,
+    "search_history": OBJECTS, "classes": NAMES, "annotators": NAMES, "annotator_columns": TEXTS,
+}  # fmt: skip
+_ENCODER_FIELDS: dict[str, Fields] = {
+    "numeric": {"shape": COUNTS, "names": optional(TEXTS), "keep_integers": FLAG},
+    "text": {
+        "words": TEXTS, "tokens": FLAG, "frozen": FLAG, "vectors_given": FLAG,
+        "max_tokens": optional(COUNT),
+    },
+    "crf": {"features": TEXTS},
+}  # fmt: skip
 _METHOD_CLASSES: dict[str, type[Method]] = {
     type(each).__name__: type(each) for each in METHODS.values()
 }
@@ -85,7 +114,7 @@ def load(folder: str | Path, *, network: Network | None = None) -> CrowdEstimato
     A network of your own is not in the files, only its weights: give the network, or a function
     that makes it, as `network`. It is copied.
     """
-    arrays, header = read_bundle(folder, NAME)
+    arrays, header = read_bundle(folder, NAME, FIELDS)
     if str(header.get("task")) not in ESTIMATORS:
         raise DataError(f"{folder}: holds {header.get('task')!r}, not a model of a known task")
     try:
@@ -102,6 +131,7 @@ def _restored(
     tensors: Mapping[str, Tensor], header: Mapping[str, Any], network: Network | None
 ) -> CrowdEstimator:
     make = ESTIMATORS[header["task"]]
+    require_fields(header["encoder_settings"], _ENCODER_FIELDS[header["encoder"]])
     encoder = _ENCODERS[header["encoder"]].restore(
         header["encoder_settings"], under("encoder.", tensors)
     )

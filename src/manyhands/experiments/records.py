@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from manyhands.core.errors import DataError
+from manyhands.io.atomic import naming_file
 from manyhands.io.bundle import require_no_link
+from manyhands.io.json_text import parse_json
 
 FILE = "records.jsonl"
 NOT_RUN = "not run yet"
@@ -81,7 +83,7 @@ class RecordStore(Records):
     def append(self, record: Mapping[str, Any]) -> None:
         """Add a record to the file at once."""
         line = json.dumps(dict(record), ensure_ascii=False, sort_keys=True) + "\n"
-        with self.path.open("ab") as stream:
+        with naming_file(self.path), self.path.open("ab") as stream:
             stream.write(line.encode())
             stream.flush()
             os.fsync(stream.fileno())
@@ -93,9 +95,9 @@ def _read(path: Path) -> Iterator[Record]:
         return
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
-            record = json.loads(line)
+            record = parse_json(line, path)
             record["key"]
-        except (ValueError, KeyError, TypeError):
+        except (DataError, KeyError, TypeError):
             raise DataError(f"{path}, line {number}: is not a record") from None
         yield record
 

@@ -22,12 +22,12 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
     require_place(Path(path))
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        with target.open("wb") as stream:
+        with naming_file(path), target.open("wb") as stream:
             yield stream
         return
     handle, name = tempfile.mkstemp(prefix=f".{target.name[:_LONGEST]}.", dir=target.parent)
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with naming_file(path), os.fdopen(handle, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -38,8 +38,30 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
         raise
 
 
+@contextmanager
+def naming_file(path: str | Path) -> Iterator[None]:
+    """Let an error of the machine, such as a full disk, name the file that is written."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = os.fspath(path)
+        raise
+
+
+def require_name(path: str | Path) -> None:
+    """Raise a `DataError` for a text that no file system takes as a name."""
+    try:
+        valid = b"\x00" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        valid = False
+    if not valid:
+        raise DataError(f"{str(path)!r}: no file is called so: the name holds NUL or is no text")
+
+
 def require_place(target: Path) -> None:
     """Raise a `DataError` for a path at which no file can be written."""
+    require_name(target)
     if not target.parent.is_dir():
         raise DataError(f"{target}: no such folder {str(target.parent)!r}; create it first")
     if target.is_dir():

@@ -27,6 +27,7 @@ from manyhands.io.folders import (
     locked_folder,
     make_folder,
 )
+from manyhands.io.headers import BUNDLE, Fields, bundle_header, require_fields
 
 FORMAT = 2  # 1 was that of version 0.1
 _PATIENCE = 60.0  # seconds to wait for another process that saves
@@ -85,29 +86,38 @@ def has_bundle(folder: str | Path, name: str) -> bool:
     return (Path(folder) / f"{name}.json").is_file()
 
 
-def read_header(folder: str | Path, name: str) -> dict[str, Any]:
-    """The header of a bundle, in a format that this version reads."""
+def read_header(folder: str | Path, name: str, fields: Fields) -> dict[str, Any]:
+    """The header of a bundle, in a format that this version reads and with these fields."""
     path = Path(folder) / f"{name}.json"
     if not path.is_file():
         raise DataError(f"{path}: no such file; there is no {name} in this folder")
     try:
-        header = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
+        header = bundle_header(path)
+    except DataError:
         raise DataError(f"{path}: is not JSON; the {name} is truncated or corrupted") from None
-    if not isinstance(header, dict) or not {"format", "tensors", "sha256"} <= header.keys():
+    if header is None:
         raise DataError(f"{path}: is not the header of a {name}")
     if header["format"] != FORMAT:
         raise DataError(
             f"{path}: is of format {header['format']}, and this version of manyhands reads format "
             f"{FORMAT}; make it again with this version, or read it with the one that made it"
         )
+    try:
+        require_fields(header, {**BUNDLE, **fields})
+    except DataError as error:
+        raise DataError(f"{path}: the {name} does not fit its description: {error}") from None
     return header
 
 
-def read_bundle(folder: str | Path, name: str) -> tuple[dict[str, AnyArray], dict[str, Any]]:
-    """Arrays (read-only) and header; an incomplete or corrupted bundle raises a `DataError`."""
-    header = read_header(folder, name)
-    path = Path(folder) / Path(str(header["tensors"])).name
+def read_bundle(
+    folder: str | Path, name: str, fields: Fields | None = None
+) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+    """Arrays (read-only) and header; an incomplete or corrupted bundle raises a `DataError`.
+
+    The header must have `fields`; this is checked before arrays are read.
+    """
+    header = read_header(folder, name, fields or {})
+    path = Path(folder) / Path(header["tensors"]).name
     if not path.is_file():  # nor a pipe or a device, which have no end
         raise DataError(f"{path}: no such file; the {name} is not complete")
     content = path.read_bytes()

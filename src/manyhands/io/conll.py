@@ -15,7 +15,7 @@ from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.atomic import atomic_write
-from manyhands.io.texts import existing, text_lines
+from manyhands.io.texts import existing, require_width, text_lines
 
 L = TypeVar("L", TokenLabels, TaggedSentences)
 
@@ -243,7 +243,9 @@ def token_rows(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
             continue
         if tabbed is None:
             tabbed = "\t" in line
-        yield number, line.split("\t") if tabbed else _PARTED.split(line.strip(_BLANKS))
+        cells = line.split("\t") if tabbed else _PARTED.split(line.strip(_BLANKS))
+        require_width(path, len(cells))
+        yield number, cells
 
 
 def _write(
@@ -257,12 +259,12 @@ def _write(
     words = [_cell(word) for word in sentences.word]
     if BREAK in words:
         raise DataError(f"the token {BREAK!r} parts documents in such a file; leave it out")
-    if header is None and words[0].startswith(_MARK):
-        raise DataError(f"the token {words[0]!r} begins with the mark that files begin with")
     ends = set(sentences.offsets[1:].tolist())
     with atomic_write(path) as stream:
         if header is not None:
             stream.write(("\t".join(header) + "\n").encode())
+        elif words[0].startswith(_MARK):
+            stream.write(_MARK.encode())  # readers take off one
         for token, (word, row) in enumerate(zip(words, rows, strict=True), 1):
             stream.write(("\t".join([word, *row]) + "\n" + "\n" * (token in ends)).encode())
 

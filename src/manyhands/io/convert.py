@@ -84,12 +84,18 @@ def _write_lines(texts: dict[str, Any], stream: BinaryIO, _: str) -> None:
 def _as_written(files: Iterable[Path], columns: dict[str, Any], encoding: str) -> dict[str, Any]:
     """The columns of JSON lines, with numbers as the text that they are written with."""
     lines = [line for path in files for line in text_lines(path, encoding) if line.strip()]
-    digits = [json.loads(line, parse_int=_Digits, parse_float=_Digits) for line in lines]
+    written: dict[str, Any] = dict.fromkeys(("parse_int", "parse_float"), _Digits)
+    digits = [json.loads(line, parse_constant=_constant, **written) for line in lines]
     numeric = [name for name, column in columns.items() if _is_numeric(column.type)]
     return columns | {
         name: pa.array([None if row.get(name) is None else row[name].text for row in digits])
         for name in numeric
     }
+
+
+def _constant(name: str) -> "_Digits | None":
+    """NaN is a cell without a number."""
+    return None if name == "NaN" else _Digits(name)
 
 
 class _Digits:

@@ -20,7 +20,7 @@ import pyarrow.csv as pacsv
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.core.kernels import kernel, run_blocks
-from manyhands.io.texts import not_a_table, not_text, with_mark
+from manyhands.io.texts import not_a_table, not_text, require_names, with_mark
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _NAMES = pa.dictionary(pa.int32(), pa.string())
@@ -39,6 +39,7 @@ def read_header(path: Path, delimiter: str, encoding: str) -> list[str]:
         raise not_text(path, encoding) from None
     if not any(name.strip() for name in header):
         raise DataError(f"{path}, line 1: no column names; the first line must name the columns")
+    require_names(path, header)
     if any("\udc80" <= mark <= "\udcff" for name in header for mark in name):
         raise not_text(path, encoding)
     if any("\x00" in name for name in header):
@@ -77,10 +78,14 @@ def read_columns(
     except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError) as error:
         raise _diagnosis(file, len(header), str(error)) from None
     if table.num_rows == 0:
-        raise DataError(f"{path}: has a header line and no rows")
+        raise _no_rows(path)
     in_lines = in_lines or _count_lines(path) == table.num_rows + 1
     unified = table.unify_dictionaries()
     return {name: unified.column(name) for name in columns}, 2 if in_lines else None
+
+
+def _no_rows(path: Path) -> DataError:
+    return DataError(f"{path}: has a header line and no rows")
 
 
 def _has_quoted_rows(path: Path) -> bool:
@@ -109,9 +114,12 @@ def _read(file: _File, *, skip_blank_lines: bool = False, block: int = _BLOCK) -
         )
     except pa.ArrowInvalid as error:
         size = file.path.stat().st_size
-        if "straddl" not in str(error) or block > _BLOCK or size <= _BLOCK:
+        if "Empty CSV" in str(error) and size <= block:
+            raise _no_rows(file.path) from None
+        longer = "straddl" in str(error) or "Empty CSV" in str(error)
+        if not longer or block > _BLOCK or size <= _BLOCK:
             raise
-    # a row is longer than a block: read the file in one block
+    # a row, or the header, is longer than a block: read the file in one block
     return _read(file, skip_blank_lines=skip_blank_lines, block=min(size, _LARGEST_BLOCK))
 
 

@@ -1,7 +1,6 @@
 """Folders that are written to: which are ours, and one writer at a time."""
 
 import hashlib
-import json
 import os
 import re
 import threading
@@ -12,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from manyhands.core.errors import DataError
+from manyhands.io.atomic import require_name
+from manyhands.io.headers import bundle_header
+from manyhands.io.json_text import parse_json
 
 try:
     import fcntl
@@ -21,8 +23,6 @@ except ImportError:  # not on Windows: there two writers are on their own
 LOG_FILE = "log.jsonl"
 DIGITS = 12  # of the checksum, in the name of a file of arrays
 _ARRAYS = re.compile(rf"[a-z]+-([0-9a-f]{{{DIGITS}}})\.safetensors")
-_HEADER = {"format", "tensors", "sha256"}  # what the header of a bundle has
-_LONGEST_HEADER = 1 << 32
 _HELD: dict[str, tuple[int, int]] = {}  # folder: the thread that holds it, and how often
 _GUARD = threading.Lock()
 _PAUSE = 0.05  # seconds between two tries
@@ -57,6 +57,7 @@ def _named_folder(folder: str | Path) -> Path:
     """The path of a folder; a `DataError` if its name is empty or that of a file."""
     if str(folder) == "":
         raise DataError("the name of the folder is empty; name a folder")
+    require_name(folder)
     home = Path(folder)
     if home.exists() and not home.is_dir():
         raise DataError(f"{home}: is a file; name a folder")
@@ -84,13 +85,10 @@ def is_ours(home: Path) -> bool:
 
 def header_of(path: Path) -> dict[str, Any] | None:
     """The header of a bundle; None if the file is something else."""
-    if not path.is_file() or path.stat().st_size > _LONGEST_HEADER:
-        return None
     try:
-        found = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
+        return bundle_header(path)
+    except DataError:
         return None
-    return found if isinstance(found, dict) and found.keys() >= _HEADER else None
 
 
 def _is_left_behind(entry: Path) -> bool:
@@ -104,8 +102,8 @@ def _is_left_behind(entry: Path) -> bool:
     with entry.open("rb") as stream:
         line = stream.readline(10_000)
     try:
-        return line == b"" or {"epoch", "loss"} <= dict(json.loads(line)).keys()
-    except (ValueError, TypeError, RecursionError):
+        return line == b"" or {"epoch", "loss"} <= dict(parse_json(line, entry)).keys()
+    except (ValueError, TypeError):
         return False
 
 

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
+from manyhands.io.atomic import naming_file
+
 if TYPE_CHECKING:
     _Path = Path
 else:
@@ -45,7 +47,7 @@ class InputFile(_Path):
         file.notes = notes
         remove = weakref.finalize(file, _remove, path)
         try:
-            with os.fdopen(handle, "wb") as stream:
+            with naming_file(Path(path).parent), os.fdopen(handle, "wb") as stream:
                 for part in parts:
                     stream.write(part)
         except BaseException:

@@ -218,7 +218,7 @@ class ItemFile:
             if not any(given):
                 require_paired_lists(table)
             hint = () if any(given) else self._hint(table)
-            raise DataError(f"{table.path}: ", *error.args, *hint) from None
+            raise DataError(*error.at(table.path).args, *hint) from None
         item, _, label = chosen.names
         kind = "numbers" if label in written else self.kind
         rows = self._encoded(

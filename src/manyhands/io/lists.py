@@ -1,11 +1,11 @@
 """Cells that are lists: several labels of an item in one cell."""
 
 import ast
-import json
 from typing import Any
 
 from manyhands.annotations.columns import is_candidate
 from manyhands.core.errors import DataError
+from manyhands.io.json_text import parse_cell
 from manyhands.io.tables import Table
 
 _PEOPLE = "annotators"
@@ -15,12 +15,13 @@ def parsed_list(cell: str) -> Any:
     """A cell that is a list of plain values in JSON or Python, parsed; others as they are."""
     if not (cell.startswith("[") and cell.endswith("]")) or "{" in cell:
         return cell
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            return parse(cell)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-    return cell
+    found = parse_cell(cell)
+    if not isinstance(found, str):
+        return found
+    try:
+        return ast.literal_eval(cell)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return cell
 
 
 def require_paired_lists(table: Table) -> None:

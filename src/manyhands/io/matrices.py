@@ -9,7 +9,7 @@ import numpy as np
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.io.delimited import DELIMITERS
-from manyhands.io.texts import text_lines
+from manyhands.io.texts import require_width, text_lines
 
 _SEPARATORS = {**DELIMITERS, "txt": None}  # None is white space
 _ENOUGH_ROWS = 3  # so that a first line of other cells means anything
@@ -19,7 +19,7 @@ _LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 
 def header_of(path: Path, encoding: str) -> tuple[str, list[str]]:
     """The format and the names of columns of a text file that may be a table, not a matrix."""
-    first = next(text_lines(path, encoding))
+    first = next(text_lines(path, encoding), "")  # none behind a byte order mark
     mark = next((mark for mark in "\t,;|" if mark in first), None)
     names = [] if mark is None else [cell.strip().strip('"') for cell in first.split(mark)]
     return "tsv" if mark == "\t" else "csv", names
@@ -47,6 +47,7 @@ def read_matrix(path: Path, format: str, encoding: str) -> Matrix:
     if not rows:
         raise DataError(f"{path}: the file is empty")
     width = len(rows[0][1])
+    require_width(path, width)
     if format == "txt" and width == 1 and any(mark in rows[0][1][0] for mark in ",;|"):
         raise DataError(
             f"{path}: the cells of a matrix in a .txt file are parted by blanks; give ",

@@ -1,11 +1,10 @@
 """JSON files of labels: {item: {annotator: label}}, or a list of records."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-from manyhands.annotations.vocabulary import repeated
 from manyhands.core.errors import DataError
+from manyhands.io.json_text import parse_json
 from manyhands.io.texts import text_lines
 
 _EXPECTED = "{item: {annotator: label}}"
@@ -13,14 +12,7 @@ _EXPECTED = "{item: {annotator: label}}"
 
 def json_content(path: Path, encoding: str) -> dict[str, Any] | list[dict[str, Any]]:
     """{item: {annotator: label}}, or a list of records."""
-    try:
-        found: Any = json.loads("\n".join(text_lines(path, encoding)), object_pairs_hook=_once)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}: not JSON ({error}); the file may be cut short") from None
-    except RecursionError:
-        raise DataError(f"{path}: not {{item: {{annotator: label}}}}: nested too deep") from None
-    except DataError as error:
-        raise error.at(path) from None
+    found: Any = parse_json("\n".join(text_lines(path, encoding)), path)
     if isinstance(found, list) and found and all(isinstance(row, dict) for row in found):
         return found
     if found in ([], {}):
@@ -49,10 +41,3 @@ def _require_nested(path: Path, found: Any) -> None:
             f"{path}: JSON nested three deep; expected {_EXPECTED}: join the names of the outer "
             "two, which are a pair of things that is one item"
         )
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    twice = repeated([name for name, _ in pairs])
-    if twice:
-        raise DataError(f"{twice[0]!r} is named twice in one object; name it once")
-    return dict(pairs)

@@ -1,29 +1,31 @@
 """Parquet files with lists and records in their cells, as Hugging Face datasets write them."""
 
-import json
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+
+from manyhands.core.errors import DataError
+from manyhands.io.json_text import parse_json
+from manyhands.io.parquet import opened_parquet
 
 
 def parquet_records(path: Path, n_rows: int | None = None) -> list[dict[str, Any]]:
     """The rows of a Parquet file, without pictures and sounds; classes by their names."""
     try:
-        file = pq.ParquetFile(path)
-        nested = [each.name for each in file.schema_arrow if pa.types.is_nested(each.type)]
-        if not nested:
-            return []  # a plain table
-        plain = [each.name for each in file.schema_arrow if not _is_binary(each.type)]
-        batches = file.iter_batches(columns=plain, **({"batch_size": n_rows} if n_rows else {}))
-        records = [
-            row for batch in islice(batches, 1 if n_rows else None) for row in batch.to_pylist()
-        ]
-        features = _features(file.schema_arrow.metadata or {})
-    except (pa.ArrowException, OSError):
+        with opened_parquet(path) as file:
+            schema = file.schema_arrow
+            if not any(pa.types.is_nested(each.type) for each in schema):
+                return []  # a plain table
+            plain = [each.name for each in schema if not _is_binary(each.type)]
+            batches = file.iter_batches(columns=plain, **({"batch_size": n_rows} if n_rows else {}))
+            records = [
+                row for batch in islice(batches, 1 if n_rows else None) for row in batch.to_pylist()
+            ]
+    except DataError:
         return []  # the reader of plain files raises the error
+    features = _features(schema.metadata or {})
     return [
         {name: _named(cell, features.get(name)) for name, cell in row.items()} for row in records
     ]
@@ -38,7 +40,7 @@ def _is_binary(type: pa.DataType) -> bool:
 def _features(metadata: dict[bytes, bytes]) -> dict[str, Any]:
     """What Hugging Face datasets write about their columns."""
     try:
-        found = json.loads(metadata[b"huggingface"])["info"]["features"]
+        found = parse_json(metadata[b"huggingface"], "")["info"]["features"]
     except (KeyError, ValueError, TypeError):
         return {}
     return found if isinstance(found, dict) else {}

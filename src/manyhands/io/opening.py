@@ -1,6 +1,7 @@
 """What a user names as a file of labels -> the files to read: packed, several, or a stream."""
 
 import glob
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from manyhands.core.errors import DataError, SettingError
+from manyhands.io.atomic import require_name
 from manyhands.io.content import LOOKED_AT, suffix_by_content
 from manyhands.io.input_file import InputFile, is_opened
 from manyhands.io.packed import require_one_format, unpacked
@@ -88,7 +90,7 @@ def _shown(path: str | Path) -> str:
 def _named_twice(paths: list[str | Path]) -> str | Path | None:
     seen = set()
     for path in paths:
-        place = path if is_opened(path) else Path(path).resolve()
+        place = path if is_opened(path) else os.path.realpath(path)
         if place in seen:
             return path
         seen.add(place)
@@ -102,6 +104,7 @@ def _matching(path: str | Path) -> list[str | Path]:
         return [path]
     if not text:
         raise DataError("the name of a file is empty; name a file")
+    require_name(path)
     if Path(path).is_dir():
         return list(_files_of_folder(Path(path)))
     if not glob.has_magic(text) or Path(path).exists():
@@ -126,6 +129,7 @@ def _files_of_folder(folder: Path) -> list[Path]:
 
 
 def _raw(path: str | Path) -> InputFile:
+    require_name(path)
     return _standard_input() if str(path) in _STREAMS else _ordinary(Path(path))
 
 

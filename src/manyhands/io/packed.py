@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from manyhands.annotations.vocabulary import repeated
 from manyhands.core.errors import DataError, first_line
 from manyhands.io.input_file import InputFile
 
@@ -46,13 +47,21 @@ _OTHER_ARCHIVES = {
 }
 
 
+def unpacked_limit(path: Path) -> int:
+    """Number of bytes that a file may unpack to."""
+    return max(MAX_UNPACKED, MAX_RATIO * path.stat().st_size)
+
+
 def unpacked(file: InputFile) -> list[InputFile]:
     """What a packed file holds, in the order of the names; the file itself if it is not packed."""
-    found, limit = [file], max(MAX_UNPACKED, MAX_RATIO * file.stat().st_size)
+    found, limit = [file], unpacked_limit(file)
     for _ in range(2):  # a zip of .gz files
         inner: list[InputFile] = []
+        n_bytes = 0
         for packed in found:
-            inner += _unpacked_once(packed, limit - sum(each.stat().st_size for each in inner))
+            new = _unpacked_once(packed, limit - n_bytes)
+            n_bytes += sum(each.stat().st_size for each in new)
+            inner += new
         found = inner
     return found
 
@@ -109,6 +118,9 @@ def _from_zip(file: InputFile, limit: int) -> list[InputFile]:
     try:
         with zipfile.ZipFile(file) as archive:
             members = [each for each in archive.infolist() if _is_content(each.filename)]
+            twice = repeated(each.filename for each in members)
+            if twice:
+                raise DataError(f"{file}: holds two files {twice[0]!r}; keep one of them")
             table = _only_table([each.filename for each in members])
             if table is not None:
                 others = [each.filename for each in members if each.filename != table]
@@ -190,8 +202,8 @@ def _member(
 
 def _too_large(file: InputFile, estimate: int, limit: int) -> DataError:
     return DataError(
-        f"{file}: would unpack to about {_size(estimate)}, and at most {_size(limit)} are "
-        "unpacked; unpack it yourself if this is right"
+        f"{file}: would unpack to about {shown_size(estimate)}, and at most {shown_size(limit)} "
+        "are unpacked; unpack it yourself if this is right"
     )
 
 
@@ -205,7 +217,8 @@ def _diagnosed(file: InputFile, packing: str, error: Exception) -> Exception:
     return DataError(f"{file}: not a {packing} file, or cut short ({first_line(error)})")
 
 
-def _size(n_bytes: int) -> str:
+def shown_size(n_bytes: int) -> str:
+    """A number of bytes for people."""
     units = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "bytes": 1}
     unit = next((name for name, size in units.items() if n_bytes >= size), "bytes")
     return f"{n_bytes / units[unit]:.3g} {unit}"

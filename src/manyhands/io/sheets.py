@@ -4,19 +4,18 @@ import csv
 import datetime
 import io
 import warnings
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import zip_longest
 from typing import Any
-from xml.etree.ElementTree import ParseError
 
 from manyhands.core.errors import DataError, SettingName, first_line
 from manyhands.core.settings import nearest_names
 from manyhands.io.input_file import InputFile
 
 Cells = list[list[Any]]
-_BROKEN = (KeyError, ValueError, TypeError, OSError, EOFError, ParseError, zipfile.BadZipFile)
+_MAX_CELLS = 50_000_000
+_MAX_ROWS = 1_048_576  # of Excel
 
 
 def sheet_as_csv(file: InputFile, sheet: str | None = None) -> InputFile:
@@ -27,7 +26,7 @@ def sheet_as_csv(file: InputFile, sheet: str | None = None) -> InputFile:
     """
     with _workbook(file) as book:
         name = _sheet_name(file, book, sheet)
-        grid = [list(row) for row in book[name].iter_rows(values_only=True)]
+        grid = _cells(file, book[name])
     if any(cell is None for row in grid for cell in row):
         _require_saved_values(file, name, grid)
     rows, first = _trimmed(grid)
@@ -65,18 +64,44 @@ def _workbook(file: InputFile, *, formulas: bool = False) -> Iterator[Any]:
                 for sheet in book.worksheets:
                     sheet.reset_dimensions()  # some programs save wrong ones
                 yield book
-    except DataError:
+    except DataError as error:
+        raise error.at(file) from None
+    except MemoryError:
         raise
-    except _BROKEN as error:
+    except Exception as error:  # the reader of workbooks raises many kinds for broken ones
         raise DataError(f"{file}: not a workbook, or cut short ({first_line(error)})") from None
     finally:
         if book is not None:
             book.close()
 
 
+def _cells(file: InputFile, sheet: Any) -> Cells:
+    """The cells of a sheet; a `DataError` for cells so far to the right that they fill memory."""
+    grid, n_cells = [], 0
+    for row in _rows(sheet):
+        grid.append(list(row))
+        n_cells += len(row)
+        if n_cells > _MAX_CELLS:
+            raise DataError(
+                f"{file}, sheet {sheet.title!r}: has more than {_MAX_CELLS} cells, blank ones "
+                "included; delete the cells to the right of the table, or save it as .csv"
+            )
+    return grid
+
+
 def _has_content(sheet: Any) -> bool:
-    rows = sheet.iter_rows(values_only=True)
-    return any(_text(cell) for row in rows for cell in row)
+    return any(_text(cell) for row in _rows(sheet) for cell in row)
+
+
+def _rows(sheet: Any) -> Iterator[tuple[Any, ...]]:
+    """The values of all rows, blank ones included; a `DataError` for more than Excel has."""
+    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        if number > _MAX_ROWS:
+            raise DataError(
+                f"the sheet {sheet.title!r} has more than {_MAX_ROWS} rows, which no workbook can "
+                "have; save the table as .csv"
+            )
+        yield row
 
 
 def _sheet_name(file: InputFile, book: Any, given: str | None) -> str:
@@ -119,10 +144,11 @@ def _trimmed(grid: Cells) -> tuple[list[list[str]], int]:
     if not filled:
         return [], 1
     rows = rows[filled[0] : filled[-1] + 1]
-    width = max(map(len, rows))
-    rows = [row + [""] * (width - len(row)) for row in rows]
-    columns = [column for column in range(width) if any(row[column] for row in rows)]
-    return [[row[column] for column in columns] for row in rows], filled[0] + 1
+    columns = sorted({column for row in rows for column, cell in enumerate(row) if cell})
+    return [
+        [row[column] if column < len(row) else "" for column in columns] if row else []
+        for row in rows
+    ], filled[0] + 1
 
 
 def _text(cell: Any) -> str:

@@ -1,6 +1,5 @@
 """What a file of labels holds, by its first lines: tagged tokens, spans or items."""
 
-import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 from manyhands.annotations.tags import is_bio_tag
 from manyhands.core.errors import DataError
 from manyhands.io.conll import BREAK, token_rows
+from manyhands.io.json_text import parse_json
 from manyhands.io.spans import SPAN_COLUMNS
 from manyhands.io.tables import SUFFIXES, Table, format_of
 from manyhands.io.texts import existing, text_lines
@@ -34,12 +34,12 @@ def column_names(
         kind = format_of(path, format, SUFFIXES)
         if kind == "jsonl":
             lines = _until_refused(text_lines(path, encoding))
-            found = json.loads(next((line for line in lines if line.strip()), "{}"))
+            found = parse_json(next((line for line in lines if line.strip()), "{}"), path)
             return list(found) if isinstance(found, dict) else []
         if kind == "parquet":
             return list(pq.read_schema(path).names)
         return list(Table(path, kind, encoding).columns)
-    except (OSError, ValueError, RecursionError, DataError, pa.ArrowException):
+    except (OSError, DataError, pa.ArrowException):
         return []  # the reader of the file raises the error
 
 

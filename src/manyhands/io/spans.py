@@ -5,7 +5,6 @@ label means that the annotator found no entity in the document; if the annotator
 nobody labelled the document. At least one row of a document has its text.
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from manyhands.core.arrays import object_array
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import nearest_names, require_choice
 from manyhands.io.joined import open_table
+from manyhands.io.json_text import parse_cell
 from manyhands.io.opening import Paths
 from manyhands.io.tables import Table, write_table
 
@@ -308,10 +308,7 @@ def _document_texts(cells: dict[str, list[Any]], wheres: list[str]) -> dict[str,
 
 def _listed_words(text: str, where: str) -> list[str]:
     """The words of a text that is a JSON list."""
-    try:
-        words = json.loads(text)
-    except ValueError:
-        words = None
+    words = parse_cell(text)
     if not isinstance(words, list) or not all(isinstance(word, str) and word for word in words):
         raise DataError(f'{where}: tokens must be a JSON list like ["Anna", "sang"]')
     return words

@@ -13,12 +13,15 @@ import pyarrow.parquet as pq
 
 from manyhands.annotations.columns import find_column
 from manyhands.annotations.rows import Part, place
+from manyhands.annotations.vocabulary import repeated
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError, SettingName, first_line
+from manyhands.core.errors import DataError, SettingName
 from manyhands.io.atomic import atomic_write, require_place
 from manyhands.io.delimited import DELIMITERS, read_columns, read_header
 from manyhands.io.input_file import is_opened
-from manyhands.io.texts import encoding_of, existing, text_lines
+from manyhands.io.json_text import parse_json
+from manyhands.io.parquet import read_parquet, text_of_bytes
+from manyhands.io.texts import encoding_of, existing, require_names, text_lines
 
 SUFFIXES = {
     ".csv": "csv",
@@ -33,6 +36,7 @@ TAGGED_SUFFIXES = (".conll", ".bio", ".iob", ".iob2")  # of tokens with their ta
 FORMATS = ("csv", "tsv", "parquet", "jsonl")
 _OTHER_DELIMITERS = ";\t|,"
 _PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
+_SHOWN = 40  # characters of a cell in an error
 _EXCEL = "xlsx"  # opened as CSV
 
 
@@ -49,6 +53,8 @@ def format_of(path: Path, given: str | None, known: Mapping[str, str]) -> str:
         return given
     found = known.get(path.suffix.lower())
     if found is None:
+        if path.suffix.lower() in _PACKED and is_opened(path):
+            raise DataError(f"{path}: is packed more than twice; unpack it first")
         if path.suffix.lower() in _PACKED:
             raise DataError(f"{path}: compressed files are not written; leave out {path.suffix}")
         names = " ".join(known)
@@ -80,10 +86,16 @@ class Table:
             self.columns = read_header(path, self._delimiter, encoding)
             return
         if format == "parquet":
-            self._loaded = _read_parquet(path)
+            self._loaded = read_parquet(path)
         else:
             self._loaded, self.first_line = _read_json_lines(path, encoding)
         self.columns = self._loaded.column_names
+        if not self.columns:
+            raise DataError(f"{path}: has no columns")
+        require_names(path, self.columns)
+        twice = repeated(self.columns)
+        if twice:
+            raise DataError(f"{path}: the column {twice[0]!r} appears more than once; rename one")
 
     @classmethod
     def open(
@@ -130,7 +142,7 @@ class Table:
             return columns
         if self._loaded.num_rows == 0:
             raise DataError(f"{self.path}: has columns and no rows")
-        return {name: self._loaded.column(name) for name in names}
+        return {name: text_of_bytes(self._loaded.column(name), name, self.path) for name in names}
 
     def place(self, row: int) -> str:
         """The place of a row of the selected columns, for an error message."""
@@ -212,13 +224,6 @@ def _json(cell: Any) -> str:
     return json.dumps(cell, ensure_ascii=False, default=str)
 
 
-def _read_parquet(path: Path) -> pa.Table:
-    try:
-        return pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path}: not a Parquet file, or cut short ({first_line(error)})") from None
-
-
 def _read_json_lines(path: Path, encoding: str) -> tuple[pa.Table, int | None]:
     """The table of one object per line; a cell is None if its object lacks the key.
 
@@ -245,17 +250,13 @@ def _table_of(path: Path, records: Sequence[Mapping[str, Any]]) -> pa.Table:
     full = {name: cells + [None] * (len(records) - len(cells)) for name, cells in columns.items()}
     try:
         return pa.table({name: column_of(cells) for name, cells in full.items()})
-    except UnicodeEncodeError:
-        raise DataError(f"{path}: a cell is not text: it holds half of a UTF-16 pair") from None
+    except UnicodeEncodeError as error:
+        shown = repr(error.object[:_SHOWN])
+        raise DataError(f"{path}: {shown} is not text: it holds half of a UTF-16 pair") from None
 
 
 def _object(where: str, line: str) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{where}: not JSON ({error.msg}); the file may be cut short") from None
-    except RecursionError:
-        raise DataError(f"{where}: not a row; it is nested too deep") from None
+    found = parse_json(line, where)
     if not isinstance(found, dict):
         raise DataError(f"{where}: expected an object like {{...}} on every line")
     return found

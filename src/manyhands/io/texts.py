@@ -1,6 +1,6 @@
 """Text files: their lines, texts that are one per line, and word counts in the LDA-C format."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,8 @@ from manyhands.core.errors import DataError, SettingName
 from manyhands.io.input_file import InputFile, is_opened
 from manyhands.io.opening import opened
 
+MAX_COLUMNS = 1_000_000
+_LONGEST_NAME = 10_000  # characters
 _MOST_NAMES = 3
 
 
@@ -78,9 +80,32 @@ def with_mark(encoding: str) -> str:
     return "utf-8-sig" if encoding.lower().replace("_", "-") in {"utf-8", "utf8"} else encoding
 
 
+def require_names(path: Path, columns: Sequence[str]) -> None:
+    """Raise a `DataError` for more or longer names of columns than any table has."""
+    require_width(path, len(columns))
+    longest = max(columns, key=len, default="")
+    if len(longest) > _LONGEST_NAME:
+        raise DataError(
+            f"{path}: the name of column {columns.index(longest) + 1} has {len(longest)} "
+            "characters; give it a short one"
+        )
+
+
+def require_width(path: Path, n_columns: int) -> None:
+    """Raise a `DataError` for more columns than any crowd has annotators."""
+    if n_columns > MAX_COLUMNS:
+        raise DataError(
+            f"{path}: has {n_columns} columns, and at most {MAX_COLUMNS} are read; write a row per "
+            "label with item, annotator and label"
+        )
+
+
 def not_a_table(path: Path) -> DataError:
     """An error for a file that is no text."""
-    return DataError(f"{path}: not a text table; give its format with ", SettingName("format", ...))
+    return DataError(
+        f"{path}: not a text table; give its format with ", SettingName("format", ...),
+        ", or its encoding with ", SettingName("encoding", "utf-16"),
+    )  # fmt: skip
 
 
 def read_word_counts(

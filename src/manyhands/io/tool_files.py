@@ -1,7 +1,6 @@
 """Files that annotation tools export: recognised by their content, and read."""
 
 import csv
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from manyhands.io.exports import (
 )
 from manyhands.io.exports.exported import FILE_NAME
 from manyhands.io.input_file import InputFile
+from manyhands.io.json_text import parse_json
 from manyhands.io.lists import parsed_list
 from manyhands.io.nested_parquet import parquet_records
 from manyhands.io.opening import shown_paths
@@ -253,10 +253,8 @@ def _first(records: Iterator[Any]) -> list[Any]:
 def _parsed(path: Path, encoding: str) -> Any:
     """The content of a JSON file, or of a file of JSON lines that is named so."""
     try:
-        return json.loads("\n".join(text_lines(path, encoding)))
-    except DataError:
-        return None  # the reader of plain files raises the error
-    except (ValueError, RecursionError):
+        return parse_json("\n".join(text_lines(path, encoding)), path)
+    except DataError:  # which the reader of plain files raises again
         lines = _first(_records(path, encoding))
         # One object over several lines is a JSON file that its reader finds to be cut short.
         return list(_records(path, encoding)) if _tool(lines) else None
@@ -265,12 +263,7 @@ def _parsed(path: Path, encoding: str) -> Any:
 def _records(path: Path, encoding: str) -> Iterator[Any]:
     for number, line in enumerate(text_lines(path, encoding), 1):
         if line.strip():
-            try:
-                yield json.loads(line)
-            except (ValueError, RecursionError):
-                raise DataError(
-                    f"{path}, line {number}: not JSON; the file may be cut short"
-                ) from None
+            yield parse_json(line, f"{path}, line {number}")
 
 
 def _table_rows(path: Path, format: str, encoding: str) -> Iterator[dict[str, Any]]:

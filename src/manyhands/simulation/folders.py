@@ -10,9 +10,11 @@ from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.io import atomic_write, new_files, write_annotations, write_table
+from manyhands.io.json_text import read_json
 from manyhands.simulation.crowds import SimulatedCrowd
 from manyhands.simulation.settings import CrowdSizes
 
+_LONGEST = 1 << 20  # bytes of scenario.json
 _TABLES = ("labels.csv", "truth.csv", "annotators.csv")
 
 
@@ -53,11 +55,9 @@ def write_labels_and_truth(crowd: SimulatedCrowd, folder: str | Path) -> list[st
 
 def _was_simulated(path: Path) -> bool:
     """Whether the tables beside this file are those of a crowd that was simulated before."""
-    if not path.is_file():
-        return False
     try:
-        return "scenario" in json.loads(path.read_bytes())
-    except (ValueError, TypeError, RecursionError):
+        return "scenario" in read_json(path, max_bytes=_LONGEST)
+    except (DataError, TypeError):
         return False
 
 

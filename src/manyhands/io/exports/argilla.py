@@ -4,7 +4,6 @@ Records are nested (`responses` by question, as `to_list` and `to_json` of versi
 list of responses, version 1) or flat (`to_list(flatten=True)`, Hugging Face datasets).
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ from manyhands.io.exports.exported import (
     refuse_spans,
 )
 from manyhands.io.exports.span_documents import MarkedDocument, MarkedSpan, text_field
+from manyhands.io.json_text import parse_cell
 
 NAME = "argilla"
 REMEDY = "export records together with their responses"
@@ -275,10 +275,7 @@ def own_of(record: Record) -> dict[str, Any]:
     found = {"id": ids[0]} if ids else {"_server_id": record.get("_server_id")}
     metadata = record.get("metadata")
     if isinstance(metadata, str):
-        try:
-            metadata = json.loads(metadata)
-        except ValueError:
-            metadata = None
+        metadata = parse_cell(metadata)
     found |= {"metadata": metadata if isinstance(metadata, Mapping) else None}
     return {key: value for key, value in found.items() if value not in (None, {})}
 

@@ -4,7 +4,6 @@ Fields of the task and answers stand side by side. A field of a task is the same
 the task, so a column that differs between two annotators of one task is an answer.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +23,7 @@ from manyhands.io.exports.exported import (
 )
 from manyhands.io.exports.label_studio import VALUES
 from manyhands.io.exports.span_documents import MarkedDocument, MarkedSpan, text_field
+from manyhands.io.json_text import parse_cell
 
 NAME = "label-studio-table"
 REMEDY = "export again as JSON, which has completed_by"
@@ -196,12 +196,7 @@ def _differs(tasks: list[Any], cells: list[Any]) -> bool:
 
 def _parsed(cell: Any) -> Any:
     """A cell of a CSV file that holds JSON, parsed."""
-    if isinstance(cell, str) and cell[:1] in "[{" and cell[-1:] in "]}" and len(cell) > 1:
-        try:
-            return json.loads(cell)
-        except json.JSONDecodeError:
-            return cell
-    return cell
+    return parse_cell(cell) if isinstance(cell, str) else cell
 
 
 def _said(cell: Any, column: str) -> list[Any]:

@@ -1,6 +1,5 @@
 """Amazon Mechanical Turk's results: one row per assignment, a column per answer or per option."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,6 +18,7 @@ from manyhands.io.exports.exported import (
     refuse_spans,
 )
 from manyhands.io.exports.span_documents import MarkedDocument, MarkedSpan, text_field
+from manyhands.io.json_text import parse_cell
 
 NAME = "mturk"
 REMEDY = "download the results again with the column WorkerId"
@@ -186,23 +186,16 @@ def _answers(row: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in row.items():
         if name == _PACKED and not is_blank(value):
-            _unpack("", json.loads(value)[0], found)
+            packed = parse_cell(str(value).strip())
+            if not isinstance(packed, list) or not packed:
+                raise DataError(f"{_PACKED}: expected a JSON list of answers; got {value!r}")
+            _unpack("", packed[0], found)
         elif name.startswith(_ANSWER):
-            text = _parsed(value.strip()) if isinstance(value, str) else value
+            text = parse_cell(value.strip()) if isinstance(value, str) else value
             if isinstance(text, str) and text.lower() in _FLAGS:
                 text = text.lower()
             _unpack(name.removeprefix(_ANSWER), text, found)
     return found
-
-
-def _parsed(cell: str) -> Any:
-    """A cell that holds objects as JSON, parsed."""
-    if cell.startswith(("[", "{")):
-        try:
-            return json.loads(cell)
-        except ValueError:
-            return cell
-    return cell
 
 
 def _unpack(name: str, value: Any, found: dict[str, Any]) -> None:
