@@ -246,3 +246,9 @@ def test_the_demo_crowd_is_mixed():
     demo = load_demo()
     assert set(demo.crowd.behaviour) == {"careful", "middling", "random", "constant"}
     assert demo.features.shape == (1797, 64)
+
+
+@pytest.mark.parametrize("sizes", [{"n_items": 10**9}, {"n_classes": 10**6}, {"n_items": 10**300}])
+def test_a_crowd_that_does_not_fit_in_memory_is_refused(sizes):
+    with pytest.raises(DataError, match=r"the crowd needs about [\d,]+ GiB for .* simulate fewer"):
+        CrowdSettings(**sizes)

@@ -5,6 +5,7 @@ never used as paths.
 """
 
 import bz2
+import errno
 import gzip
 import lzma
 import re
@@ -208,8 +209,9 @@ def _too_large(file: InputFile, estimate: int, limit: int) -> DataError:
 
 
 def _diagnosed(file: InputFile, packing: str, error: Exception) -> Exception:
-    if getattr(error, "errno", None) is not None:
-        return error  # of the machine, such as a full disk
+    # An error of the machine, such as a full disk; EINVAL is a place outside of the file.
+    if getattr(error, "errno", None) not in (None, errno.EINVAL):
+        return error
     if isinstance(error, RuntimeError) and "password" in str(error):
         return DataError(f"{file}: the archive has a password; unpack it first")
     if packing == "zip" and Path(file.content_name).suffix.lower() == ".xlsx":

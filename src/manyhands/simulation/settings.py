@@ -6,12 +6,15 @@ from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any, get_args, get_origin
 
+from manyhands.core.limits import product, require_memory
 from manyhands.core.settings import Rule, require
 
 AT_LEAST_ONE = Rule(lambda got: got >= 1, ">= 1")
 FINITE = Rule(lambda got: 0 <= got < math.inf, "finite and >= 0")
 SHARE = Rule(lambda got: 0 <= got <= 1, "in 0..1")
 SHARES = Rule(lambda got: len(got) > 0 and all(map(SHARE.holds, got)), "numbers in 0..1")
+_BYTES = 200  # of a label, an item or an annotator, with its name
+_BYTES_OF_CONFUSION = 24  # of an entry of a confusion matrix, while it is drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +37,15 @@ class CrowdSizes:
         rule = f"at most n_annotators ({self.n_annotators})"
         holds = self.labels_per_item <= self.n_annotators
         require(holds, "labels_per_item", rule, self.labels_per_item)
+        self._require_memory()
+
+    def _require_memory(self) -> None:
+        n_labels, n_confusions = self.n_items * self.labels_per_item, self.n_classes**2
+        n_bytes = _BYTES * (n_labels + self.n_items + self.n_annotators)
+        n_bytes += _BYTES_OF_CONFUSION * self.n_annotators * n_confusions
+        sizes = self.n_items, self.labels_per_item, self.n_annotators, self.n_classes
+        need = product(*sizes, of="items x labels per item, annotators, classes")
+        require_memory("the crowd", n_bytes, need, "simulate fewer")
 
     def require(self, rule: Rule, *names: str) -> None:
         """Raise a `SettingError` unless the rule holds for all settings of these names."""
