@@ -193,7 +193,7 @@ def test_missing_tensors_are_named(crowd, folder):
 @pytest.mark.parametrize("name", ["..", "/", ".", "/etc/passwd", 7])
 def test_only_files_of_the_folder_are_read(name, crowd, folder):
     changed_header(folder, tensors=name)
-    refused(crowd, folder, "no such file; the checkpoint is not complete")
+    refused(crowd, folder, "no such file; the checkpoint is not complete|'tensors' must be text")
 
 
 @pytest.mark.parametrize("lost", ["history", "numbers", "epoch", "best_epoch", "finished"])
@@ -202,7 +202,7 @@ def test_a_header_without_an_entry_is_refused(lost, crowd, folder):
     header = json.loads(path.read_text())
     del header[lost]
     path.write_text(json.dumps(header))
-    refused(crowd, folder, "the checkpoint does not fit its description; start afresh")
+    refused(crowd, folder, f"the checkpoint does not fit its description: '{lost}' is missing")
 
 
 def test_tensors_of_another_shape_are_refused(crowd, folder):

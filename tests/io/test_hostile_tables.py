@@ -207,6 +207,8 @@ def test_a_line_of_more_columns_than_any_crowd_is_refused(tmp_path, monkeypatch)
     monkeypatch.setattr("manyhands.io.texts.MAX_COLUMNS", 100)
     for name, cell in (("m.txt", "1 "), ("m.bio", "O "), ("m.csv", "x,")):
         refused(written(tmp_path / name, f"{cell * 101}\n" * 2), "has 10[12] columns, and at most")
+    vectors = written(tmp_path / "vectors.txt", "word" + " 1" * 101)
+    refused(vectors, "has 101 columns", mh.io.read_word_vectors)
 
 
 def test_a_text_file_with_a_mark_only_is_empty(tmp_path):

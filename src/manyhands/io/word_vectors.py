@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError
-from manyhands.io.texts import existing, text_lines
+from manyhands.io.texts import existing, require_width, text_lines
 
 _FIRST = 100  # lines that decide how many numbers a vector has
 
@@ -98,6 +98,7 @@ def _of_lines(
     size = dimension or min(counts, key=lambda count: (-counts[count], count))
     if size < 1:
         raise DataError(f"{path}, line {head[0][0]}: expected a word, then its numbers")
+    require_width(path, size)
     row_of: dict[str, int] = {}
     rows: list[NDArray[np.float32]] = []
     for number, line in chain(head, lines):
