@@ -10,6 +10,7 @@ from manyhands.core.limits import product, require_memory
 from manyhands.core.settings import Rule, require
 
 AT_LEAST_ONE = Rule(lambda got: got >= 1, ">= 1")
+_SIZE = Rule(lambda got: 1 <= got <= 10**12, "in 1..10^12")
 FINITE = Rule(lambda got: 0 <= got < math.inf, "finite and >= 0")
 SHARE = Rule(lambda got: 0 <= got <= 1, "in 0..1")
 SHARES = Rule(lambda got: len(got) > 0 and all(map(SHARE.holds, got)), "numbers in 0..1")
@@ -33,7 +34,7 @@ class CrowdSizes:
             _require_kind(field.name, field.type, got)
             if isinstance(got, list):  # from a file or the command line
                 object.__setattr__(self, field.name, tuple(got))
-        self.require(AT_LEAST_ONE, "n_items", "n_annotators", "n_classes", "labels_per_item")
+        self.require(_SIZE, "n_items", "n_annotators", "n_classes", "labels_per_item")
         rule = f"at most n_annotators ({self.n_annotators})"
         holds = self.labels_per_item <= self.n_annotators
         require(holds, "labels_per_item", rule, self.labels_per_item)
