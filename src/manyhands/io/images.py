@@ -139,8 +139,7 @@ class Images:
         The naming that finds most items is taken. An item that may be two images is refused.
         """
         wanted = {_plain(name_to_text(item)): name_to_text(item) for item in items}
-        own = {name_to_text(name) for name in self.items.tolist()}
-        if self.naming not in _NAMINGS or wanted.keys() <= own:
+        if self.naming not in _NAMINGS or not wanted:
             return self
         found = {naming: self._found(naming, wanted) for naming in _NAMINGS}
         most = max(map(len, found.values()))

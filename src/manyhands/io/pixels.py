@@ -43,11 +43,12 @@ def upright_size(source: Any) -> tuple[int, int]:
 
 def _upright_size(image: "Image") -> tuple[int, int]:
     width, height = image.size
+    # Pillow turns a TIFF itself, and decodes all of a PNG to look for EXIF data at its end.
+    in_head = image.format != "TIFF" and (image.format != "PNG" or "exif" in image.info)
     turn = None
     with suppress(Exception):  # broken EXIF data: the image is shown as it is stored
-        # Pillow decodes all of a PNG to look for EXIF data behind the pixels.
-        turn = None if image.format == "PNG" and "exif" not in image.info else image.getexif()
-    on_its_side = turn is not None and turn.get(_ORIENTATION) in _ON_ITS_SIDE
+        turn = image.getexif().get(_ORIENTATION) if in_head else None
+    on_its_side = turn in _ON_ITS_SIDE
     return (width, height) if on_its_side else (height, width)
 
 
