@@ -19,7 +19,7 @@ from manyhands.annotations.vocabulary import (
 from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.io.image_columns import image_column, images_of_column
-from manyhands.io.images import Images, read_images
+from manyhands.io.images import Images, is_image_path, read_images
 from manyhands.io.tables import SUFFIXES, Table, format_of
 from manyhands.io.texts import existing, read_texts
 
@@ -217,9 +217,13 @@ def _number_column(table: Table, name: str, column: Any) -> AnyArray:
     bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):
         cell = column[int(bad[0])].as_py()
+        where = f"{table.place(int(bad[0]))}, column {name!r}: {cell!r} is"
+        if is_image_path(cell):
+            raise DataError(
+                f"{where} no number; if it is an image, say so with ", SettingName("image", name)
+            )
         raise DataError(
-            f"{table.place(int(bad[0]))}, column {name!r}: {cell!r} is not a finite number; fill "
-            "it in, or leave out the row or the column"
+            f"{where} not a finite number; fill it in, or leave out the row or the column"
         )
     return np.asarray(numbers)
 

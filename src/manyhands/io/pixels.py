@@ -107,6 +107,7 @@ def of_each(
         except Exception as error:  # Pillow's decoders raise many kinds
             return None, _reason(error)
 
+    _require_pillow()
     with warnings.catch_warnings():  # of Pillow, about metadata; a bomb is refused below
         warnings.simplefilter("ignore")
         n_threads = min(_MOST_THREADS, os.cpu_count() or 1, max(len(sources), 1))
@@ -119,6 +120,15 @@ def of_each(
         likewise = f"; {len(others)} more cannot be read: {more}" if others else ""
         raise DataError(f"{places[first]}: {results[first][1]}; {_REMEDY}{likewise}")
     return [found for found, _ in results]  # type: ignore[misc]
+
+
+def _require_pillow() -> None:
+    try:
+        import PIL  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "images need Pillow: pip install 'manyhands[learn]'", name=error.name
+        ) from None
 
 
 def _reason(error: Exception) -> str:
