@@ -15,7 +15,14 @@ from manyhands.engine import images as engine_images
 from manyhands.engine.features import EncoderOptions
 from manyhands.engine.images import ImageEncoder
 
-SETTINGS = {"method": "speelfc", "epochs": 3, "batch_size": 8, "progress": False, "seed": 1, "threads": 1}
+SETTINGS = {
+    "method": "speelfc",
+    "epochs": 3,
+    "batch_size": 8,
+    "progress": False,
+    "seed": 1,
+    "threads": 1,
+}
 
 
 @pytest.fixture(scope="module")

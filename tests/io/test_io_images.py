@@ -281,7 +281,10 @@ def test_two_columns_of_paths_need_a_choice(tmp_path):
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
-        ("none.png", r"line 3, column 'path': no file .*none.png; paths are relative to the folder"),
+        (
+            "none.png",
+            r"line 3, column 'path': no file .*none.png; paths are relative to the folder",
+        ),
         ("https://x.org/a.png", r"line 3, column 'path': 'https://x.org/a.png' is an address"),
         ("", r"line 3, column 'path': the path is blank"),
     ],
