@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 import typer
 
 import manyhands as mh
-from manyhands.cli.output import told_features
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import Setting, settings_of
 from manyhands.engine.settings import FeatureOptions, TaggingOptions
@@ -46,15 +45,6 @@ AnyLabelsFiles = Annotated[
     typer.Argument(metavar="LABELS", help=f"{_LABELS}{_TOKENS}{_WAYS} Several are joined."),
 ]
 AnyLabelsFile = Annotated[str, typer.Argument(metavar="LABELS", help=f"{_LABELS}{_TOKENS}{_WAYS}")]
-FeaturesFile = Annotated[
-    str, typer.Argument(metavar="FEATURES", help="Numbers: a table with one row per item, a column "
-                        "that names it and numbers in all others (.csv .tsv .parquet .jsonl "
-                        ".xlsx), or "
-                        "an array with one row per item (.npy .npz). Texts: one per line (.txt), "
-                        "or a table with a column named text. Tokens (.conll .bio). May be "
-                        "packed (.gz .zip ...) or - for standard input.")
-]  # fmt: skip
-TextColumn = Annotated[str | None, in_labels("Column of texts.", metavar="NAME")]
 Truth = Annotated[
     str | None,
     in_labels("Table with columns item, truth, to score with. For tokens a file with lines of a "
@@ -216,14 +206,6 @@ class LabelOptions(AnyFileOptions):
     def file(self, path: str | list[str]) -> "mh.io.LabelFile":
         """A file of labels, or several, with these settings."""
         return mh.io.LabelFile(path, **self.settings())
-
-    def features(self, path: str, text: str | None) -> "mh.io.Features":
-        """Features of the items; --item counts if their table has such a column."""
-        sheet = mh.io.sheet_of(path, self.sheet)
-        named = mh.io.column_names(path, encoding=self.encoding, sheet=sheet)
-        item = self.item if self.item in named else None
-        found = mh.read_features(path, item=item, text=text, encoding=self.encoding, sheet=sheet)
-        return told_features(found, path)
 
     def truth(self, path: str | None) -> dict[Any, Any] | None:
         """The truth of items, if a file is given."""

@@ -23,6 +23,7 @@ from torch.nn.parallel import DistributedDataParallel
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, ManyhandsError, SettingError
 from manyhands.core.settings import generator, require, seed_for
+from manyhands.engine.augment import augmented
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.checkpoint import Checkpoint, TrainingState, unshared
 from manyhands.engine.inputs import Inputs
@@ -182,6 +183,7 @@ class _Worker:
         self.validation = (
             None if run.validation is None else CrowdData(run.inputs, run.validation, fabric.device)
         )
+        self.augment = augmented(self.settings.augment, run.inputs.shape)
         self.place = Checkpoint(run.folder, run.fingerprint) if run.folder else None
         self.state = TrainingState()
         self.last = run.stop_after or self.settings.epochs
@@ -233,6 +235,8 @@ class _Worker:
         total, n_steps = torch.zeros((), device=self.fabric.device), 0
         self.wrapped.train()
         for batch in self.crowd.batches(order, settings.batch_size, rank=rank, n_ranks=n_ranks):
+            if self.augment is not None:  # a noise model sees the image as the annotators saw it
+                batch.inputs = self.augment(batch.inputs)
 
             def backward(batch: Any = batch) -> Tensor:
                 loss: Tensor = self.wrapped(batch, warm_up_epoch)

@@ -25,7 +25,23 @@ from manyhands.core.settings import (
 )
 
 RANKS = "ranks"
+AUGMENTATIONS = ("flip", "crop", "shear", "rescale", "rotate")
 _WARM_UP = Rule(COUNT.holds, "a whole number of epochs from 0 to epochs")
+_AUGMENT = Rule(
+    lambda value: set(augment_names(value)) <= set(AUGMENTATIONS),
+    f"names among {', '.join(AUGMENTATIONS)}, in a list or separated by commas",
+)
+_IMAGE_SIZE = Rule(lambda value: 1 <= value <= 4096, "a whole number in 1..4096")
+
+
+def augment_names(value: Any) -> tuple[str, ...]:
+    """The names of augmentations in a list or a text.
+
+    >>> augment_names("flip, crop"), augment_names(None)
+    (('flip', 'crop'), ())
+    """
+    names = value.split(",") if isinstance(value, str) else value or ()
+    return tuple(str(name).strip() for name in names)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -123,6 +139,12 @@ class TrainingOptions:
         "Once the best epoch is known, train anew on all labels for as many epochs.",
         by_method=True,
     )
+    augment: Any = setting(
+        None,
+        "Random changes of images in training: flip (left and right), crop (move by up to an "
+        "eighth of a side), shear, rescale, rotate; separated by commas, in Python also a list.",
+        rule=_AUGMENT,
+    )
     sparse: bool | None = setting(
         None,
         "Update only the annotators of each batch (sparse Adam), so that a step costs the same for "
@@ -194,6 +216,14 @@ class FeatureOptions(EstimatorOptions):
         1000,
         "Number of tokens of a text that are read, from its beginning; in Python None reads all.",
         rule=AT_LEAST_ONE,
+        group="Network",
+    )
+    image_size: int | None = setting(
+        None,
+        "Height and width of images in pixels: the shorter side is resized and the longer one "
+        "cropped. By default their own size if all have the same of at most 128, else the median "
+        "of the shorter sides up to 128.",
+        rule=_IMAGE_SIZE,
         group="Network",
     )
 

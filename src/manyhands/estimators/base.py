@@ -23,6 +23,7 @@ from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import Setting, describe, settings_of
 from manyhands.engine.batches import CrowdData
+from manyhands.engine.encoders import known_features
 from manyhands.engine.features import EncoderOptions
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import EstimatorOptions, TrainingOptions
@@ -35,7 +36,7 @@ from manyhands.engine.task import (
     torch_threads,
 )
 from manyhands.engine.tasks import TASKS
-from manyhands.estimators.labels import item_weights, labels_of_rows
+from manyhands.estimators.labels import images_to_learn, item_weights, labels_of_rows
 from manyhands.methods import METHODS, Method, Problem
 from manyhands.methods.base import FitPlan, MethodFit
 
@@ -114,6 +115,10 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
             raise SettingError("checkpoint must be a folder to resume from; got None")
         self._check_settings()
         task, method = self._task(), self._resolve_method()
+        if items is None and sample_weight is None:
+            features = images_to_learn(
+                features, labels, self.kind, everything=method.models_features
+            )
         if start is None:
             encoder, inputs = method.fit_encoder(task, features, self._encoder_options(method))
             annotations = labels_of_rows(labels, self.kind, len(inputs), items, features)
@@ -232,6 +237,9 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
             word_vectors=self.word_vectors,
             freeze_embeddings=self.freeze_embeddings,
             max_tokens=getattr(self, "max_tokens", None),
+            image_size=getattr(self, "image_size", None),
+            normalize=scale != "none",
+            progress=self.progress,
             seed=self.seed,
         )
 
@@ -246,7 +254,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         return self._predicted_by(self._fitted(), features)
 
     def _predicted_by(self, model: FittedModel, features: Any) -> Floats:
-        inputs = model.encoder.transform(features)
+        inputs = model.encoder.transform(known_features(features))
         outputs = predict_outputs(model.network, inputs, model.device, model.settings)
         return self._task().predictions(outputs, model.scaler)
 
@@ -261,7 +269,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         self, features: Any, labels: Labels, items: Iterable[Any] | None
     ) -> tuple[Inputs, Annotations]:
         """Inputs, and labels in the codes of the fitted model; unseen annotators come last."""
-        inputs = self._fitted().encoder.transform(features)
+        inputs = self._fitted().encoder.transform(known_features(features))
         annotations = labels_of_rows(labels, self.kind, len(inputs), items, features)
         return inputs, recode_like(annotations, self.crowd_)
 

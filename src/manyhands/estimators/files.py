@@ -15,6 +15,7 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.engine.checkpoint import as_arrays, as_tensors, require_like
 from manyhands.engine.features import NumericEncoder
+from manyhands.engine.images import ImageEncoder
 from manyhands.engine.randomness import own_random_numbers
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import TargetScaler, make_network
@@ -32,7 +33,9 @@ NAME = "model"
 ESTIMATORS: dict[str, type[CrowdEstimator]] = {
     each.task: each for each in (CrowdClassifier, CrowdRegressor, CrowdTagger)
 }
-_ENCODERS: dict[str, Any] = {each.kind: each for each in (NumericEncoder, TextEncoder, CrfEncoder)}
+_ENCODERS: dict[str, Any] = {
+    each.kind: each for each in (NumericEncoder, TextEncoder, ImageEncoder, CrfEncoder)
+}
 _METHOD_CLASSES: dict[str, type[Method]] = {
     type(each).__name__: type(each) for each in METHODS.values()
 }

@@ -15,7 +15,7 @@ from torch import nn
 
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats, digest
-from manyhands.core.errors import SettingError
+from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import seed_for, settings_of
 from manyhands.engine.batches import CrowdData, split_items, split_labels
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
@@ -268,6 +268,15 @@ class NetworkMethod(Method):
             with torch_threads(network, inputs.shape, len(some), settings):
                 check_network_output(network, rows, n_outputs, len(some), warn=warn)
                 module = self.make_module(network, problem, settings)
+            if (
+                getattr(module.noise, "needs_features", False)
+                and inputs.noise_features(rows) is None
+            ):
+                raise DataError(
+                    "the annotator model needs features of the items that are real numbers, and "
+                    "these inputs have only whole ones, which the network looks up; take a method "
+                    "without features of items, such as speelfc"
+                )
             module.noise.outputs_checked = True  # the outputs were just checked, for any method
             if plan.start is not None:
                 module.noise.continue_from(plan.start.noise, ann.labels_per_annotator)
