@@ -154,6 +154,12 @@ class EstimatorOptions(TrainingOptions):
     )
     method: Any = setting(None, "A name of `METHODS`, or a `Method` with settings of its own.")
     _: KW_ONLY
+    network_settings: Mapping[str, Any] | None = setting(
+        None,
+        "A setting of a network by name, such as depth=16 for wide-resnet or hidden=[128,128] for "
+        'mlp; in Python {"depth": 16}.',
+        group="Network",
+    )
     noise: Mapping[str, Any] | None = setting(
         None, 'A setting of the noise model, such as omega=0 for conal; in Python {"omega": 0.0}.'
     )
