@@ -91,6 +91,11 @@ class CrowdData:
                 item_weight=(end - begin) * n_ranks / (last - first),
             )
 
+    def n_batches(self, order: AnyArray, batch_size: int) -> int:
+        """How many batches `batches` makes of items in this order."""
+        edges = self.inputs.boundaries(order)
+        return len(even_parts(edges, batch_size, self.inputs.lengths(order[edges[:-1]])))
+
     def _moved(self, array: AnyArray) -> Tensor:
         kind = np.float32 if array.dtype.kind == "f" else np.int64
         return torch.from_numpy(array.astype(kind)).to(self.device)

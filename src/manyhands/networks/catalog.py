@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from torch import nn
 
@@ -21,12 +21,6 @@ NetworkMaker = Callable[[tuple[int, ...], int], nn.Module]
 Network = str | nn.Module | NetworkMaker
 
 
-class _NetworkClass(Protocol):
-    """A class of networks that can be made for inputs of some shape."""
-
-    def from_shape(self, shape: tuple[int, ...], n_classes: int, **settings: Any) -> nn.Module: ...
-
-
 @dataclass(frozen=True)
 class NetworkEntry:
     """An entry: a class of networks, and the defaults of settings that differ from the class's.
@@ -37,19 +31,20 @@ class NetworkEntry:
     3
     """
 
-    network: _NetworkClass
+    network: Any
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def settings(self) -> tuple[str, ...]:
         """The names of the settings of the network."""
-        made: Any = self.network
-        parameters = inspect.signature(made).parameters.values()
+        parameters = inspect.signature(self.network).parameters.values()
         return tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
 
     def __call__(self, shape: tuple[int, ...], n_classes: int, **settings: Any) -> nn.Module:
         """A network for inputs of this shape; settings that are not given have their defaults."""
-        return self.network.from_shape(shape, n_classes, **{**self.defaults, **settings})
+        given = {**self.defaults, **settings}
+        made: nn.Module = self.network.from_shape(shape, n_classes, **given)
+        return made
 
 
 NETWORKS: Registry[NetworkEntry] = Registry(

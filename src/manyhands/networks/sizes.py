@@ -42,7 +42,7 @@ def require_dropout(name: str, got: object) -> None:
     ...
     manyhands.core.errors.SettingError: dropout must be >= 0 and < 1; got 1.0
     """
-    holds = isinstance(got, Real) and not isinstance(got, bool) and 0 <= got < 1
+    holds = isinstance(got, Real) and not isinstance(got, bool) and 0 <= float(got) < 1
     require(holds, name, ">= 0 and < 1", got)
 
 
