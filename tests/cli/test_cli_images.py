@@ -6,6 +6,7 @@ import shutil
 import pandas as pd
 import pytest
 from command_line import call, plain_json
+
 from photos import crowd_of, write_photos
 
 QUICK = ("--method", "speelfc", "--epochs", 3, "--batch-size", 8, "--threads", 1)

@@ -96,6 +96,11 @@ class CrowdData:
         """Batches to evaluate a network on: at most `most` items, fewer where inputs are large."""
         return self.batches(order, self.inputs.items_at_once(most))
 
+    def n_batches(self, order: AnyArray, batch_size: int) -> int:
+        """How many batches `batches` makes of items in this order."""
+        edges = self.inputs.boundaries(order)
+        return len(even_parts(edges, batch_size, self.inputs.lengths(order[edges[:-1]])))
+
     def _moved(self, array: AnyArray) -> Tensor:
         kind = np.float32 if array.dtype.kind == "f" else np.int64
         return torch.from_numpy(array.astype(kind)).to(self.device)

@@ -1,6 +1,5 @@
 """A task, with all in which classification, regression and tagging differ, and what it trains."""
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,17 +14,16 @@ from torch.nn.parameter import is_lazy
 from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations, Kind
 from manyhands.core.arrays import AnyArray, Floats, read_only
-from manyhands.core.errors import DataError, ManyhandsError, SettingError, first_line
+from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdBatch, CrowdData, finite_outputs
 from manyhands.engine.encoders import fit_encoder
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import TrainingSettings
-from manyhands.networks import NETWORKS, Network
-from manyhands.networks.calling import Batch, call_network, shape_text
+from manyhands.networks.calling import call_network
 from manyhands.networks.text import WordNetwork
 from manyhands.noise import AnnotatorModel, annotation_loss
-from manyhands.noise.base import warn_of_probabilities, weighted
+from manyhands.noise.base import weighted
 
 NoiseSpec = tuple[str, dict[str, Any]]  # the name of an annotator model, and its settings
 Scores = dict[str, float]
@@ -279,47 +277,6 @@ def predict_outputs(
             for index in map(torch.from_numpy, inputs.parts(order, EVALUATION_BATCH))
         ]
     return finite_outputs(torch.cat(parts)[torch.from_numpy(np.argsort(order))])
-
-
-def make_network(network: Network, shape: tuple[int, ...], n_outputs: int) -> nn.Module:
-    """A new network: by name, a copy of a module, or made by a function."""
-    if isinstance(network, nn.Module):
-        return copy.deepcopy(network)
-    if isinstance(network, str):
-        return NETWORKS[network](shape, n_outputs)
-    if not callable(network):
-        raise SettingError(f"network must be a name, a torch module or a function; got {network!r}")
-    made = network(shape, n_outputs)
-    if not isinstance(made, nn.Module):
-        raise SettingError(f"network must make a torch module; it made {type(made).__name__}")
-    return made
-
-
-@torch.no_grad()
-def check_network_output(
-    network: nn.Module, inputs: Batch, n_outputs: int, n_items: int, *, warn: bool = True
-) -> None:
-    """Raise an error unless the network gives `n_outputs` per item; warn of probabilities."""
-    was_training = network.training
-    network.eval()
-    try:
-        outputs = call_network(network, inputs)
-    except ManyhandsError:
-        raise
-    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
-        raise DataError(
-            f"the network cannot take inputs of {shape_text(inputs)}: {first_line(error)}"
-        ) from error
-    finally:
-        network.train(was_training)
-    if not isinstance(outputs, Tensor) or outputs.shape != (n_items, n_outputs):
-        got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
-        wanted = f"{n_outputs} logits each are expected; the labels have {n_outputs} classes"
-        if n_outputs == 1:
-            wanted = "one number each is expected, in shape (b, 1); the labels are numbers"
-        raise DataError(f"the network gives {got} for {n_items} items where {wanted}")
-    if warn:
-        warn_of_probabilities(outputs)
 
 
 @contextmanager

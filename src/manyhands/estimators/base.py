@@ -20,8 +20,8 @@ from manyhands.annotations import (
 )
 from manyhands.annotations.columns import make_frame
 from manyhands.core.arrays import Floats
-from manyhands.core.errors import DataError, SettingError
-from manyhands.core.settings import Setting, describe, settings_of
+from manyhands.core.errors import DataError, SettingError, SettingName
+from manyhands.core.settings import Setting, describe, require, settings_of
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.encoders import known_features
 from manyhands.engine.features import EncoderOptions
@@ -144,6 +144,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         plan = FitPlan(
             settings=settings,
             network=method.required_network or self.network or encoder.default_network,
+            network_settings=self.network_settings,
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             resume=resume,
             progress=self.progress,
@@ -173,7 +174,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         self.network_, self.noise_ = fit.module.network, fit.module.noise
         self.method_class_ = type(method)
         self.noise_spec_ = self._task().noise_spec(method.noise_spec, self.noise_)
-        self.network_settings_ = method.network_settings(self.network_)
+        self.restored_with_ = method.restore_settings(self.network_)
         self.history_, self.epoch_ = fit.result.history, fit.result.epoch
         self.search_history_ = fit.result.search_history
         self._set_feature_names()
@@ -200,11 +201,17 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
                 f"method must be for {self.task}; got {got}, which is for "
                 f"{' and '.join(method.tasks)}; known: {known}"
             )
-        if not isinstance(self.noise, Mapping | None):
-            raise SettingError(f"noise must be settings by name, or None; got {self.noise!r}")
+        for name in ("noise", "network_settings"):
+            got = getattr(self, name)
+            require(isinstance(got, Mapping | None), name, "settings by name, or None", got)
         required = method.required_network
         if required is not None and self.network not in (None, required):
             raise SettingError(f"{self.method} is for the network {required!r}; leave network out")
+        if required is not None and self.network_settings:
+            raise SettingError(
+                f"{self.method} has a network of its own; leave ", SettingName("network_settings"),
+                " out",
+            )  # fmt: skip
         if not method.takes_noise_settings and (self.noise or self.init not in (None, "own")):
             raise SettingError(f"noise and init are for noise models; {self.method} has none")
         return method.configured(self.noise, self.init)

@@ -249,8 +249,8 @@ class DoctorNet(NetworkMethod):
         """See `NetworkMethod.network`."""
         return _heads(network, n_annotators, n_classes, weighted=self.weighted)
 
-    def network_settings(self, network: nn.Module) -> dict[str, Any]:
-        """See `Method.network_settings`."""
+    def restore_settings(self, network: nn.Module) -> dict[str, Any]:
+        """See `Method.restore_settings`."""
         heads: Any = network
         return dict(heads.settings)
 
