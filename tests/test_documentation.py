@@ -19,6 +19,8 @@ from command_line import call
 
 import manyhands as mh
 from manyhands.cli import app
+from manyhands.core.settings import settings_of
+from manyhands.engine.optimiser_settings import OptimiserOptions
 from manyhands.io.exports import EXPORTS, TOOL_IMPORTS
 
 HOME = Path(__file__).parent.parent
@@ -230,6 +232,19 @@ def test_the_page_on_choosing_names_every_criterion():
 def test_every_noise_model_is_in_the_documentation():
     text = (DOCS / "how-to/own-loop.md").read_text()
     assert all(f"`{name}`" in text for name in mh.NOISE if not name.startswith("crowd-layer-"))
+
+
+def test_every_network_and_its_settings_are_in_the_documentation():
+    text = (DOCS / "how-to/networks-and-optimisers.md").read_text()
+    for name, entry in mh.NETWORKS.items():
+        line = next(line for line in text.splitlines() if line.startswith(f"| `{name}` |"))
+        if name != "dogs-cats-cnn":  # those of cnn
+            assert re.findall(r"`(\w+)`", line.split("|")[4]) == list(entry.settings)
+
+
+def test_every_setting_of_the_optimiser_is_in_the_documentation():
+    text = (DOCS / "how-to/networks-and-optimisers.md").read_text()
+    assert [name for name in settings_of(OptimiserOptions) if f"`{name}`" not in text] == []
 
 
 def test_every_export_has_a_page():

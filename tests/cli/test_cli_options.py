@@ -61,8 +61,15 @@ def test_a_declared_setting_is_in_the_help_of_a_command():
         received.update(training.given)
 
     received: dict[str, object] = {}
-    little(["--n-heads", "2", "--noise", "omega=0"], standalone_mode=False)
-    assert received == {"n_heads": 2, "noise": {"omega": 0}}
+    little(
+        ["--n-heads", "2", "--noise", "omega=0", "--network-setting", "hidden=[8,4]",
+         "--network-setting", "dropout=0.1", "--milestones", "60,0.75"],
+        standalone_mode=False,
+    )  # fmt: skip
+    assert received == {
+        "n_heads": 2, "noise": {"omega": 0}, "milestones": [60, 0.75],
+        "network_settings": {"hidden": [8, 4], "dropout": 0.1},
+    }  # fmt: skip
 
 
 def test_every_setting_of_an_estimator_is_an_option():
@@ -133,9 +140,9 @@ def test_help_loads_no_heavy_library(words):
 def test_train_and_compare_have_panels():
     for command in ("train", "compare"):
         text = call(command, "--help").out
-        for panel in ("Labels", "Training", "Network", "Output"):
+        for panel in ("Labels", "Training", "Optimiser", "Network", "Output"):
             assert f"─ {panel} ─" in text
-        assert "<constant|cosine>" in text or "[constant|cosine]" in text
+        assert "<labels|items>" in text or "[labels|items]" in text
 
 
 def test_the_shell_completes_names_of_methods():

@@ -121,6 +121,15 @@ def test_wrong_requests_are_one_line(folder, tmp_path):
     refused = call("train", features, labels, *out, "--noise", "omegga=0")
     assert_refused(refused)
     assert "omega" in refused.err
+    for flag, value, said in (
+        ("--network-setting", "hiden=[3]", "--network-setting: the network mlp has no setting"),
+        ("--network-setting", "hidden", "--network-setting must be NAME=VALUE"),
+        ("--milestones", "a,b", "--milestones must be numbers"),
+        ("--momentum", 0.5, "--momentum must be left out without optimizer sgd; got 0.5; set --op"),
+    ):
+        refused = call("train", features, labels, *out, flag, value)
+        assert_refused(refused)
+        assert said in refused.err
     assert_refused(call("train", features, labels, *out, "--epochs", 0))
     assert_refused(call("predict", tmp_path, features))
     few = tmp_path / "few.csv"

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from manyhands.engine.optimisers import RowAdam, summed_rows
+from manyhands.engine.row_optimisers import RowAdam, summed_rows
 
 
 def a_table(seed=0):

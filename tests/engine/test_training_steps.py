@@ -12,7 +12,8 @@ from torch.nn import functional
 from featured_crowds import featured
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.inputs import TensorInputs
-from manyhands.engine.optimisers import Stepper, make_optimisers, set_rates
+from manyhands.engine.optimisers import Stepper, make_optimisers
+from manyhands.engine.schedules import set_rates
 from manyhands.engine.settings import TrainingSettings
 from manyhands.methods import METHODS, EndToEnd, Problem
 from manyhands.networks import NETWORKS

@@ -4,10 +4,11 @@ import inspect
 import json
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 
-from featured_crowds import QUICK, featured
+from featured_crowds import QUICK, assert_same_bits, featured
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import AT_LEAST_ONE, describe, setting, settings_of
 from manyhands.engine.settings import (
@@ -18,6 +19,7 @@ from manyhands.engine.settings import (
 )
 from manyhands.estimators import ESTIMATORS, CrowdClassifier, load
 from manyhands.evaluation import CRITERIA
+from manyhands.networks import MLP
 
 OPTIONS = {
     "classification": FeatureOptions,
@@ -61,7 +63,7 @@ def test_an_estimator_takes_the_declared_settings_and_no_others(task):
 def test_every_setting_has_a_line_of_help(task):
     for declared in settings_of(OPTIONS[task]).values():
         assert declared.help.endswith("."), declared.name
-        assert declared.group in {"Training", "Network", "Output"}
+        assert declared.group in {"Training", "Optimiser", "Network", "Output"}
 
 
 def test_training_settings_fill_in_and_check_what_was_given():
@@ -73,6 +75,35 @@ def test_training_settings_fill_in_and_check_what_was_given():
 
 def test_the_monitors_are_the_criteria():
     assert settings_of(TrainingOptions)["monitor"].choices == tuple(CRITERIA)
+
+
+def test_settings_of_the_network_are_saved_and_read_back(tmp_path):
+    crowd = featured()
+    given = {"hidden": (np.int64(7), 4), "batch_norm": True}  # as a grid search may give them
+    model = CrowdClassifier(method="speelfc", network_settings=given, **QUICK)
+    model.fit(crowd.x, crowd.annotations).save(tmp_path)
+    loaded = load(tmp_path)
+    assert loaded.network_settings == {"hidden": [7, 4], "batch_norm": True}
+    np.testing.assert_array_equal(loaded.predict_proba(crowd.x), model.predict_proba(crowd.x))
+    loaded.fit(crowd.x, crowd.annotations)
+    assert_same_bits(loaded, model)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"network_settings": 3}, "network_settings must be settings by name, or None; got 3"),
+        ({"network_settings": {"dept": 3}}, "the network mlp has no setting 'dept'; known: hidden"),
+        ({"network": MLP(5, 3), "network_settings": {"hidden": [3]}}, "of your own"),
+        ({"method": "raykar", "network_settings": {"hidden": [3]}}, "raykar has a network of its"),
+    ],
+)
+def test_settings_of_the_network_that_do_not_fit_are_refused(settings, text):
+    crowd = featured()
+    with pytest.raises(SettingError, match=text):
+        CrowdClassifier(**(QUICK | {"method": "speelfc"} | settings)).fit(
+            crowd.x, crowd.annotations
+        )
 
 
 def test_a_loaded_model_has_the_settings_of_its_fit(tmp_path):

@@ -1,5 +1,7 @@
 """Contracts of every entry of the table of networks, and laws of some."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -10,23 +12,36 @@ from torch.nn import functional
 
 from manyhands.core.errors import DataError, SettingError, UnknownNameError
 from manyhands.engine.features import NumericEncoder
-from manyhands.networks import MLP, NETWORKS, LogisticRegression, SmallCNN
-from manyhands.networks.catalog import WORD_NETWORKS
+from manyhands.networks import MLP, NETWORKS, VGG16, LogisticRegression, SmallCNN, WideResNet
+from manyhands.networks.catalog import WORD_NETWORKS, network_by_name
 
 K = 3
 IMAGE = (2, 8, 9)
-CASES = [("mlp", (7,)), ("logistic", (7,)), ("mlp", IMAGE), ("logistic", IMAGE), ("cnn", IMAGE)]
+LARGER = (2, 33, 40)
+CASES = [
+    ("mlp", (7,)), ("logistic", (7,)), ("mlp", IMAGE), ("logistic", IMAGE), ("cnn", IMAGE),
+    ("mlp", (7,), {"hidden": [6, 5], "batch_norm": True}),
+    ("cnn", IMAGE, {"convolutions": 2, "batch_norm": True, "block_dropout": 0.25}),
+    ("dogs-cats-cnn", LARGER, {"channels": [3, 4, 5, 6]}),
+    ("vgg16", LARGER, {"width": 2}),
+    ("vgg16", LARGER, {"width": 2, "hidden": [9], "batch_norm": False}),
+    ("wide-resnet", IMAGE, {"depth": 16, "width": 1, "dropout": 0.1}),
+]  # fmt: skip
 
 
-@pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{len(case[1])}d")
+def id_of(case):
+    return "-".join([case[0], f"{len(case[1])}d", *(case[2] if case[2:] else ())])
+
+
+@pytest.fixture(params=CASES, ids=id_of)
 def case(request):
     return request.param
 
 
 def make(case, seed=0):
     torch.manual_seed(seed)
-    name, shape = case
-    return NETWORKS[name](shape, K)
+    name, shape, *settings = case
+    return network_by_name(name, shape, K, *settings)
 
 
 def inputs_of(case, n=6):
@@ -38,7 +53,7 @@ def linears(network):
 
 
 def test_the_cases_cover_the_table():
-    assert {name for name, _ in CASES} == set(NETWORKS) - set(WORD_NETWORKS)
+    assert {case[0] for case in CASES} == set(NETWORKS) - set(WORD_NETWORKS)
 
 
 @pytest.mark.parametrize("n", [0, 1, 6])
@@ -54,10 +69,13 @@ def test_gradients_reach_every_parameter(case):
         assert parameter.grad.abs().sum() > 0, name
 
 
-def test_a_batch_of_one_can_be_trained_on(case):
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_batch_of_one_or_none_can_be_trained_on(case, n):
     network = make(case).train()
-    functional.cross_entropy(network(inputs_of(case, 1)), torch.tensor([2])).backward()
+    functional.cross_entropy(network(inputs_of(case, n)), torch.tensor([2])[:n], reduction="sum")
+    network(inputs_of(case, n)).sum().backward()
     assert all(torch.isfinite(parameter.grad).all() for parameter in network.parameters())
+    assert all(torch.isfinite(value).all() for value in network.state_dict().values())
 
 
 def test_prediction_is_deterministic_and_item_by_item(case):
@@ -86,14 +104,15 @@ def test_inputs_of_another_shape_are_named(case):
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(UnknownNameError, match="no network 'mpl'; did you mean mlp"):
         NETWORKS["mpl"]
-    with pytest.raises(UnknownNameError, match="known: cnn, logistic, mlp"):
-        NETWORKS["resnet"]
+    with pytest.raises(UnknownNameError, match="known: cnn, dogs-cats-cnn, logistic, mlp"):
+        NETWORKS["perceptron"]
 
 
 @pytest.mark.parametrize("shape", [(), (64,), (8, 8), (1, 1, 8, 8)])
-def test_the_cnn_refuses_what_is_no_image(shape):
-    with pytest.raises(DataError, match=r"cnn takes images .* use mlp or logistic"):
-        NETWORKS["cnn"](shape, K)
+@pytest.mark.parametrize("name", ["cnn", "vgg16", "wide-resnet"])
+def test_networks_of_images_refuse_what_is_no_image(name, shape):
+    with pytest.raises(DataError, match=rf"{name} takes images .* use mlp or logistic"):
+        NETWORKS[name](shape, K)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +134,66 @@ def test_the_default_mlp_is_that_of_the_papers():
     ]  # fmt: skip
     assert linears(network) == [(8192, 128), (128, 8)]
     assert network.layers[2].p == 0.5
+
+
+def n_weights(network):
+    return sum(each.numel() for each in network.parameters())
+
+
+def test_wide_resnets_have_the_published_numbers_of_weights():
+    """Zagoruyko and Komodakis 2016 round them to 11.0 and 36.5 million."""
+    with torch.device("meta"):
+        assert n_weights(WideResNet((3, 32, 32), 10)) == 10_961_370
+        assert n_weights(WideResNet((3, 32, 32), 10, depth=28, width=10)) == 36_479_194
+
+
+def test_wide_resnet_groups_halve_the_resolution_twice():
+    network = WideResNet((3, 12, 16), K, depth=22, width=2)
+    assert network.blocks(network.first(torch.zeros(1, 3, 12, 16))).shape == (1, 128, 3, 4)
+    assert len(network.blocks) == 9
+    assert sum(block.shortcut is not None for block in network.blocks) == 3
+
+
+def test_vgg_16_has_thirteen_convolutions():
+    """9 a b weights from a to b channels, 2 b of each normalisation, 512 x 10 + 10 logits."""
+    channels = [3, 64, 64, 128, 128, 256, 256, 256, 512, 512, 512, 512, 512, 512]
+    convolutions = sum(9 * a * b for a, b in pairwise(channels))
+    with torch.device("meta"):
+        network = VGG16((3, 32, 32), 10)
+        assert n_weights(network) == convolutions + 2 * sum(channels[1:]) + 512 * 10 + 10
+        original = VGG16((3, 32, 32), 10, batch_norm=False)
+        assert n_weights(original) == convolutions + sum(channels[1:]) + 512 * 10 + 10
+    assert linears(VGG16((3, 64, 64), K, width=2, hidden=[9, 8])) == [(16, 9), (9, 8), (8, K)]
+
+
+def test_the_network_of_cats_and_dogs_is_that_of_the_paper():
+    """Four 3 x 3 convolutions with pools, 128 units, batch normalisation, 50 % dropout."""
+    network = NETWORKS["dogs-cats-cnn"]((3, 64, 48), 2)
+    kinds = [type(layer).__name__ for block in network.blocks for layer in block]
+    assert kinds == ["Conv2d", "BatchNorm2d", "ReLU", "MaxPool2d"] * 4
+    kinds = [type(layer).__name__ for layer in network.head.layers]
+    assert kinds == ["Linear", "BatchNorm1d", "ReLU", "Dropout", "Linear"]
+    assert network.head.layers[3].p == 0.5
+    convolutions = 9 * (3 * 32 + 32 * 64 + 64 * 128 + 128 * 128) + 2 * (32 + 64 + 128 + 128)
+    assert n_weights(network) == convolutions + 128 * 4 * 3 * 128 + 2 * 128 + 128 * 2 + 2
+
+
+def test_convolutions_start_as_he_et_al_say():
+    torch.manual_seed(0)
+    for layer in WideResNet((3, 8, 8), K, depth=10, width=4).modules():
+        if isinstance(layer, nn.Conv2d):
+            expected = (2.0 / (layer.kernel_size[0] ** 2 * layer.out_channels)) ** 0.5
+            assert float(layer.weight.detach().std()) == pytest.approx(expected, rel=0.1)
+
+
+@pytest.mark.parametrize("batch", [0, 1])
+def test_a_batch_without_a_variance_uses_the_running_statistics(batch):
+    network = MLP(4, K, hidden=[5], batch_norm=True, dropout=0)
+    network.train()(torch.randn(8, 4, generator=torch.Generator().manual_seed(0)))
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    inputs = torch.ones(batch, 4)
+    assert torch.equal(network.train()(inputs), network.eval()(inputs))
+    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
 
 
 def test_hidden_layers_stand_in_order():
@@ -195,7 +274,18 @@ def test_logistic_regression_starts_at_zero():
         (lambda: MLP(4.5, K), "n_features"),
         (lambda: MLP(4, -1), "n_classes"),
         (lambda: MLP(4, K, hidden=(5, 0)), "hidden must be whole numbers"),
-        (lambda: MLP(4, K, hidden=128), r"hidden must be .*as in \(128,\)"),
+        (lambda: MLP(4, K, hidden=128), r"hidden must be .*as in \[128\]"),
+        (lambda: MLP(4, K, hidden="12"), "hidden must be"),
+        (lambda: MLP(4, K, hidden=[True]), "hidden must be"),
+        (lambda: MLP(4, K, dropout="high"), "dropout must be >= 0 and < 1; got 'high'"),
+        (lambda: MLP(4, K, batch_norm=1), "batch_norm must be true or false; got 1"),
+        (lambda: WideResNet(IMAGE, K, depth=17), r"depth must be 10, 16, .*; got 17"),
+        (lambda: WideResNet(IMAGE, K, depth=4), "depth must be 10, 16"),
+        (lambda: WideResNet(IMAGE, K, width=0.5), "width must be a whole number"),
+        (lambda: WideResNet((3, 2, 2), K), "height and width >= 4"),
+        (lambda: VGG16(IMAGE, K), "height and width >= 32, because each of the 5 pools"),
+        (lambda: network_by_name("mlp", (4,), K, {"hiden": [3]}), "did you mean hidden"),
+        (lambda: network_by_name("logistic", (4,), K, {"l2": 1}), "no setting 'l2'; it has none"),
         (lambda: MLP(4, K, dropout=1), "dropout must be >= 0 and < 1"),
         (lambda: MLP(4, K, dropout=-0.1), "dropout"),
         (lambda: LogisticRegression(0, K), "n_features"),

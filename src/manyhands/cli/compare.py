@@ -10,6 +10,7 @@ import typer
 
 import manyhands as mh
 from manyhands.cli import options, output
+from manyhands.cli.feature_options import FeatureColumns, matched
 from manyhands.cli.options import in_labels
 from manyhands.core.errors import SettingError
 
@@ -37,7 +38,6 @@ class Request(options.OptionGroup):
     features: Annotated[
         str | None, in_labels("Features of the items; networks are then trained.", metavar="FILE")
     ] = None
-    text: options.TextColumn = None
     dataset: Annotated[
         str | None,
         in_labels("A public corpus by name (see manyhands datasets) in the folder --data.",
@@ -61,6 +61,7 @@ class Request(options.OptionGroup):
     seed: options.Seed = 0
     json: options.Json = False
     reading: options.LabelOptions
+    columns: FeatureColumns
     training: options.TrainOptions
 
     @cached_property
@@ -165,8 +166,9 @@ def _trial(request: Request) -> "tuple[mh.selection.Trial, list[str] | None, lis
         return _corpus(request), request.names, []
     file = request.file
     if file.tokens is None:
-        table = reading.features(str(request.features), request.text)
+        table = request.columns.read(str(request.features), reading)
         truths, ann = reading.truth(truth), request.annotations
+        table = matched(table, ann, str(request.features))
         return mh.selection.trial_of_files(table, ann, truths), request.names, []
     gold = reading.true_tags(truth)
     marked = request.marked

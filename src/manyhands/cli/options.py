@@ -2,8 +2,7 @@
 
 import functools
 import inspect
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import manyhands as mh
-from manyhands.cli.output import told_features
+from manyhands.cli.values import bounds, named_values, numbers
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import Setting, settings_of
 from manyhands.engine.settings import FeatureOptions, TaggingOptions
@@ -46,15 +45,6 @@ AnyLabelsFiles = Annotated[
     typer.Argument(metavar="LABELS", help=f"{_LABELS}{_TOKENS}{_WAYS} Several are joined."),
 ]
 AnyLabelsFile = Annotated[str, typer.Argument(metavar="LABELS", help=f"{_LABELS}{_TOKENS}{_WAYS}")]
-FeaturesFile = Annotated[
-    str, typer.Argument(metavar="FEATURES", help="Numbers: a table with one row per item, a column "
-                        "that names it and numbers in all others (.csv .tsv .parquet .jsonl "
-                        ".xlsx), or "
-                        "an array with one row per item (.npy .npz). Texts: one per line (.txt), "
-                        "or a table with a column named text. Tokens (.conll .bio). May be "
-                        "packed (.gz .zip ...) or - for standard input.")
-]  # fmt: skip
-TextColumn = Annotated[str | None, in_labels("Column of texts.", metavar="NAME")]
 Truth = Annotated[
     str | None,
     in_labels("Table with columns item, truth, to score with. For tokens a file with lines of a "
@@ -76,24 +66,6 @@ Jobs = Annotated[
     int | None, option("Number of runs at the same time.", min=1, show_default="one per core")
 ]
 DataFolder = Annotated[str | None, option("Folder with the public corpora.", metavar="DIR")]
-
-
-def named_values(flag: str, texts: Iterable[str] | None) -> dict[str, Any]:
-    """Settings from NAME=VALUE: a number, true, false, null, a list in brackets, or a word.
-
-    >>> named_values("--set", ["max_iter=5", "start=majority"])
-    {'max_iter': 5, 'start': 'majority'}
-    """
-    values = {}
-    for text in texts or ():
-        name, _, value = text.partition("=")
-        if not name or not value:
-            raise SettingError(f"{flag} must be NAME=VALUE; got {text!r}")
-        try:
-            values[name] = json.loads(value)
-        except (ValueError, RecursionError):
-            values[name] = value
-    return values
 
 
 def completed(*registries: str, also: Sequence[str] = ()) -> Callable[[str], list[str]]:
@@ -211,19 +183,11 @@ class LabelOptions(AnyFileOptions):
 
     def settings(self) -> dict[str, Any]:
         """The arguments of `mh.read`."""
-        return super().settings() | {"bounds": _bounds(self.bounds)}
+        return super().settings() | {"bounds": bounds(self.bounds)}
 
     def file(self, path: str | list[str]) -> "mh.io.LabelFile":
         """A file of labels, or several, with these settings."""
         return mh.io.LabelFile(path, **self.settings())
-
-    def features(self, path: str, text: str | None) -> "mh.io.Features":
-        """Features of the items; --item counts if their table has such a column."""
-        sheet = mh.io.sheet_of(path, self.sheet)
-        named = mh.io.column_names(path, encoding=self.encoding, sheet=sheet)
-        item = self.item if self.item in named else None
-        found = mh.read_features(path, item=item, text=text, encoding=self.encoding, sheet=sheet)
-        return told_features(found, path)
 
     def truth(self, path: str | None) -> dict[Any, Any] | None:
         """The truth of items, if a file is given."""
@@ -245,19 +209,6 @@ class LabelOptions(AnyFileOptions):
         reasons = {"regression": "labels are numbers", "tagging": "tagged tokens"}
         decided = self.task is None and task in reasons
         return f" ({reasons[task]}: --task {task})" if decided else ""
-
-
-def _bounds(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    low, _, high = text.partition(":")
-    try:
-        ends = float(low), float(high)
-    except ValueError:
-        ends = 1.0, 0.0
-    if not ends[0] < ends[1]:
-        raise SettingError(f"--range must be LOW:HIGH with LOW below HIGH; got {text!r}")
-    return ends
 
 
 _BY_COMMAND = ("method", "seed", "checkpoint", "progress")  # options of the commands, or none
@@ -285,14 +236,33 @@ def _annotated(declared: Setting) -> Any:
         if len("|".join(declared.choices)) > _WIDEST:
             settings["metavar"] = "NAME"
             help += f" One of {', '.join(declared.choices)}."
-    elif getattr(declared.type, "__origin__", None) is not None:  # a mapping
+    elif is_mapping(declared):
         kind, settings["metavar"] = list[str], "NAME=VALUE"
+        help += " Repeatable."
+    elif is_list(declared):
+        settings["metavar"] = "NUMBER,NUMBER"
     default = "the method's" if declared.by_method else declared.default
     if isinstance(default, bool):
         default = "yes" if default else "no"
     settings["show_default"] = False if default is None else str(default)
-    flag = [f"--{declared.name.replace('_', '-')}"] if declared.default is False else []
+    flag = [flag_of(declared)] if declared.default is False or is_mapping(declared) else []
     return Annotated[kind | None, option(help, *flag, panel=declared.group, **settings)]
+
+
+def is_mapping(declared: Setting) -> bool:
+    """Whether a setting holds values by name."""
+    return getattr(declared.type, "__origin__", None) is Mapping
+
+
+def is_list(declared: Setting) -> bool:
+    """Whether a setting holds several numbers."""
+    return getattr(declared.type, "__origin__", None) is Sequence
+
+
+def flag_of(declared: Setting) -> str:
+    """The option of a setting; one that takes a NAME=VALUE at a time is in the singular."""
+    name = declared.name.removesuffix("s") if is_mapping(declared) else declared.name
+    return f"--{name.replace('_', '-')}"
 
 
 class TrainOptions(OptionGroup):
@@ -304,8 +274,10 @@ class TrainOptions(OptionGroup):
 
     def __init__(self, **values: Any) -> None:
         self.given = {name: each for name, each in values.items() if each not in (None, [])}
-        if "noise" in self.given:
-            self.given["noise"] = named_values("--noise", self.given["noise"])
+        for name, each in settings_of(FeatureOptions).items():
+            read: Any = named_values if is_mapping(each) else numbers if is_list(each) else None
+            if read is not None and name in self.given:
+                self.given[name] = read(flag_of(each), self.given[name])
 
     def settings(self, task: str) -> dict[str, Any]:
         """The arguments of the estimator of a task; an error for those that it does not have."""

@@ -86,9 +86,13 @@ def source_of(annotations: Any, file: "mh.io.LabelFile | None" = None) -> dict[s
 
 
 def told_features(features: "mh.io.Features", path: str) -> "mh.io.Features":
-    """The features, after a note about columns that are not used."""
+    """The features, after notes about columns and files that are not used."""
     if features.unused:
-        remark(f"note: {path}: only its texts are used, not {', '.join(features.unused[:5])}")
+        remark(
+            f"note: {path}: only its {features.kind} are used, not {', '.join(features.unused[:5])}"
+        )
+    for note in getattr(features.values, "notes", ()):
+        remark(f"note: {path}: {note}")
     return features
 
 

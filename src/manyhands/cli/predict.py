@@ -6,22 +6,25 @@ import typer
 
 import manyhands as mh
 from manyhands.cli import options, output
+from manyhands.cli.feature_options import FeatureColumns, FeaturesFile, matched
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingError
+
+_KINDS = {"numeric": "numbers", "text": "texts", "images": "images"}  # of encoders
 
 
 @options.takes_groups
 def predict(
     model: Annotated[str, typer.Argument(metavar="DIR", help="Folder that manyhands train wrote.")],
-    features: options.FeaturesFile,
+    features: FeaturesFile,
     reading: options.LabelOptions,
+    columns: FeatureColumns,
     out: options.OutFile = "-",
     labels: Annotated[
         str | None,
         options.in_labels("Labels of these items, which the prediction then uses too.",
                           metavar="FILE"),
     ] = None,
-    text: options.TextColumn = None,
     json: options.Json = False,
 ) -> None:  # fmt: skip
     """Predict with a model that manyhands train wrote.
@@ -51,14 +54,14 @@ def predict(
     with output.working(f"reading {features}"), output.noting():
         if tagging:
             target = None if json and out == "-" else out
-            columns, source = _predict_tokens(trained, features, labels, target, reading)
+            found, source = _predict_tokens(trained, features, labels, target, reading)
         else:
-            columns, source = _predict_items(trained, features, labels, text, reading)
+            found, source = _predict_items(trained, features, labels, columns, reading)
             if out != "-" or not json:
-                output.put_table(columns, out)
-    n_items, what = len(columns["item"]), "tokens" if tagging else "items"
+                output.put_table(found, out)
+    n_items, what = len(found["item"]), "tokens" if tagging else "items"
     if json:
-        rows = {"predictions": output.records(columns)} if out == "-" else {}
+        rows = {"predictions": output.records(found)} if out == "-" else {}
         classes = {"classes": trained.classes_.tolist()} if trained.kind == "classes" else {}
         output.say_json(source | {what: n_items} | classes | rows)
     elif out != "-":
@@ -66,19 +69,25 @@ def predict(
 
 
 def _predict_items(
-    trained: Any, features: str, labels: str | None, text: str | None, reading: options.LabelOptions
+    trained: Any,
+    features: str,
+    labels: str | None,
+    columns: FeatureColumns,
+    reading: options.LabelOptions,
 ) -> tuple[dict[str, AnyArray], dict[str, Any]]:
     """The table of the items, and what the labels were taken for if there are some."""
-    table = reading.features(features, text)
-    if table.are_texts != (trained.encoder_.kind == "text"):
-        given, trained_on = ("texts", "numbers") if table.are_texts else ("numbers", "texts")
-        raise DataError(f"{features}: has {given}, and the model was trained on {trained_on}")
+    table = columns.read(features, reading)
+    trained_on = _KINDS[trained.encoder_.kind]
+    if table.kind != trained_on:
+        raise DataError(f"{features}: has {table.kind}, and the model was trained on {trained_on}")
     _match_columns(trained, table, features)
     if labels is None:
+        table = table.named(getattr(trained.encoder_, "naming", ""))
         return {"item": table.items} | dict(trained.prediction_columns(table.X)), {}
     ann = output.told(reading.file(labels).read_items()).as_kind(trained.kind)
-    columns = dict(trained.infer(table.X, ann, X_items=table.items).item_columns())
-    return columns, {"source": output.source_of(ann)}
+    table = matched(table, ann, features)
+    found = dict(trained.infer(table.X, ann, X_items=table.items).item_columns())
+    return found, {"source": output.source_of(ann)}
 
 
 def _match_columns(trained: Any, table: "mh.io.Features", path: str) -> None:
@@ -89,7 +98,7 @@ def _match_columns(trained: Any, table: "mh.io.Features", path: str) -> None:
         raise error.at(path) from None
     if order is not None:
         output.remark(f"note: {path}: columns are in another order than in training; put right")
-    elif not table.are_texts and (table.names is None) != (trained.encoder_.names is None):
+    elif table.kind == "numbers" and (table.names is None) != (trained.encoder_.names is None):
         where = "the model" if trained.encoder_.names is None else path
         output.remark(f"note: {where} has no names of columns; they are matched by their order")
 

@@ -5,8 +5,9 @@ from typing import Annotated
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import Json, Seed, completed, in_output, named_values, option
+from manyhands.cli.options import Json, Seed, completed, in_output, option
 from manyhands.cli.output import say, say_json
+from manyhands.cli.values import named_values
 
 
 def simulate(

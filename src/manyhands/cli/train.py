@@ -11,6 +11,7 @@ import typer
 
 import manyhands as mh
 from manyhands.cli import options, output
+from manyhands.cli.feature_options import FeatureColumns, FeaturesFile, matched
 from manyhands.cli.options import in_output, in_training
 from manyhands.core.errors import SettingError
 
@@ -21,7 +22,7 @@ _OF_WORDS = {"word_vectors", "freeze_embeddings"}  # settings of networks that r
 class Request(options.OptionGroup):
     """What to train on, how, and where the model goes."""
 
-    features: options.FeaturesFile
+    features: FeaturesFile
     out: Annotated[str, in_output("Folder for the model and its checkpoints.", metavar="DIR")]
     labels: Annotated[
         str | None,
@@ -39,7 +40,6 @@ class Request(options.OptionGroup):
             show_default="conal; regression: crowd-layer-b; tagging: speelfc",
         ),
     ] = None
-    text: options.TextColumn = None
     resume: Annotated[
         bool, in_training("Continue from the checkpoint in the folder.", "--resume")
     ] = False
@@ -48,6 +48,7 @@ class Request(options.OptionGroup):
     seed: options.Seed = 0
     json: options.Json = False
     reading: options.LabelOptions
+    columns: FeatureColumns
     training: options.TrainOptions
 
     @cached_property
@@ -61,12 +62,15 @@ def train(request: Request) -> None:
     """Train a network on features and crowd labels.
 
     No clean labels are needed. The labels are classes, numbers (--task regression) or tags of
-    tokens (--task tagging); without --task they decide. FEATURES are numbers or texts. Items of
+    tokens (--task tagging); without --task they decide. FEATURES are numbers, texts
+    or images. Items of
     FEATURES without labels are ignored. The model is written to the folder --out;
     manyhands predict reads it. If a run was stopped, --resume continues it, and the model is
     the same as without the stop. --truth is for scores only, except for the method "truth".
 
     Example: manyhands train features.csv labels.csv --method conal --out model
+
+    Example: manyhands train photos/ labels.csv --augment flip,crop --out model
 
     Example: manyhands train texts.txt ratings.csv --task regression --out model
 
@@ -101,17 +105,20 @@ def _train_items(request: Request) -> None:
     if reading.task is not None and request.method is not None:
         _require_method(request.method, reading.task)
     truth = reading.truth(request.truth)
-    table = reading.features(request.features, request.text)
-    if not table.are_texts and request.training.given.keys() & _OF_WORDS:
+    table = request.columns.read(request.features, reading)
+    if table.kind != "texts" and request.training.given.keys() & _OF_WORDS:
         raise SettingError(
-            "--word-vectors and --freeze-embeddings are for texts; these features are numbers"
+            f"--word-vectors and --freeze-embeddings are for texts; these features are {table.kind}"
         )
     ann = output.told(request.file.read_items())
+    table = matched(table, ann, request.features)
     model = _new_model(request, "regression" if ann.kind == "numbers" else "classification")
     known = truth if mh.METHODS[model.method].needs_truth else None
     trial = mh.selection.trial_of_files(table, ann, truth)
     with _stoppable(request.out), output.noting():
-        model.fit(table.X, ann, X_items=table.items, truth=known, resume=request.resume)
+        # Images have names, and those without labels are left out.
+        items = None if table.kind == "images" else table.items
+        model.fit(table.X, ann, X_items=items, truth=known, resume=request.resume)
         scores = mh.selection.scores_of(trial, model) if truth is not None else {}
         model.save(request.out)
     _tell(request, model, ann, scores)

@@ -95,6 +95,8 @@ class Setting:
             text, number, make = _NUMBERS[self.type]
             require(isinstance(value, number), self.name, text, value)
             value = make(value)  # numpy's numbers, as a grid search gives, become Python's own
+        elif typing.get_origin(self.type) is Sequence:
+            value = _number_list(self.name, value)
         if self.rule is not None:
             require(self.rule.holds(value), self.name, self.rule.text, value)
         return value
@@ -104,6 +106,14 @@ _NUMBERS: dict[Any, tuple[str, Any, Any]] = {
     int: ("a whole number", Integral, int),
     float: ("a number", Real, float),
 }
+
+
+def _number_list(name: str, value: Any) -> list[Any]:
+    """The numbers of a list, tuple or array as Python's own; they are saved as a list."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    listed = isinstance(value, list | tuple) and all(isinstance(each, Real) for each in value)
+    require(listed, name, "a list of numbers", value)
+    return [each.item() if isinstance(each, np.generic) else each for each in value]
 
 
 def setting(

@@ -1,6 +1,7 @@
 """The labels of a crowd in training: batches of items on the device, and validation labels."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ _ENOUGH = 0.5  # of the labels asked for: with fewer, annotators may lose their 
 
 
 class CrowdBatch:
-    """Some items: their codes, inputs and annotations.
+    """Some items: their codes, inputs (a tensor, or tensors by name) and annotations.
 
     The weights correct the mean over processes: n here x processes / n of the whole step, where n
     counts labels for `label_weight` and items for `item_weight`. This is no dataclass, because
@@ -29,7 +30,7 @@ class CrowdBatch:
     def __init__(
         self,
         items: Tensor,
-        inputs: Tensor,
+        inputs: Any,
         annotations: AnnotationBatch,
         *,
         label_weight: float = 1.0,
@@ -90,6 +91,15 @@ class CrowdData:
                 label_weight=(own.stop - own.start) * n_ranks / n_labels,
                 item_weight=(end - begin) * n_ranks / (last - first),
             )
+
+    def evaluated(self, order: AnyArray, most: int) -> Iterator[CrowdBatch]:
+        """Batches to evaluate a network on: at most `most` items, fewer where inputs are large."""
+        return self.batches(order, self.inputs.items_at_once(most))
+
+    def n_batches(self, order: AnyArray, batch_size: int) -> int:
+        """How many batches `batches` makes of items in this order."""
+        edges = self.inputs.boundaries(order)
+        return len(even_parts(edges, batch_size, self.inputs.lengths(order[edges[:-1]])))
 
     def _moved(self, array: AnyArray) -> Tensor:
         kind = np.float32 if array.dtype.kind == "f" else np.int64

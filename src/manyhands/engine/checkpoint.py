@@ -11,6 +11,7 @@ from torch import Tensor
 
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
+from manyhands.engine.weight_average import WeightAverage
 from manyhands.io.bundle import read_bundle, under, write_bundle
 from manyhands.io.headers import COUNT, FLAG, NUMBERS, OBJECT, OBJECTS, Fields, optional
 
@@ -21,6 +22,7 @@ FIELDS: Fields = {
 }  # fmt: skip
 _LONGEST = 80  # of a value in an error
 _MOMENTS = ("exp_avg", "exp_avg_sq")  # of Adam, for every parameter
+_MOMENTUM = ("momentum_buffer",)  # of SGD
 _REST = 10.0  # times as long as saving took, before saving again
 
 
@@ -46,7 +48,11 @@ class Checkpoint:
         self._next = 0.0
 
     def save(
-        self, state: TrainingState, module: torch.nn.Module, optimisers: Sequence[Any]
+        self,
+        state: TrainingState,
+        module: torch.nn.Module,
+        optimisers: Sequence[Any],
+        average: WeightAverage | None = None,
     ) -> None:
         """Save this state, unless the last save is too recent."""
         began = time.monotonic()
@@ -55,13 +61,16 @@ class Checkpoint:
         tensors = {f"learner.{key}": each for key, each in module.state_dict().items()}
         tensors |= {f"best.{key}": each for key, each in (state.best or {}).items()}
         numbers: dict[str, float] = {}
+        if average is not None:
+            tensors |= {f"average.{key}": each for key, each in average.average.items()}
+            numbers["average.steps"] = average.n_steps
         for place, optimiser in enumerate(optimisers):
             for row, entries in optimiser.state_dict()["state"].items():
                 for key, value in entries.items():
                     name = f"optimiser.{place}.{row}.{key}"
                     if isinstance(value, Tensor):
                         tensors[name] = value
-                    else:
+                    elif value is not None:  # the momentum before the first step
                         numbers[name] = value
         header = {
             "identity": self.identity,
@@ -74,12 +83,17 @@ class Checkpoint:
         write_bundle(self.folder, NAME, as_arrays(tensors), header)
         self._next = time.monotonic() + _REST * (time.monotonic() - began)
 
-    def restore(self, module: torch.nn.Module, optimisers: Sequence[Any]) -> TrainingState:
-        """Put the saved state back into the learner and its optimisers."""
+    def restore(
+        self,
+        module: torch.nn.Module,
+        optimisers: Sequence[Any],
+        average: WeightAverage | None = None,
+    ) -> TrainingState:
+        """Put the saved state back into the learner, its optimisers and its average."""
         arrays, header = read_bundle(self.folder, NAME, FIELDS)
         self._require_same(header["identity"])
         try:
-            return _restored(as_tensors(arrays), header, module, optimisers)
+            return _restored(as_tensors(arrays), header, module, optimisers, average)
         except Exception as error:  # nothing in a file may be more than refused
             raise DataError(
                 f"{self.folder}: the checkpoint does not fit its description; start afresh"
@@ -104,6 +118,7 @@ def _restored(
     header: Mapping[str, Any],
     module: torch.nn.Module,
     optimisers: Sequence[Any],
+    average: WeightAverage | None,
 ) -> TrainingState:
     """The state of a run, after all of it was checked against what the run needs."""
     state = _checked_state(header, under("best.", tensors) or None)
@@ -112,6 +127,8 @@ def _restored(
         require_like(weights or learnt, module.state_dict())
     entries = under("optimiser.", tensors) | under("optimiser.", header["numbers"])
     states = [_optimiser_state(under(f"{n}.", entries), one) for n, one in enumerate(optimisers)]
+    if average is not None:
+        average.restore(under("average.", tensors), header["numbers"]["average.steps"])
     module.load_state_dict(learnt)
     for optimiser, found in zip(optimisers, states, strict=True):
         groups = optimiser.state_dict()["param_groups"]
@@ -148,6 +165,7 @@ def _is_entry(entry: Any) -> bool:
 
 def _optimiser_state(entries: Mapping[str, Any], optimiser: Any) -> dict[int, dict[str, Any]]:
     """The state of an optimiser by parameter: a number of steps, and moments like the parameter."""
+    sgd = "momentum" in optimiser.param_groups[0]
     parameters = [each for group in optimiser.param_groups for each in group["params"]]
     state: dict[int, dict[str, Any]] = {}
     for name, value in entries.items():
@@ -155,8 +173,8 @@ def _optimiser_state(entries: Mapping[str, Any], optimiser: Any) -> dict[int, di
         state.setdefault(int(place), {})[key] = value
     for row, found in state.items():
         moments = {key: each for key, each in found.items() if key != "step"}
-        require_like(moments, dict.fromkeys(_MOMENTS, parameters[row]))
-        if row < 0 or float(found["step"]) < 1:
+        require_like(moments, dict.fromkeys(_MOMENTUM if sgd else _MOMENTS, parameters[row]))
+        if row < 0 or (not sgd and float(found["step"]) < 1):
             raise ValueError("there is no such parameter, or no step was made")
     return state
 

@@ -36,6 +36,7 @@ from manyhands.evaluation import (
     log_loss,
     score_entities,
 )
+from manyhands.networks.calling import call_network
 from manyhands.noise import NOISE, AnnotationBatch, NoiseModel, SpeeLFC
 
 _FEATURED_ITEMS = 64  # items at a time where a noise model takes features, once per class
@@ -56,8 +57,8 @@ class ClassificationModule(CrowdModule):
         self.eval()
         if not self.continues:
             self.noise.reset_statistics()
-        for batch in crowd.batches(crowd.labelled, EVALUATION_BATCH):
-            log_class_bk = self.network(batch.inputs).log_softmax(-1)
+        for batch in crowd.evaluated(crowd.labelled, EVALUATION_BATCH):
+            log_class_bk = call_network(self.network, batch.inputs).log_softmax(-1)
             self.noise.update_statistics(log_class_bk, batch.annotations)
 
     def label_log_prob(self, batch: CrowdBatch) -> Tensor:
@@ -68,7 +69,7 @@ class ClassificationModule(CrowdModule):
     def predict_labels(self, batch: CrowdBatch) -> tuple[Tensor, Tensor]:
         """Log-probabilities of the classes of the items (b, k), and of all labels (n, l)."""
         given = batch.annotations
-        log_class_bk: Tensor = self.network(batch.inputs).log_softmax(dim=-1)
+        log_class_bk: Tensor = call_network(self.network, batch.inputs).log_softmax(dim=-1)
         log_label_nl: Tensor = self.noise(log_class_bk, given.row, given.annotator, given.features)
         return log_class_bk, log_label_nl
 
@@ -76,7 +77,7 @@ class ClassificationModule(CrowdModule):
     def label_predictions(self, crowd: CrowdData) -> LabelPredictions:
         """A crowd's labels with their predicted log-probabilities."""
         self.eval()
-        batches = crowd.batches(crowd.labelled, EVALUATION_BATCH)
+        batches = crowd.evaluated(crowd.labelled, EVALUATION_BATCH)
         log_class, log_label = zip(*map(self.predict_labels, batches), strict=True)
         ann = crowd.annotations
         return LabelPredictions(
@@ -268,8 +269,8 @@ def joint_posterior(
     log_confusion_akl = torch.from_numpy(confusion_akl).clamp_min(_MIN_PROBABILITY).log().float()
     log_confusion_akl = log_confusion_akl.to(crowd.device)
     parts = []
-    for batch in crowd.batches(np.arange(len(crowd.inputs)), _items_at_once(noise, crowd)):
-        log_bk = network(batch.inputs).log_softmax(dim=-1)
+    for batch in crowd.evaluated(np.arange(len(crowd.inputs)), _items_at_once(noise, crowd)):
+        log_bk = call_network(network, batch.inputs).log_softmax(dim=-1)
         if len(batch.annotations):
             log_label_nk = _log_label_given_class(noise, batch.annotations, log_confusion_akl)
             log_bk = log_bk.index_add(0, batch.annotations.row, log_label_nk)

@@ -17,7 +17,15 @@ from torch.utils.data import Dataset
 from manyhands.annotations.vocabulary import join_names, repeated
 from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError
+from manyhands.engine.checked_numbers import (
+    checked_array,
+    checked_sparse,
+    checked_tensor,
+    frame_values,
+)
+from manyhands.engine.dictionaries import DictionaryInputs, has_dictionaries
 from manyhands.engine.inputs import DatasetInputs, Inputs, Scaling, SparseInputs, TensorInputs
+from manyhands.io.hugging_face import gives_tensors
 
 _CHECKED_ROWS = 100  # rows that are looked at for a string
 _UNLIKE = 5.0  # how far the features' deviations may differ before each gets its own scale
@@ -32,6 +40,9 @@ class EncoderOptions:
     word_vectors: Any = None
     freeze_embeddings: bool = False
     max_tokens: int | None = None
+    image_size: int | None = None
+    normalize: bool = True
+    progress: bool = False
     seed: int = 0
 
 
@@ -198,23 +209,26 @@ def as_inputs(features: Any, *, keep_integers: bool = False) -> Inputs:
     """Features as inputs of the epoch loop, a row per item.
 
     Numbers become 32-bit floats. With `keep_integers` a torch tensor of integers stays as it is,
-    for networks that look them up. Values that are not finite are refused by row and column.
+    for networks that look them up. A Dataset of dictionaries gives tensors by name
+    (`DictionaryInputs`). Values that are not finite are refused by row and column.
     """
     if isinstance(features, Inputs):
         return features
     if isinstance(features, Tensor):
-        return TensorInputs(_checked_tensor(features, keep_integers))
+        return TensorInputs(checked_tensor(features, keep_integers))
     if sparse.issparse(features):
-        return SparseInputs(_checked_sparse(features))
-    if isinstance(features, Dataset):
+        return SparseInputs(checked_sparse(features))
+    if isinstance(features, Dataset) or gives_tensors(features):
         if not hasattr(features, "__len__") or len(features) == 0:
             raise DataError("features: a Dataset must have a length above 0; iterable ones do not")
+        if has_dictionaries(features):
+            return DictionaryInputs(features)
         return DatasetInputs(features, keep_integers=keep_integers)
     names: list[str] | None = None
     frame = _as_frame(features)
     if frame is not None:
-        names, features = list(frame.columns), _frame_values(frame)
-    return TensorInputs(torch.from_numpy(_checked_array(features, names)))
+        names, features = list(frame.columns), frame_values(frame)
+    return TensorInputs(torch.from_numpy(checked_array(features, names)))
 
 
 def is_text(features: Any) -> bool:
@@ -223,10 +237,17 @@ def is_text(features: Any) -> bool:
     >>> is_text(["a film", "a good film"]), is_text([[0.5, 1.0]])
     (True, False)
     """
+    if is_images(features):
+        return False
     is_row = isinstance(features, Sequence) and not isinstance(features, str)
     if not is_row and getattr(features, "ndim", 0) != 1:  # an array, or a column of a frame
         return False
     return any(isinstance(text, str) for text in islice(features, _CHECKED_ROWS))
+
+
+def is_images(features: Any) -> bool:
+    """Whether features are `Images`."""
+    return hasattr(features, "sizes") and hasattr(features, "pixels")
 
 
 def is_count(features: Any) -> bool:
@@ -257,94 +278,3 @@ def _as_frame(features: Any) -> nw.DataFrame[Any] | None:
             f"features: columns have the same name: {twice}; give every column its own"
         ) from None
     return frame if isinstance(frame, nw.DataFrame) else None
-
-
-def _frame_values(frame: nw.DataFrame[Any]) -> AnyArray:
-    for name, kind in frame.schema.items():
-        if not (kind.is_numeric() or kind == nw.Boolean):
-            raise DataError(
-                f"features: column {name!r} holds {kind}, not numbers; encode it or leave it out"
-            )
-    if not frame.columns:
-        raise DataError("features: the frame has no columns")
-    if set(frame.schema.values()) <= {nw.Float32(), nw.Float64()}:
-        values = frame.to_numpy()  # without a copy, where the frame holds one array
-        if values.dtype.kind == "f":  # missing values of some frames are objects
-            return values
-    columns = [frame.get_column(name).to_numpy() for name in frame.columns]
-    return np.stack([column.astype(np.float64) for column in columns], axis=1)
-
-
-def _checked_array(features: Any, names: list[str] | None) -> AnyArray:
-    try:
-        if isinstance(features, np.ma.MaskedArray):  # what is masked is missing
-            features = np.ma.filled(features.astype(np.float64), np.nan)
-        array = np.asarray(features)
-        if array.dtype == object:
-            array = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise DataError(
-            "features must be numbers, a row of equal length per item; got something else"
-        ) from None
-    if array.dtype.kind == "c":
-        raise DataError(
-            f"features must be numbers; got an array of {array.dtype}. Complex data not supported"
-        )
-    if array.dtype.kind not in "biuf":
-        raise DataError(f"features must be numbers; got an array of {array.dtype}")
-    if array.ndim < 2:
-        raise DataError(
-            f"features must have a row per item; got an array of shape {array.shape}. Reshape your "
-            "data: (items, features)"
-        )
-    if 0 in array.shape[1:]:
-        raise DataError(
-            f"features must have a row per item; got an array of shape {array.shape}: "
-            f"0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
-        )
-    with np.errstate(over="ignore"):
-        array = np.ascontiguousarray(array, dtype=np.float32)
-    _require_finite(np.isfinite(array), array, names)
-    return array if array.flags.writeable else array.copy()  # torch takes no read-only memory
-
-
-def _checked_tensor(tensor: Tensor, keep_integers: bool) -> Tensor:
-    tensor = tensor.detach()
-    if tensor.ndim < 2 or 0 in tensor.shape[1:]:
-        raise DataError(
-            f"features must have a row per item; got a tensor of shape {tuple(tensor.shape)}"
-        )
-    if keep_integers and not tensor.is_floating_point() and tensor.dtype != torch.bool:
-        return tensor
-    tensor = tensor.float()
-    finite = torch.isfinite(tensor)
-    if not bool(finite.all()):
-        _require_finite(finite.cpu().numpy(), tensor.cpu().numpy(), None)
-    return tensor
-
-
-def _checked_sparse(matrix: Any) -> Any:
-    if matrix.dtype.kind not in "biuf" or len(matrix.shape) != 2:
-        raise DataError(f"features must be numbers, a row per item; got {matrix!r}")
-    with np.errstate(over="ignore"):
-        matrix = matrix.astype(np.float32)
-    rows = matrix.tocoo()
-    bad = np.flatnonzero(~np.isfinite(rows.data))
-    if len(bad):
-        _refuse_value(rows.data[bad[0]], int(rows.row[bad[0]]), int(rows.col[bad[0]]))
-    return matrix
-
-
-def _require_finite(finite: AnyArray, array: AnyArray, names: list[str] | None) -> None:
-    if finite.all():
-        return
-    place = np.unravel_index(int(np.argmin(finite)), finite.shape)
-    column: Any = int(place[1]) if len(place) == 2 else tuple(int(each) for each in place[1:])
-    _refuse_value(array[place], int(place[0]), column if names is None else names[int(column)])
-
-
-def _refuse_value(value: Any, row: int, column: Any) -> None:
-    shown = "NaN" if np.isnan(value) else value
-    raise DataError(
-        f"features: row {row}, column {column!r} is {shown}; fill it or leave the item out"
-    )

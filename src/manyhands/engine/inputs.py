@@ -90,6 +90,10 @@ class Inputs(ABC):
         """The lengths of the items' inputs; None where all inputs have the same shape."""
         return None
 
+    def items_at_once(self, most: int) -> int:
+        """How many items a network evaluates at a time, at most `most`."""
+        return most
+
     def moments(self) -> Moments | None:
         """The moments of the features; None for inputs that are not scaled."""
         return None
@@ -112,7 +116,7 @@ class Inputs(ABC):
         if len(items) == 0:
             return [items]
         edges = self.boundaries(items)
-        cut = even_parts(edges, size, self.lengths(items[edges[:-1]]))
+        cut = even_parts(edges, self.items_at_once(size), self.lengths(items[edges[:-1]]))
         return [items[edges[first] : edges[last]] for first, last in cut]
 
     def by_length(self, items: AnyArray) -> AnyArray:
@@ -171,7 +175,7 @@ class TensorInputs(Inputs):
 
     def to(self, device: torch.device) -> "TensorInputs":
         """The same tensor on the device; it stays where it is if the device is too small."""
-        moved = TensorInputs(self.tensor.to(device) if _fits(self.tensor, device) else self.tensor)
+        moved = TensorInputs(self.tensor.to(device) if fits(self.tensor, device) else self.tensor)
         moved.device = device
         return moved
 
@@ -293,7 +297,8 @@ class ScaledInputs(Inputs):
         return [*self.inputs.arrays(), *(each.cpu().numpy() for each in scaling)]
 
 
-def _fits(tensor: Tensor, device: torch.device) -> bool:
+def fits(tensor: Tensor, device: torch.device) -> bool:
+    """Whether a tensor takes only a part of the memory that is free on a device."""
     if device.type != "cuda":
         return True
     free, _ = torch.cuda.mem_get_info(device)

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
@@ -23,14 +23,17 @@ from torch.nn.parallel import DistributedDataParallel
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, ManyhandsError, SettingError
 from manyhands.core.settings import generator, require, seed_for
+from manyhands.engine.augment import augmented
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.checkpoint import Checkpoint, TrainingState, unshared
 from manyhands.engine.inputs import Inputs
-from manyhands.engine.optimisers import Stepper, make_optimisers, set_rates
+from manyhands.engine.optimisers import Stepper, make_optimisers
 from manyhands.engine.progress import EpochBar, EpochLog
 from manyhands.engine.randomness import own_random_numbers
+from manyhands.engine.schedules import set_rates
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import VALIDATION, CrowdModule, torch_threads
+from manyhands.engine.weight_average import WeightAverage
 from manyhands.evaluation import CRITERIA, CROWD_METRICS
 from manyhands.io.folders import locked_folder, make_folder
 
@@ -178,10 +181,13 @@ class _Worker:
             # One device in full precision does not need the wrappers, which slow a small step.
             self.wrapped, *self.optimisers = fabric.setup(self.module, *made)
         self.step = Stepper(self.module, self.optimisers, self.settings)
+        decay = self.settings.ema_decay
+        self.average = WeightAverage(self.module, decay) if decay > 0 else None
         self.crowd = CrowdData(run.inputs, run.annotations, fabric.device)
         self.validation = (
             None if run.validation is None else CrowdData(run.inputs, run.validation, fabric.device)
         )
+        self.augment = augmented(self.settings.augment, run.inputs.shape)
         self.place = Checkpoint(run.folder, run.fingerprint) if run.folder else None
         self.state = TrainingState()
         self.last = run.stop_after or self.settings.epochs
@@ -193,22 +199,27 @@ class _Worker:
             if self.run.folder is not None and first:
                 stack.enter_context(locked_folder(make_folder(self.run.folder)))
             if self.run.resume and self.place is not None and self.place.exists():
-                self.state = self.place.restore(self.module, self.optimisers)
+                self.state = self.place.restore(self.module, self.optimisers, self.average)
             shown = [stack.enter_context(closing(each)) for each in self._reports()]
             while not self.state.finished:
+                began = time.perf_counter()
                 entry = self._epoch(self.state.epoch)
-                if self.run.callback is not None:
-                    entry |= checked_metrics(self.run.callback(self.module), entry)
-                self._record(entry)
+                with self._averaged():
+                    self._evaluate(entry, began)
                 for report in shown:
                     report.add(entry)
                 if self.place is not None and first:
-                    self.place.save(self.state, self.module, self.optimisers)
-        if self.state.best is not None:
-            self.module.load_state_dict(self.state.best)
-        self.module.profile_annotators(self.crowd)
-        epoch = self.state.best_epoch or self.state.epoch
-        return _copied(self.module), epoch, self.state.history
+                    self.place.save(self.state, self.module, self.optimisers, self.average)
+        with self._averaged():
+            if self.state.best is not None:
+                self.module.load_state_dict(self.state.best)
+            self.module.profile_annotators(self.crowd)
+            epoch = self.state.best_epoch or self.state.epoch
+            return _copied(self.module), epoch, self.state.history
+
+    def _averaged(self) -> AbstractContextManager[None]:
+        """The module with the moving average of its weights, if there is one."""
+        return nullcontext() if self.average is None else self.average.applied()
 
     def _reports(self) -> list[EpochLog | EpochBar]:
         """What tells of every epoch; of several processes only the first does."""
@@ -222,32 +233,45 @@ class _Worker:
     def _epoch(self, epoch: int) -> dict[str, Any]:
         """One pass over the labelled items; its entry of the history."""
         settings, rank, n_ranks = self.settings, self.fabric.global_rank, self.fabric.world_size
-        began = time.perf_counter()
         set_rates(self.optimisers, settings, epoch)
+        rises = epoch < settings.learning_rate_warm_up
         torch.manual_seed(seed_for(settings.seed, f"epoch {epoch} of process {rank}"))
         drawn = generator(settings.seed, f"order of epoch {epoch}")
         order = self.crowd.shuffled(drawn, settings.batch_size)
+        n_batches = self.crowd.n_batches(order, settings.batch_size) if rises else 0
         warm_up_epoch = epoch < settings.warm_up
         if not warm_up_epoch:
             self.module.on_epoch_start(self.crowd, epoch - settings.warm_up)
         total, n_steps = torch.zeros((), device=self.fabric.device), 0
         self.wrapped.train()
         for batch in self.crowd.batches(order, settings.batch_size, rank=rank, n_ranks=n_ranks):
+            if self.augment is not None:  # a noise model sees the image as the annotators saw it
+                batch.inputs = self.augment(batch.inputs)
 
             def backward(batch: Any = batch) -> Tensor:
                 loss: Tensor = self.wrapped(batch, warm_up_epoch)
                 self.fabric.backward(loss)
                 return loss.detach()
 
-            total += self.step(backward)
             n_steps += 1
+            if rises:
+                set_rates(self.optimisers, settings, epoch, n_steps / n_batches)
+            total += self.step(backward)
+            if self.average is not None:
+                self.average.update()
         loss: Any = self.fabric.all_reduce(total / max(n_steps, 1), reduce_op="mean")
-        entry = {"epoch": epoch + 1, "loss": float(loss), "warm_up_epoch": warm_up_epoch}
+        return {"epoch": epoch + 1, "loss": float(loss), "warm_up_epoch": warm_up_epoch}
+
+    def _evaluate(self, entry: dict[str, Any], began: float) -> None:
+        """Validate the module after an epoch, and add the epoch to the state."""
         if self.validation is not None:
             # One process decides: batch statistics may differ between processes.
-            scores = self.module.validation_scores(self.validation, settings.monitor)
+            scores = self.module.validation_scores(self.validation, self.settings.monitor)
             entry |= self.fabric.broadcast(scores)
-        return entry | {"seconds": time.perf_counter() - began}
+        entry["seconds"] = time.perf_counter() - began
+        if self.run.callback is not None:
+            entry |= checked_metrics(self.run.callback(self.module), entry)
+        self._record(entry)
 
     def _record(self, entry: dict[str, Any]) -> None:
         """Add an epoch to the state: whether it is the best, and whether it was the last."""

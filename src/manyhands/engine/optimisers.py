@@ -1,7 +1,6 @@
-"""The optimiser factory, schedules, and a step: plain or sharpness-aware, clipped or not."""
+"""The optimiser factory, and a step: plain or sharpness-aware, clipped or not."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from manyhands.engine.row_optimisers import RowAdam, RowSGD, summed_rows
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import CrowdModule
 from manyhands.noise import AnnotatorModel
@@ -17,27 +17,57 @@ _TINY = 1e-12
 
 
 def make_optimisers(module: CrowdModule, settings: TrainingSettings) -> list[torch.optim.Optimizer]:
-    """AdamW for parameters with dense gradients, `RowAdam` for tables with sparse gradients.
+    """One optimiser for the parameters with dense gradients, one for tables with sparse ones.
 
-    Network and noise model have their own learning rates and decays; what a module has beyond them
-    learns like the network. A part of a noise model may learn slower than the rest
-    (`AnnotatorModel.learning_rate_multipliers`). `start` is the initial learning rate of a group.
+    Network and noise model have their own learning rates and decays, and may have their own
+    optimisers; what a module has beyond them learns like the network. A part of a noise model may
+    learn slower than the rest (`AnnotatorModel.learning_rate_multipliers`). `start` is the initial
+    learning rate of a group.
     """
     tables = sparse_tables(module)
     network = list(module.network.parameters())
     split = [[each for each in network if id(each) not in tables]]
     split += [[each] for each in network if id(each) in tables]
     groups = [_group(some, settings.learning_rate, settings.weight_decay) for some in split]
-    groups += _noise_groups(module.noise, settings, tables)
+    noise_groups = _noise_groups(module.noise, settings, tables)
     held = {id(each) for each in (*network, *module.noise.parameters())}
     own = [each for each in module.parameters() if id(each) not in held]
-    groups.append(_group(own, settings.learning_rate, settings.weight_decay))
-    groups = [group for group in groups if group["params"]]
-    dense = [group for group in groups if id(group["params"][0]) not in tables]
-    sparse = [group for group in groups if id(group["params"][0]) in tables]
+    own_group = _group(own, settings.learning_rate, settings.weight_decay)
+    name, noise_name = settings.optimizer, settings.noise_optimizer or settings.optimizer
+    if name == noise_name:
+        parts = {name: [*groups, *noise_groups, own_group]}
+    else:
+        parts = {name: [*groups, own_group], noise_name: noise_groups}
     fused = next(module.parameters()).device.type in {"cpu", "cuda"}
-    made: list[torch.optim.Optimizer] = [torch.optim.AdamW(dense, fused=fused)] if dense else []
-    return [*made, RowAdam(sparse)] if sparse else made
+    made = []
+    for each, some in parts.items():
+        filled = [group for group in some if group["params"]]
+        dense = [group for group in filled if id(group["params"][0]) not in tables]
+        sparse = [group for group in filled if id(group["params"][0]) in tables]
+        made += [_dense_optimiser(each, dense, settings, fused)] if dense else []
+        made += [_row_optimiser(each, sparse, settings)] if sparse else []
+    return made
+
+
+def _dense_optimiser(
+    name: str, groups: list[dict[str, Any]], settings: TrainingSettings, fused: bool
+) -> torch.optim.Optimizer:
+    if name == "sgd":
+        # Not fused: its kernel fails where some parameters get their first gradient later.
+        momentum = settings.sgd_momentum
+        return torch.optim.SGD(groups, momentum=momentum, nesterov=settings.nesterov)
+    if name == "radam":  # torch has no fused kernel for it
+        return torch.optim.RAdam(groups, decoupled_weight_decay=True)
+    make = torch.optim.Adam if name == "adam" else torch.optim.AdamW
+    return make(groups, fused=fused)
+
+
+def _row_optimiser(
+    name: str, groups: list[dict[str, Any]], settings: TrainingSettings
+) -> torch.optim.Optimizer:
+    if name == "sgd":
+        return RowSGD(groups, momentum=settings.sgd_momentum, nesterov=settings.nesterov)
+    return RowAdam(groups, decoupled=name != "adam")  # also for RAdam: rows occur too rarely
 
 
 def _noise_groups(
@@ -57,16 +87,6 @@ def sparse_tables(module: CrowdModule) -> set[int]:
     """The ids of the parameters with sparse gradients."""
     tables = [each for each in module.modules() if getattr(each, "sparse", False) is True]
     return {id(each.weight) for each in tables if isinstance(each.weight, nn.Parameter)}
-
-
-def set_rates(optimisers: Sequence[Any], settings: TrainingSettings, epoch: int) -> None:
-    """Set the learning rate of every group for this epoch (0, 1, 2 ...)."""
-    if settings.schedule == "constant":
-        return
-    share = 0.5 * (1.0 + math.cos(math.pi * epoch / settings.epochs))
-    for optimiser in optimisers:
-        for group in optimiser.param_groups:
-            group["lr"] = group["start"] * share
 
 
 class Stepper:
@@ -122,7 +142,9 @@ class Stepper:
                 each.grad.mul_(shrink)
 
     def _gradient_norm(self) -> Tensor:
-        norms = [_values(each.grad).norm() for each in self.parameters if each.grad is not None]
+        # In 32 bits at least: the square of a small number of 16 bits may be lost.
+        grads = [_values(each.grad) for each in self.parameters if each.grad is not None]
+        norms = [(each.float() if each.itemsize < 4 else each).norm() for each in grads]
         norm: Tensor = torch.stack(norms).norm()
         return norm
 
@@ -158,64 +180,3 @@ def _frozen_statistics(module: nn.Module) -> Iterator[None]:
     finally:
         for layer in layers:
             layer.track_running_stats = True
-
-
-class RowAdam(torch.optim.Optimizer):
-    """Adam on the rows that a sparse gradient holds; other rows and their moments do not change.
-
-    ::
-
-        m_r <- b1 m_r + (1 - b1) g_r,   v_r <- b2 v_r + (1 - b2) g_r^2
-        w_r <- (1 - lr decay) w_r - lr sqrt(1 - b2^t) / (1 - b1^t) m_r / (sqrt(v_r) + eps)
-
-    Without decay these are the steps of `torch.optim.SparseAdam`, where t counts all steps, in
-    about half the time: rows are read once and written once. Unlike in Adam, the moments of a row
-    do not change in steps in which the row does not occur.
-    """
-
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-    ) -> None:
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, defaults)
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """One step for every table that has a gradient."""
-        assert closure is None, "the loop computes the loss"
-        for group in self.param_groups:
-            for table in group["params"]:
-                if table.grad is not None:
-                    self._step(table, group)
-
-    def _step(self, table: Tensor, group: dict[str, Any]) -> None:
-        state = self.state[table]
-        if not state:
-            state["step"] = 0
-            state["exp_avg"] = torch.zeros_like(table)
-            state["exp_avg_sq"] = torch.zeros_like(table)
-        state["step"] += 1
-        (b1, b2), t = group["betas"], state["step"]
-        row_r, g_r = summed_rows(table.grad)  # type: ignore[arg-type]
-        m_r = state["exp_avg"].index_select(0, row_r).lerp_(g_r, 1.0 - b1)
-        v_r = state["exp_avg_sq"].index_select(0, row_r).mul_(b2).addcmul_(g_r, g_r, value=1.0 - b2)
-        state["exp_avg"].index_copy_(0, row_r, m_r)
-        state["exp_avg_sq"].index_copy_(0, row_r, v_r)
-        rate = group["lr"] * (1.0 - b2**t) ** 0.5 / (1.0 - b1**t)
-        w_r = table.index_select(0, row_r)
-        if group["weight_decay"]:
-            w_r.mul_(1.0 - group["lr"] * group["weight_decay"])
-        table.index_copy_(0, row_r, w_r.addcdiv_(m_r, v_r.sqrt_().add_(group["eps"]), value=-rate))
-
-
-def summed_rows(gradient: Tensor) -> tuple[Tensor, Tensor]:
-    """The distinct rows of a sparse gradient, and the sum of the parts of each."""
-    index, values = gradient._indices()[0], gradient._values()
-    row_r, place = torch.unique(index, return_inverse=True)
-    summed = torch.zeros((len(row_r), values.shape[1]), dtype=values.dtype, device=values.device)
-    return row_r, summed.index_add_(0, place, values)

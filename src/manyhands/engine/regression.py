@@ -36,6 +36,7 @@ from manyhands.engine.task import (
     predict_outputs,
 )
 from manyhands.evaluation import regression_scores
+from manyhands.networks.calling import call_network
 from manyhands.networks.last_layer import rescale_output
 from manyhands.noise import RegressionLayer
 from manyhands.noise.regression import LEAST_VARIANCE
@@ -62,7 +63,7 @@ class RegressionModule(CrowdModule):
 
     def label_log_prob(self, batch: CrowdBatch) -> Tensor:
         """See `CrowdModule.label_log_prob`: the log density of standardised labels."""
-        value_b = self.network(batch.inputs).float().squeeze(1)
+        value_b = call_network(self.network, batch.inputs).float().squeeze(1)
         return self.noise.label_log_prob(value_b, batch.annotations)
 
     @torch.no_grad()

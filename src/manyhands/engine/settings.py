@@ -1,4 +1,4 @@
-"""Every setting of a fit, declared once.
+"""Every setting of a fit, declared once; those of the optimiser are in a file of their own.
 
 The estimators inherit these declarations as constructor arguments, the command line makes options
 of them, and `TrainingSettings` holds the values that a fit uses. Importing this module does not
@@ -16,20 +16,35 @@ from manyhands.core.settings import (
     COUNT,
     FEW,
     FRACTION,
-    NOT_NEGATIVE,
-    POSITIVE,
     Rule,
     require,
     setting,
     settings_of,
 )
+from manyhands.engine.optimiser_settings import OptimiserOptions
 
 RANKS = "ranks"
+AUGMENTATIONS = ("flip", "crop", "shear", "rescale", "rotate")
 _WARM_UP = Rule(COUNT.holds, "a whole number of epochs from 0 to epochs")
+_AUGMENT = Rule(
+    lambda value: set(augment_names(value)) <= set(AUGMENTATIONS),
+    f"names among {', '.join(AUGMENTATIONS)}, in a list or separated by commas",
+)
+_IMAGE_SIZE = Rule(lambda value: 1 <= value <= 4096, "a whole number in 1..4096")
+
+
+def augment_names(value: Any) -> tuple[str, ...]:
+    """The names of augmentations in a list or a text.
+
+    >>> augment_names("flip, crop"), augment_names(None)
+    (('flip', 'crop'), ())
+    """
+    names = value.split(",") if isinstance(value, str) else value or ()
+    return tuple(str(name).strip() for name in names)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TrainingOptions:
+class TrainingOptions(OptimiserOptions):
     """The settings of the epoch loop.
 
     An attribute is None where the setting is left to the method, although its annotation is that of
@@ -45,48 +60,11 @@ class TrainingOptions:
         rule=AT_LEAST_ONE,
         by_method=True,
     )
-    learning_rate: float = setting(
-        1e-3,
-        "Learning rate of the network. The optimiser is AdamW, or Adam if weight_decay is 0.",
-        rule=POSITIVE,
-        by_method=True,
-    )
-    weight_decay: float = setting(
-        0.0, "Weight decay of the network.", rule=NOT_NEGATIVE, by_method=True
-    )
-    noise_learning_rate: float | None = setting(
-        None,
-        "Learning rate of the noise model, which describes how each annotator errs. If the method "
-        "has none: that of the network.",
-        rule=POSITIVE,
-        by_method=True,
-    )
-    noise_weight_decay: float = setting(
-        0.0,
-        "Weight decay of the noise model. With sparse gradients it is applied to the annotators of "
-        "a batch only.",
-        rule=NOT_NEGATIVE,
-        by_method=True,
-    )
     warm_up: int = setting(
         0,
         "Number of epochs at the start that train the network alone, on the share of labels that "
-        "each class has.",
+        "each class has. For a warm-up of the learning rates see learning_rate_warm_up.",
         rule=_WARM_UP,
-        by_method=True,
-    )
-    max_grad_norm: float | None = setting(
-        None, "Clip gradients to this norm.", rule=POSITIVE, by_method=True
-    )
-    schedule: Literal["constant", "cosine"] = setting(
-        "constant",
-        'Schedule of the learning rates. "cosine" decays them to zero along half a cosine.',
-        by_method=True,
-    )
-    sam_rho: float = setting(
-        0.0,
-        "Radius of sharpness-aware minimisation, which makes two passes per step. 0 turns it off.",
-        rule=NOT_NEGATIVE,
         by_method=True,
     )
     validation_fraction: float = setting(
@@ -123,6 +101,12 @@ class TrainingOptions:
         "Once the best epoch is known, train anew on all labels for as many epochs.",
         by_method=True,
     )
+    augment: Any = setting(
+        None,
+        "Random changes of images in training: flip (left and right), crop (move by up to an "
+        "eighth of a side), shear, rescale, rotate; separated by commas, in Python also a list.",
+        rule=_AUGMENT,
+    )
     sparse: bool | None = setting(
         None,
         "Update only the annotators of each batch (sparse Adam), so that a step costs the same for "
@@ -154,6 +138,12 @@ class EstimatorOptions(TrainingOptions):
     )
     method: Any = setting(None, "A name of `METHODS`, or a `Method` with settings of its own.")
     _: KW_ONLY
+    network_settings: Mapping[str, Any] | None = setting(
+        None,
+        "A setting of a network by name, such as depth=16 for wide-resnet or hidden=[128,128] for "
+        'mlp; in Python {"depth": 16}.',
+        group="Network",
+    )
     noise: Mapping[str, Any] | None = setting(
         None, 'A setting of the noise model, such as omega=0 for conal; in Python {"omega": 0.0}.'
     )
@@ -196,6 +186,14 @@ class FeatureOptions(EstimatorOptions):
         rule=AT_LEAST_ONE,
         group="Network",
     )
+    image_size: int | None = setting(
+        None,
+        "Height and width of images in pixels: the shorter side is resized and the longer one "
+        "cropped. By default their own size if all have the same of at most 128, else the median "
+        "of the shorter sides up to 128.",
+        rule=_IMAGE_SIZE,
+        group="Network",
+    )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -217,6 +215,7 @@ class TrainingSettings(TrainingOptions):
             value = declared.fallback if value is None else value
             setattr(self, name, None if value is None else declared.checked(value))
         require(self.warm_up <= self.epochs, "warm_up", _WARM_UP.text, self.warm_up)
+        self.require_optimiser(self.epochs)
         self._require_validation()
 
     def _require_validation(self) -> None:

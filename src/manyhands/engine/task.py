@@ -1,6 +1,5 @@
 """A task, with all in which classification, regression and tagging differ, and what it trains."""
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,16 +14,16 @@ from torch.nn.parameter import is_lazy
 from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations, Kind
 from manyhands.core.arrays import AnyArray, Floats, read_only
-from manyhands.core.errors import DataError, ManyhandsError, SettingError, first_line
+from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdBatch, CrowdData, finite_outputs
-from manyhands.engine.features import EncoderOptions, FeatureEncoder, NumericEncoder, is_text
+from manyhands.engine.encoders import fit_encoder
+from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import TrainingSettings
-from manyhands.engine.text import TextEncoder
-from manyhands.networks import NETWORKS, Network
+from manyhands.networks.calling import call_network
 from manyhands.networks.text import WordNetwork
 from manyhands.noise import AnnotatorModel, annotation_loss
-from manyhands.noise.base import warn_of_probabilities, weighted
+from manyhands.noise.base import weighted
 
 NoiseSpec = tuple[str, dict[str, Any]]  # the name of an annotator model, and its settings
 Scores = dict[str, float]
@@ -61,7 +60,7 @@ class CrowdModule(nn.Module, ABC):
 
     def forward(self, batch: CrowdBatch, warm_up_epoch: bool = False) -> Tensor:
         """The loss of a batch; with mixed precision only the network computes in half precision."""
-        outputs: Tensor = self.network(batch.inputs).float()
+        outputs: Tensor = call_network(self.network, batch.inputs).float()
         with torch.autocast(outputs.device.type, enabled=False):
             return self._loss(outputs, batch, warm_up_epoch)
 
@@ -96,7 +95,7 @@ class CrowdModule(nn.Module, ABC):
         """The mean log-probability, or log density, of a crowd's labels."""
         self.eval()
         order = crowd.labelled[crowd.inputs.by_length(crowd.labelled)]
-        parts = [self.label_log_prob(batch) for batch in crowd.batches(order, EVALUATION_BATCH)]
+        parts = [self.label_log_prob(batch) for batch in crowd.evaluated(order, EVALUATION_BATCH)]
         return float(torch.cat(parts).double().mean())
 
     def validation_scores(self, crowd: CrowdData, monitor: str) -> dict[str, float]:
@@ -173,10 +172,8 @@ class Task(ABC):
     module_class: ClassVar[type[CrowdModule]]
 
     def fit_encoder(self, features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
-        """An encoder for features like these, texts or rows of numbers, and their inputs."""
-        if is_text(features):
-            return TextEncoder.fit_transform(features, options, tokens=False)
-        return NumericEncoder.fit_transform(features, options)
+        """An encoder for features like these, and their inputs."""
+        return fit_encoder(features, options)
 
     def require_learnable(self, annotations: Annotations) -> None:
         """Raise an error for labels from which nothing can be learnt."""
@@ -260,8 +257,8 @@ def network_outputs(network: nn.Module, crowd: CrowdData) -> Tensor:
     """The outputs of a network for every labelled item, in their order."""
     network.eval()
     order = crowd.inputs.by_length(crowd.labelled)
-    batches = crowd.batches(crowd.labelled[order], EVALUATION_BATCH)
-    parts = [network(batch.inputs) for batch in batches]
+    batches = crowd.evaluated(crowd.labelled[order], EVALUATION_BATCH)
+    parts = [call_network(network, batch.inputs) for batch in batches]
     back = torch.from_numpy(np.argsort(order)).to(crowd.device)
     return finite_outputs(torch.cat(parts).index_select(0, back))
 
@@ -276,51 +273,10 @@ def predict_outputs(
     threads = torch_threads(network, inputs.shape, EVALUATION_BATCH, settings)
     with torch.no_grad(), threads:
         parts = [
-            network(inputs.rows(index.to(device))).cpu().double()
+            call_network(network, inputs.rows(index.to(device))).cpu().double()
             for index in map(torch.from_numpy, inputs.parts(order, EVALUATION_BATCH))
         ]
     return finite_outputs(torch.cat(parts)[torch.from_numpy(np.argsort(order))])
-
-
-def make_network(network: Network, shape: tuple[int, ...], n_outputs: int) -> nn.Module:
-    """A new network: by name, a copy of a module, or made by a function."""
-    if isinstance(network, nn.Module):
-        return copy.deepcopy(network)
-    if isinstance(network, str):
-        return NETWORKS[network](shape, n_outputs)
-    if not callable(network):
-        raise SettingError(f"network must be a name, a torch module or a function; got {network!r}")
-    made = network(shape, n_outputs)
-    if not isinstance(made, nn.Module):
-        raise SettingError(f"network must make a torch module; it made {type(made).__name__}")
-    return made
-
-
-@torch.no_grad()
-def check_network_output(
-    network: nn.Module, inputs: Tensor, n_outputs: int, n_items: int, *, warn: bool = True
-) -> None:
-    """Raise an error unless the network gives `n_outputs` per item; warn of probabilities."""
-    was_training = network.training
-    network.eval()
-    try:
-        outputs = network(inputs)
-    except ManyhandsError:
-        raise
-    except (IndexError, RuntimeError, TypeError, ValueError) as error:
-        raise DataError(
-            f"the network cannot take inputs of shape {tuple(inputs.shape)}: {first_line(error)}"
-        ) from error
-    finally:
-        network.train(was_training)
-    if not isinstance(outputs, Tensor) or outputs.shape != (n_items, n_outputs):
-        got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
-        wanted = f"{n_outputs} logits each are expected; the labels have {n_outputs} classes"
-        if n_outputs == 1:
-            wanted = "one number each is expected, in shape (b, 1); the labels are numbers"
-        raise DataError(f"the network gives {got} for {n_items} items where {wanted}")
-    if warn:
-        warn_of_probabilities(outputs)
 
 
 @contextmanager

@@ -20,9 +20,10 @@ from manyhands.annotations import (
 )
 from manyhands.annotations.columns import make_frame
 from manyhands.core.arrays import Floats
-from manyhands.core.errors import DataError, SettingError
-from manyhands.core.settings import Setting, describe, settings_of
+from manyhands.core.errors import DataError, SettingError, SettingName
+from manyhands.core.settings import Setting, describe, require, settings_of
 from manyhands.engine.batches import CrowdData
+from manyhands.engine.encoders import known_features
 from manyhands.engine.features import EncoderOptions
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import EstimatorOptions, TrainingOptions
@@ -35,7 +36,7 @@ from manyhands.engine.task import (
     torch_threads,
 )
 from manyhands.engine.tasks import TASKS
-from manyhands.estimators.labels import item_weights, labels_of_rows
+from manyhands.estimators.labels import images_to_learn, item_weights, labels_of_rows
 from manyhands.methods import METHODS, Method, Problem
 from manyhands.methods.base import FitPlan, MethodFit
 
@@ -114,6 +115,10 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
             raise SettingError("checkpoint must be a folder to resume from; got None")
         self._check_settings()
         task, method = self._task(), self._resolve_method()
+        if items is None and sample_weight is None:
+            features = images_to_learn(
+                features, labels, self.kind, everything=method.models_features
+            )
         if start is None:
             encoder, inputs = method.fit_encoder(task, features, self._encoder_options(method))
             annotations = labels_of_rows(labels, self.kind, len(inputs), items, features)
@@ -139,6 +144,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         plan = FitPlan(
             settings=settings,
             network=method.required_network or self.network or encoder.default_network,
+            network_settings=self.network_settings,
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             resume=resume,
             progress=self.progress,
@@ -168,7 +174,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         self.network_, self.noise_ = fit.module.network, fit.module.noise
         self.method_class_ = type(method)
         self.noise_spec_ = self._task().noise_spec(method.noise_spec, self.noise_)
-        self.network_settings_ = method.network_settings(self.network_)
+        self.restored_with_ = method.restore_settings(self.network_)
         self.history_, self.epoch_ = fit.result.history, fit.result.epoch
         self.search_history_ = fit.result.search_history
         self._set_feature_names()
@@ -195,11 +201,17 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
                 f"method must be for {self.task}; got {got}, which is for "
                 f"{' and '.join(method.tasks)}; known: {known}"
             )
-        if not isinstance(self.noise, Mapping | None):
-            raise SettingError(f"noise must be settings by name, or None; got {self.noise!r}")
+        for name in ("noise", "network_settings"):
+            got = getattr(self, name)
+            require(isinstance(got, Mapping | None), name, "settings by name, or None", got)
         required = method.required_network
         if required is not None and self.network not in (None, required):
             raise SettingError(f"{self.method} is for the network {required!r}; leave network out")
+        if required is not None and self.network_settings:
+            raise SettingError(
+                f"{self.method} has a network of its own; leave ", SettingName("network_settings"),
+                " out",
+            )  # fmt: skip
         if not method.takes_noise_settings and (self.noise or self.init not in (None, "own")):
             raise SettingError(f"noise and init are for noise models; {self.method} has none")
         return method.configured(self.noise, self.init)
@@ -232,6 +244,9 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
             word_vectors=self.word_vectors,
             freeze_embeddings=self.freeze_embeddings,
             max_tokens=getattr(self, "max_tokens", None),
+            image_size=getattr(self, "image_size", None),
+            normalize=scale != "none",
+            progress=self.progress,
             seed=self.seed,
         )
 
@@ -246,7 +261,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         return self._predicted_by(self._fitted(), features)
 
     def _predicted_by(self, model: FittedModel, features: Any) -> Floats:
-        inputs = model.encoder.transform(features)
+        inputs = model.encoder.transform(known_features(features))
         outputs = predict_outputs(model.network, inputs, model.device, model.settings)
         return self._task().predictions(outputs, model.scaler)
 
@@ -261,7 +276,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         self, features: Any, labels: Labels, items: Iterable[Any] | None
     ) -> tuple[Inputs, Annotations]:
         """Inputs, and labels in the codes of the fitted model; unseen annotators come last."""
-        inputs = self._fitted().encoder.transform(features)
+        inputs = self._fitted().encoder.transform(known_features(features))
         annotations = labels_of_rows(labels, self.kind, len(inputs), items, features)
         return inputs, recode_like(annotations, self.crowd_)
 

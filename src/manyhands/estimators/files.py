@@ -15,9 +15,11 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.engine.checkpoint import as_arrays, as_tensors, require_like
 from manyhands.engine.features import NumericEncoder
+from manyhands.engine.images import ImageEncoder
+from manyhands.engine.new_network import make_network
 from manyhands.engine.randomness import own_random_numbers
 from manyhands.engine.settings import TrainingSettings
-from manyhands.engine.task import TargetScaler, make_network
+from manyhands.engine.task import TargetScaler
 from manyhands.engine.text import TextEncoder
 from manyhands.estimators.base import CrowdEstimator
 from manyhands.estimators.classifier import CrowdClassifier
@@ -46,10 +48,12 @@ NAME = "model"
 ESTIMATORS: dict[str, type[CrowdEstimator]] = {
     each.task: each for each in (CrowdClassifier, CrowdRegressor, CrowdTagger)
 }
-_ENCODERS: dict[str, Any] = {each.kind: each for each in (NumericEncoder, TextEncoder, CrfEncoder)}
+_ENCODERS: dict[str, Any] = {
+    each.kind: each for each in (NumericEncoder, TextEncoder, ImageEncoder, CrfEncoder)
+}
 FIELDS: Fields = {
     "task": TEXT, "method": TEXT, "method_class": TEXT, "init": optional(TEXT), "options": OBJECT,
-    "network": optional(TEXT), "network_class": TEXT, "network_settings": OBJECT,
+    "network": optional(TEXT), "network_class": TEXT, "restored_with": OBJECT,
     "noise": optional(TEXT), "noise_settings": OBJECT, "encoder": TEXT, "encoder_settings": OBJECT,
     "scaler": NUMBERS, "training": OBJECT, "epoch": COUNT, "history": OBJECTS,
     "search_history": OBJECTS, "classes": NAMES, "annotators": NAMES, "annotator_columns": TEXTS,
@@ -60,6 +64,7 @@ _ENCODER_FIELDS: dict[str, Fields] = {
         "words": TEXTS, "tokens": FLAG, "frozen": FLAG, "vectors_given": FLAG,
         "max_tokens": optional(COUNT),
     },
+    "image": {"size": COUNTS, "naming": optional(TEXT)},
     "crf": {"features": TEXTS},
 }  # fmt: skip
 _METHOD_CLASSES: dict[str, type[Method]] = {
@@ -89,7 +94,7 @@ def save_model(model: CrowdEstimator, folder: str | Path) -> None:
         "options": _options(model),
         "network": _network_name(model),
         "network_class": type(model.network).__name__,
-        "network_settings": model.network_settings_,
+        "restored_with": model.restored_with_,
         "noise": noise,
         "noise_settings": {
             key: each for key, each in noise_settings.items() if key not in in_tensors
@@ -153,11 +158,12 @@ def _restored(
     )  # fmt: skip
 
     def new_network() -> nn.Module:
-        return make_network(asked_for, encoder.shape, task.n_outputs(crowd.n_classes))
+        n_outputs, settings = task.n_outputs(crowd.n_classes), model.network_settings
+        return make_network(asked_for, encoder.shape, n_outputs, settings)
 
     def restored_network() -> nn.Module:
         return method_class.restore_network(
-            new_network, header["network_settings"], crowd.n_annotators, crowd.n_classes
+            new_network, header["restored_with"], crowd.n_annotators, crowd.n_classes
         )
 
     def restored_noise() -> nn.Module:
@@ -168,7 +174,7 @@ def _restored(
     model.noise_spec_ = (header["noise"], noise_settings)
     model.noise_ = _with_weights(restored_noise, under("noise.", tensors), True)
     model.encoder_, model.crowd_, model.method_class_ = encoder, crowd, method_class
-    model.network_settings_ = header["network_settings"]
+    model.restored_with_ = header["restored_with"]
     for name, declared in make._settings().items():
         declared.checked(getattr(model, name))
     model.scaler_ = TargetScaler(**{key: float(each) for key, each in header["scaler"].items()})
@@ -209,10 +215,19 @@ def _options(model: CrowdEstimator) -> dict[str, Any]:
     """The settings that a model was made with, and those that its fit used for the others."""
     used = asdict(model.settings_)
     return {
-        name: used[name] if name in used else getattr(model, name)
+        name: used[name] if name in used else _plain(getattr(model, name))
         for name in model._settings()
         if name not in _NOT_SAVED
     }
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON holds it: numpy's numbers, as a grid search gives, become Python's own."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _takes_noise(method: str) -> bool:

@@ -15,6 +15,7 @@ from manyhands.estimators.base import Callback, CrowdEstimator
 
 _ONE_EPOCH: dict[str, Any] = {
     "epochs": 1, "warm_up": 0, "validation_fraction": 0.0, "patience": None, "refit": False,
+    "schedule": "constant", "milestones": None, "gamma": None, "learning_rate_warm_up": 0.0,
 }  # fmt: skip
 
 

@@ -31,7 +31,8 @@ def labels_of_rows(
 ) -> Annotations:
     """Labels of a crowd, of this kind, whose items are the rows of the features in their order.
 
-    One label per row is taken as those of one annotator. The items of a long frame are matched with
+    One label per row is taken as those of one annotator. Images have names of their own, which are
+    matched with the items (`Images.matched`). The items of a long frame are matched with
     the index of a pandas frame of features, if it has all of them.
     """
     if labels is None:
@@ -42,7 +43,9 @@ def labels_of_rows(
     if form == "column":
         return _one_per_row(labels, kind, n_rows)
     annotations = require_annotations(labels, kind)
-    if items is None and form == "frame":
+    if items is None and getattr(features, "has_names", False):
+        items = features.matched(_labelled(annotations)).items
+    elif items is None and form == "frame":
         items = _index_names(features, annotations)
     by_order = items is None and annotations.n_items == n_rows
     if by_order and form == "frame" and not items_in_order(labels):
@@ -51,6 +54,27 @@ def labels_of_rows(
             "which row of features belongs to which item: give X_items, the item of every row"
         )
     return align_items(annotations, n_rows, items)
+
+
+def images_to_learn(features: Any, labels: Labels, kind: Kind, *, everything: bool) -> Any:
+    """Images named as the items of the labels; those without labels only with `everything`.
+
+    Nothing is learnt from an image without labels, so that it need not be decoded. Other features
+    stay as they are.
+    """
+    if not getattr(features, "has_names", False) or labels is None or form_of(labels) == "column":
+        return features
+    wanted = _labelled(require_annotations(labels, kind))
+    features = features.matched(wanted)
+    if everything:
+        return features
+    return features[Vocabulary.of(wanted).codes(features.items.tolist()) >= 0]
+
+
+def _labelled(annotations: Annotations) -> list[Any]:
+    """The names of the items that have labels."""
+    names: list[Any] = annotations.items[annotations.labels_per_item > 0].tolist()
+    return names
 
 
 def require_annotations(labels: Labels, kind: Kind = "classes") -> Annotations:

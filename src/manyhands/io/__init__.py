@@ -5,6 +5,7 @@ from manyhands.io.conll import read_bio, read_conll, write_bio, write_conll
 from manyhands.io.convert import copy_table, is_table, write_annotations
 from manyhands.io.features import Features, read_features, read_truth
 from manyhands.io.folders import locked_folder, make_folder, new_files, require_folder
+from manyhands.io.images import Images, read_images
 from manyhands.io.input_file import InputFile
 from manyhands.io.labels import read_annotations
 from manyhands.io.opening import STANDARD_INPUT, input_files, sheet_of
@@ -32,6 +33,7 @@ __all__ = [
     "TAGGED_LAYOUTS",
     "TAGGED_SUFFIXES",
     "Features",
+    "Images",
     "InputFile",
     "LabelFile",
     "TextLabels",
@@ -49,6 +51,7 @@ __all__ = [
     "read_bio",
     "read_conll",
     "read_features",
+    "read_images",
     "read_spans",
     "read_texts",
     "read_truth",

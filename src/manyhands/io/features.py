@@ -1,6 +1,7 @@
-"""Features of items from a file, numbers or texts, and truths of items from a table."""
+"""Features of items: numbers or texts of a file, images of a folder; and truths of a table."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from manyhands.annotations.vocabulary import (
 )
 from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingError, SettingName
+from manyhands.io.image_columns import image_column, images_of_column
+from manyhands.io.images import Images, is_image_path, read_images
 from manyhands.io.tables import SUFFIXES, Table, format_of
 from manyhands.io.texts import existing, read_texts
 
@@ -28,14 +31,15 @@ _REMEDY = "name the columns of a truth table item and truth"
 
 @dataclass(frozen=True)
 class Features:
-    """One row per item: `values` (i, ...) are numbers, or (i,) texts; `items` are the names.
+    """One row per item: `values` (i, ...) are numbers, (i,) texts, or `Images`; `items` the names.
 
     `names` are the names of the columns of numbers, if they have names, and `unused` those of
-    columns beside a text.
+    columns beside a text or an image. `kind` tells what the values are: "numbers", "texts" or
+    "images".
     """
 
     items: AnyArray
-    values: AnyArray
+    values: Any
     names: list[str] | None = None
     unused: tuple[str, ...] = ()
 
@@ -43,9 +47,32 @@ class Features:
         return len(self.items)
 
     @property
+    def kind(self) -> str:
+        """What the features are: "numbers", "texts" or "images"."""
+        if hasattr(self.values, "matched"):
+            return "images"
+        return "texts" if self.values.ndim == 1 else "numbers"
+
+    @property
     def are_texts(self) -> bool:
-        """Whether the features are texts, not numbers."""
-        return self.values.ndim == 1
+        """Whether the features are texts."""
+        return self.kind == "texts"
+
+    @property
+    def naming(self) -> str:
+        """How images name their items (`Images.naming`); "" for other features."""
+        return str(getattr(self.values, "naming", ""))
+
+    def matched(self, items: Iterable[Any]) -> "Features":
+        """The same features; images are named as these items are (`Images.matched`)."""
+        return self if self.kind != "images" else self._of(self.values.matched(items))
+
+    def named(self, naming: str) -> "Features":
+        """The same features; images are named in this way (`Images.named`)."""
+        return self if self.kind != "images" else self._of(self.values.named(naming))
+
+    def _of(self, images: Images) -> "Features":
+        return replace(self, items=images.items, values=images)
 
     @property
     def X(self) -> Any:  # noqa: N802
@@ -62,6 +89,7 @@ def read_features(
     *,
     item: str | None = None,
     text: str | None = None,
+    image: str | None = None,
     format: str | None = None,
     encoding: str = "utf-8",
     sheet: str | None = None,
@@ -70,11 +98,17 @@ def read_features(
 
     A table (.csv .tsv .parquet .jsonl) has a column of items, found by its name or given by `item`,
     and numbers in all other columns. If it has a column called text, or `text` names one, the
-    features are these texts. An array (.npy) has a row per item, and the items are 0, 1, 2 ...; an
-    archive (.npz) holds such an array, and perhaps the names of its rows as `items`. The lines of a
-    .txt file are texts of the items 0, 1, 2 ... An item with two rows is refused. The file may be
-    packed (.gz .bz2 .xz .zst .zip) or an Excel workbook, of which `sheet` names a sheet.
+    features are these texts. If it has a column such as path, image or filename with names of image
+    files, or `image` names one, the features are these images; paths are relative to the folder of
+    the table. A folder is one of images (`read_images`). An array (.npy) has a row per item, and
+    the items are 0, 1, 2 ...; an archive (.npz) holds such an array, and perhaps the names of its
+    rows as `items`. The lines of a .txt file are texts of the items 0, 1, 2 ... An item with two
+    rows is refused. The file may be packed (.gz .bz2 .xz .zst .zip) or an Excel workbook, of which
+    `sheet` names a sheet.
     """
+    if isinstance(path, str | Path) and Path(path).is_dir():
+        images = read_images(path)
+        return Features(images.items, images)
     found = existing(path, sheet)
     kind = format_of(found, format, FEATURE_SUFFIXES)
     if kind == "npy":
@@ -87,8 +121,13 @@ def read_features(
         texts = read_texts(found, encoding=encoding)
         return Features(np.arange(len(texts)), texts)
     table = Table(found, kind, encoding)
-    column = _text_column(table, text)
-    return _numbers(table, item) if column is None else _texts(table, column, item)
+    if text is not None and image is not None:
+        raise SettingError("name either ", SettingName("text"), " or ", SettingName("image"))
+    column = None if image is not None else _text_column(table, text)
+    if column is not None:
+        return _texts(table, column, item)
+    column = image_column(table, image)
+    return _numbers(table, item) if column is None else _images(table, column, item)
 
 
 def _text_column(table: Table, given: str | None) -> str | None:
@@ -116,6 +155,17 @@ def _texts(table: Table, column: str, item: str | None) -> Features:
     items = np.arange(len(texts)) if key is None else _distinct(table, columns[key])
     unused = tuple(name for name in table.columns if name not in {column, key})
     return Features(items, texts, unused=unused)
+
+
+def _images(table: Table, column: str, item: str | None) -> Features:
+    others = [name for name in table.columns if name != column]
+    named = item is not None or any(is_candidate(name, "item") for name in others)
+    key = table.find_column("item", item, among=others) if named else None
+    columns = table.select([name for name in (column, key) if name is not None])
+    items = None if key is None else _distinct(table, columns[key])
+    images = images_of_column(table, column, columns[column].to_pylist(), items)
+    unused = tuple(name for name in table.columns if name not in {column, key})
+    return Features(images.items, images, unused=unused)
 
 
 def _numbers(table: Table, item: str | None) -> Features:
@@ -167,9 +217,13 @@ def _number_column(table: Table, name: str, column: Any) -> AnyArray:
     bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):
         cell = column[int(bad[0])].as_py()
+        where = f"{table.place(int(bad[0]))}, column {name!r}: {cell!r} is"
+        if is_image_path(cell):
+            raise DataError(
+                f"{where} no number; if it is an image, say so with ", SettingName("image", name)
+            )
         raise DataError(
-            f"{table.place(int(bad[0]))}, column {name!r}: {cell!r} is not a finite number; fill "
-            "it in, or leave out the row or the column"
+            f"{where} not a finite number; fill it in, or leave out the row or the column"
         )
     return np.asarray(numbers)
 

@@ -15,20 +15,19 @@ from torch import nn
 
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats, digest
-from manyhands.core.errors import SettingError
+from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import seed_for, settings_of
 from manyhands.engine.batches import CrowdData, split_items, split_labels
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.loop import TrainingResult, TrainingRun, train
+from manyhands.engine.new_network import check_network_output, make_network
 from manyhands.engine.randomness import own_random_numbers
 from manyhands.engine.settings import TrainingOptions, TrainingSettings
 from manyhands.engine.task import (
     CrowdModule,
     FittedModel,
     Task,
-    check_network_output,
-    make_network,
     torch_threads,
 )
 from manyhands.engine.tasks import TASK_OF
@@ -82,6 +81,7 @@ class FitPlan:
 
     settings: TrainingSettings
     network: Network
+    network_settings: Mapping[str, Any] | None = None
     checkpoint: Path | None = None
     resume: bool = False
     progress: bool = True
@@ -180,7 +180,7 @@ class Method(ABC):
     ) -> nn.Module:
         """The network of a saved model, before its weights are loaded.
 
-        `make` makes the network that was asked for; `settings` are those of `network_settings`.
+        `make` makes the network that was asked for; `settings` are those of `restore_settings`.
         """
         return make()
 
@@ -189,7 +189,7 @@ class Method(ABC):
         """A trained network and annotator model as a module that predicts labels."""
         return task.module(network, noise)
 
-    def network_settings(self, network: nn.Module) -> dict[str, Any]:
+    def restore_settings(self, network: nn.Module) -> dict[str, Any]:
         """What `restore_network` needs to make a network like this one."""
         return {}
 
@@ -260,7 +260,8 @@ class NetworkMethod(Method):
             if plan.start is not None:
                 network = copy.deepcopy(plan.start.network).cpu()
             else:
-                network = make_network(plan.network, inputs.shape, n_outputs).cpu()
+                made = make_network(plan.network, inputs.shape, n_outputs, plan.network_settings)
+                network = made.cpu()
                 inputs.init_embeddings(network)
                 network = self.network(network, ann.n_annotators, ann.n_classes)
             some = torch.arange(min(len(inputs), 8))
@@ -268,6 +269,15 @@ class NetworkMethod(Method):
             with torch_threads(network, inputs.shape, len(some), settings):
                 check_network_output(network, rows, n_outputs, len(some), warn=warn)
                 module = self.make_module(network, problem, settings)
+            if (
+                getattr(module.noise, "needs_features", False)
+                and inputs.noise_features(rows) is None
+            ):
+                raise DataError(
+                    "the annotator model needs features of the items that are real numbers, and "
+                    "these inputs have only whole ones, which the network looks up; take a method "
+                    "without features of items, such as speelfc"
+                )
             module.noise.outputs_checked = True  # the outputs were just checked, for any method
             if plan.start is not None:
                 module.noise.continue_from(plan.start.noise, ann.labels_per_annotator)

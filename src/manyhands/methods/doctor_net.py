@@ -146,7 +146,7 @@ def _taken(
     taken_a, log_said = torch.zeros_like(log_weight_a), log_weight_a.new_zeros(())
     most = int(crowd.annotations.labels_per_item.max())
     at_once = min(EVALUATION_BATCH, max(_MAX_CELLS // (most * len(log_weight_a)), 1))
-    for batch in crowd.batches(crowd.labelled, at_once):
+    for batch in crowd.evaluated(crowd.labelled, at_once):
         given = batch.annotations
         features_bh = network.features(batch.inputs)
         log_na = network.label_log_prob_by_head(features_bh, given.row, given.label)
@@ -218,7 +218,7 @@ def mean_shift(network: RegressionHeads, crowd: CrowdData, pseudo_count: float) 
     if n_heads == 1:
         return 0.0
     parts = []
-    for batch in crowd.batches(crowd.labelled, EVALUATION_BATCH):
+    for batch in crowd.evaluated(crowd.labelled, EVALUATION_BATCH):
         given = batch.annotations
         features_bh = network.features(batch.inputs)
         own_n = network.predict_labels(features_bh, given.row, given.annotator)
@@ -249,8 +249,8 @@ class DoctorNet(NetworkMethod):
         """See `NetworkMethod.network`."""
         return _heads(network, n_annotators, n_classes, weighted=self.weighted)
 
-    def network_settings(self, network: nn.Module) -> dict[str, Any]:
-        """See `Method.network_settings`."""
+    def restore_settings(self, network: nn.Module) -> dict[str, Any]:
+        """See `Method.restore_settings`."""
         heads: Any = network
         return dict(heads.settings)
 

@@ -60,8 +60,8 @@ class FullBatchMethod(Method):
         """See `Method.restore_network`; no other network is needed."""
         return cls._new_network(settings)
 
-    def network_settings(self, network: nn.Module) -> dict[str, Any]:
-        """See `Method.network_settings`."""
+    def restore_settings(self, network: nn.Module) -> dict[str, Any]:
+        """See `Method.restore_settings`."""
         made: Any = network
         return dict(made.settings)
 

@@ -18,7 +18,7 @@ from manyhands.methods.base import About, Method, Problem
 from manyhands.methods.end_to_end import FAST, PRIOR, EndToEnd
 from manyhands.methods.max_mig import label_log_prob, smoothed_mean
 from manyhands.networks.autoencoder import ClassAutoencoder, require_autoencoder
-from manyhands.networks.mlp import require_size
+from manyhands.networks.sizes import require_size
 from manyhands.noise import SpeeLFC
 
 

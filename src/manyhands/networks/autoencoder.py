@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from manyhands.core.settings import require
-from manyhands.networks.mlp import flat, require_size, require_sizes
+from manyhands.networks.mlp import flat
+from manyhands.networks.sizes import require_size, require_sizes
 
 
 class ClassAutoencoder(nn.Module):

@@ -1,27 +1,89 @@
 """The table of networks; every entry is called in the same way."""
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from torch import nn
 
-from manyhands.core.settings import Registry
+from manyhands.core.errors import SettingError, SettingName
+from manyhands.core.settings import Registry, nearest_names
 from manyhands.networks.cnn import SmallCNN
 from manyhands.networks.mlp import MLP, LogisticRegression
 from manyhands.networks.text import Tagger, TextCNN
+from manyhands.networks.vgg import VGG16
+from manyhands.networks.wide_resnet import WideResNet
 
 # From the shape of the input of one item and the number of classes to a network, which maps inputs
 # (b, *shape) to logits (b, k).
 NetworkMaker = Callable[[tuple[int, ...], int], nn.Module]
 Network = str | nn.Module | NetworkMaker
 
-NETWORKS: Registry[NetworkMaker] = Registry(
+
+@dataclass(frozen=True)
+class NetworkEntry:
+    """An entry: a class of networks, and the defaults of settings that differ from the class's.
+
+    >>> NETWORKS["mlp"].settings
+    ('hidden', 'dropout', 'batch_norm')
+    >>> NETWORKS["mlp"]((5,), 3, hidden=[64, 64]).n_classes
+    3
+    """
+
+    network: Any
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The names of the settings of the network."""
+        parameters = inspect.signature(self.network).parameters.values()
+        return tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
+
+    def __call__(self, shape: tuple[int, ...], n_classes: int, **settings: Any) -> nn.Module:
+        """A network for inputs of this shape; settings that are not given have their defaults."""
+        given = {**self.defaults, **settings}
+        made: nn.Module = self.network.from_shape(shape, n_classes, **given)
+        return made
+
+
+NETWORKS: Registry[NetworkEntry] = Registry(
     "network",
     {
-        "mlp": MLP.from_shape,
-        "logistic": LogisticRegression.from_shape,
-        "cnn": SmallCNN.from_shape,
-        "text-cnn": TextCNN.from_shape,
-        "tagger": Tagger.from_shape,
+        "mlp": NetworkEntry(MLP),
+        "logistic": NetworkEntry(LogisticRegression),
+        "cnn": NetworkEntry(SmallCNN),
+        "dogs-cats-cnn": NetworkEntry(
+            SmallCNN, {"channels": (32, 64, 128, 128), "batch_norm": True}
+        ),
+        "vgg16": NetworkEntry(VGG16),
+        "wide-resnet": NetworkEntry(WideResNet),
+        "text-cnn": NetworkEntry(TextCNN),
+        "tagger": NetworkEntry(Tagger),
     },
 )
 WORD_NETWORKS = ("text-cnn", "tagger")
+
+
+def network_by_name(
+    name: str, shape: tuple[int, ...], n_classes: int, settings: Mapping[str, Any] | None = None
+) -> nn.Module:
+    """A network of `NETWORKS` with these settings; a name that it does not have is refused.
+
+    >>> network_by_name("wide-resnet", (3, 32, 32), 10, {"dept": 16})
+    Traceback (most recent call last):
+    ...
+    manyhands.core.errors.SettingError: network_settings: the network wide-resnet has no setting \
+'dept'; did you mean depth? known: depth, width, dropout
+    """
+    entry, given = NETWORKS[name], dict(settings or {})
+    for each in given:
+        if each not in entry.settings:
+            near = nearest_names(str(each), entry.settings)
+            hint = f" did you mean {near[0]}?" if near else ""
+            known = f" known: {', '.join(entry.settings)}" if entry.settings else " it has none"
+            raise SettingError(
+                SettingName("network_settings"),
+                f": the network {name} has no setting {each!r};{hint}{known}",
+            )
+    return entry(shape, n_classes, **given)

@@ -1,17 +1,25 @@
 """Networks on rows of numbers: hidden layers of ReLU units, and multinomial logistic regression."""
 
 import math
-from collections.abc import Sequence
-from numbers import Integral
+from typing import Any
 
 from torch import Tensor, nn
 
 from manyhands.core.errors import DataError
-from manyhands.core.settings import require
+from manyhands.networks.batch_norm import BatchNorm1d
+from manyhands.networks.sizes import (
+    Sizes,
+    require_dropout,
+    require_flag,
+    require_size,
+    require_sizes,
+)
 
 
 class MLP(nn.Module):
     """Linear, ReLU and dropout for each hidden layer, then a linear map to the class logits.
+
+    With `batch_norm`, batch normalisation stands between the linear map and the ReLU.
 
     Inputs of any shape are flattened. The default, one layer of 128 units with 50 % dropout, is
     the network that the papers train on VGG-16 features of LabelMe.
@@ -26,11 +34,13 @@ class MLP(nn.Module):
         units of each hidden layer, first layer first; `()` is one linear map.
     dropout:
         share of the hidden units that a training step leaves out.
+    batch_norm:
+        normalise every hidden layer over the batch, before its ReLU.
 
     Notes
     -----
     Networks of the papers: the default on LabelMe in Rodrigues and Pereira 2018 (crowd layer) and
-    Chu et al. 2021 (CoNAL), in the latter with batch normalisation and also on music;
+    Chu et al. 2021 (CoNAL), in the latter with `batch_norm=True` and also on music;
     `hidden=(1200,)` on sentence polarity and `LogisticRegression` on music in Chen et al. 2020
     (SpeeLFC); `hidden=(128, 128, 128, 128), dropout=0.2` on LabelMe for the softmax crowd layer.
 
@@ -44,19 +54,24 @@ class MLP(nn.Module):
         n_features: int,
         n_classes: int,
         *,
-        hidden: Sequence[int] = (128,),
+        hidden: Sizes = (128,),
         dropout: float = 0.5,
+        batch_norm: bool = False,
     ) -> None:
         super().__init__()
         require_size("n_features", n_features)
         require_size("n_classes", n_classes)
         require_sizes("hidden", hidden)
-        require_dropout(dropout)
+        require_dropout("dropout", dropout)
+        require_flag("batch_norm", batch_norm)
         self.n_features, self.n_classes = n_features, n_classes
         layers: list[nn.Module] = []
         width = n_features
         for n_units in hidden:
-            layers += [nn.Linear(width, n_units), nn.ReLU(), nn.Dropout(dropout)]
+            # The normalisation subtracts the mean, and with it any bias.
+            layers.append(nn.Linear(width, n_units, bias=not batch_norm))
+            layers += [BatchNorm1d(n_units)] if batch_norm else []
+            layers += [nn.ReLU(), nn.Dropout(dropout)]
             width = n_units
         self.layers = nn.Sequential(*layers, nn.Linear(width, n_classes))
 
@@ -66,9 +81,9 @@ class MLP(nn.Module):
         return logits_bk
 
     @classmethod
-    def from_shape(cls, shape: tuple[int, ...], n_classes: int) -> "MLP":
-        """The network for inputs of this shape, with its default settings."""
-        return cls(math.prod(shape), n_classes)
+    def from_shape(cls, shape: tuple[int, ...], n_classes: int, **settings: Any) -> "MLP":
+        """The network for inputs of this shape."""
+        return cls(math.prod(shape), n_classes, **settings)
 
 
 class LogisticRegression(nn.Module):
@@ -100,7 +115,7 @@ class LogisticRegression(nn.Module):
 
     @classmethod
     def from_shape(cls, shape: tuple[int, ...], n_classes: int) -> "LogisticRegression":
-        """The network for inputs of this shape, with its default settings."""
+        """The network for inputs of this shape."""
         return cls(math.prod(shape), n_classes)
 
 
@@ -118,43 +133,3 @@ def flat(inputs_b: Tensor, n_features: int) -> Tensor:
             "the first axis of a batch must be that of the items"
         )
     return inputs_b.reshape(len(inputs_b), n_features)  # -1 fails for an empty batch
-
-
-def require_size(name: str, got: object) -> None:
-    """Raise a `SettingError` unless the value is a whole number >= 1.
-
-    >>> require_size("n_classes", 0)
-    Traceback (most recent call last):
-    ...
-    manyhands.core.errors.SettingError: n_classes must be a whole number >= 1; got 0
-    """
-    require(_is_size(got), name, "a whole number >= 1", got)
-
-
-def require_sizes(name: str, got: object) -> None:
-    """Raise a `SettingError` unless the value is a list of whole numbers >= 1.
-
-    A single number in place of a list is a likely mistake, so the error shows a list of one.
-
-    >>> require_sizes("hidden", 128)
-    Traceback (most recent call last):
-    ...
-    manyhands.core.errors.SettingError: hidden must be whole numbers >= 1, as in (128,); got 128
-    """
-    holds = isinstance(got, Sequence) and all(_is_size(each) for each in got)
-    require(holds, name, "whole numbers >= 1, as in (128,)", got)
-
-
-def require_dropout(got: float) -> None:
-    """Raise a `SettingError` unless the value is a probability below 1.
-
-    >>> require_dropout(1.0)
-    Traceback (most recent call last):
-    ...
-    manyhands.core.errors.SettingError: dropout must be >= 0 and < 1; got 1.0
-    """
-    require(0 <= got < 1, "dropout", ">= 0 and < 1", got)
-
-
-def _is_size(got: object) -> bool:
-    return isinstance(got, Integral) and int(got) >= 1

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from torch import Tensor, nn
 
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
-from manyhands.core.settings import AT_LEAST_ONE, generator, require
+from manyhands.core.settings import generator
+from manyhands.networks.sizes import require_dropout, require_flag, require_size
 
 PADDING, UNKNOWN = 0, 1  # the code of padding, and that of every word without an embedding
 _FIRST_WORD = 2
@@ -93,21 +93,20 @@ class WordNetwork(nn.Module):
         super().__init__()
         sizes = {"n_words": n_words, "embedding_dim": embedding_dim, "hidden": hidden}
         for name, size in sizes.items():
-            whole = isinstance(size, Integral) and size >= 1
-            require(whole, name, AT_LEAST_ONE.text, size)
-        require(0 <= dropout < 1, "dropout", ">= 0 and < 1", dropout)
+            require_size(name, size)
+        require_dropout("dropout", dropout)
         self.words = nn.Embedding(n_words, embedding_dim, padding_idx=PADDING)
 
     @classmethod
-    def from_shape(cls, shape: tuple[int, ...], n_classes: int) -> "WordNetwork":
-        """The network for embeddings of this shape, with its default settings."""
+    def from_shape(cls, shape: tuple[int, ...], n_classes: int, **settings: Any) -> "WordNetwork":
+        """The network for embeddings of this shape."""
         if len(shape) != 2:
             raise DataError(
                 "this network reads words and needs the shape (words, embedding size) of their "
                 f"embeddings; got {tuple(shape)}: give texts, or use mlp"
             )
         make: Any = cls  # the classes that derive from this one take the number of classes
-        network: WordNetwork = make(*shape, n_classes)
+        network: WordNetwork = make(*shape, n_classes, **settings)
         return network
 
 
@@ -153,6 +152,7 @@ class TextCNN(WordNetwork):
         dropout: float = 0.2,
     ) -> None:
         super().__init__(n_words, embedding_dim, hidden, dropout)
+        require_size("n_features", n_features)
         self.first = nn.Conv1d(embedding_dim, n_features, 3, padding="same")
         self.second = nn.Conv1d(n_features, n_features, 5, padding="same")
         self.pool = nn.MaxPool1d(_POOL_SIZE, ceil_mode=True)
@@ -215,6 +215,8 @@ class Tagger(WordNetwork):
         bidirectional: bool = False,
     ) -> None:
         super().__init__(n_words, embedding_dim, hidden, dropout)
+        require_size("n_features", n_features)
+        require_flag("bidirectional", bidirectional)
         self.convolution = nn.Conv1d(embedding_dim, n_features, 5, padding="same")
         self.dropout = nn.Dropout(dropout)
         self.gru = nn.GRU(n_features, hidden, batch_first=True, bidirectional=bidirectional)

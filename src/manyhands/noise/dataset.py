@@ -1,6 +1,6 @@
 """A torch dataset of items with their annotations, for training loops of your own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,20 +35,59 @@ class AnnotatedDataset(Dataset[tuple[Any, Tensor, Tensor]]):
         return self.inputs[item], self._annotator[own], self._label[own]
 
 
-def collate(entries: Sequence[tuple[Any, Tensor, Tensor]]) -> tuple[Tensor, AnnotationBatch]:
+def collate(
+    entries: Sequence[tuple[Any, Tensor, Tensor]],
+) -> tuple[Any, AnnotationBatch]:
     """Stack inputs and concatenate annotations: the `collate_fn` of a torch DataLoader.
 
-    The inputs are also the features of the batch, which some noise models need.
+    The inputs are also the features of the batch, which some noise models need. Inputs that are
+    dictionaries, such as those of a tokenizer, give a dictionary of stacked tensors; the batch then
+    has no features.
 
     >>> inputs, batch = collate([(torch.ones(2), torch.tensor([3, 5]), torch.tensor([0, 1]))])
     >>> inputs.shape, batch.row.tolist(), batch.annotator.tolist()
     (torch.Size([1, 2]), [0, 0], [3, 5])
     """
-    inputs = torch.stack([torch.as_tensor(entry[0]) for entry in entries])
+    inputs = stack_inputs([entry[0] for entry in entries])
     counts = torch.tensor([len(entry[1]) for entry in entries])
     return inputs, AnnotationBatch(
         torch.arange(len(entries)).repeat_interleave(counts),
         torch.cat([entry[1] for entry in entries]),
         torch.cat([entry[2] for entry in entries]),
-        features=inputs,
+        features=None if isinstance(inputs, Mapping) else inputs,
     )
+
+
+def stack_inputs(entries: Sequence[Any]) -> Any:
+    """The inputs of some items as one tensor, or as a dictionary of tensors.
+
+    >>> stack_inputs([{"ids": [1, 2]}, {"ids": [3, 4]}])
+    {'ids': tensor([[1, 2],
+            [3, 4]])}
+    """
+    first = entries[0]
+    if not isinstance(first, Mapping):
+        return torch.stack([torch.as_tensor(entry) for entry in entries])
+    if any(entry.keys() != first.keys() for entry in entries):
+        raise DataError(
+            f"inputs have different keys ({', '.join(map(str, first))} and others); give every "
+            "item the same"
+        )
+    return {str(name): _stacked(name, [entry[name] for entry in entries]) for name in first}
+
+
+def _stacked(name: Any, values: Sequence[Any]) -> Tensor:
+    try:
+        tensors = [torch.as_tensor(value) for value in values]
+    except (TypeError, ValueError, RuntimeError):
+        kind = type(values[0]).__name__
+        raise DataError(
+            f"inputs: {name!r} holds {kind}, not tensors or numbers; leave it out, or encode it"
+        ) from None
+    shapes = sorted({tuple(each.shape) for each in tensors})
+    if len(shapes) > 1:
+        raise DataError(
+            f"inputs: {name!r} has different shapes, such as {shapes[0]} and {shapes[-1]}; pad "
+            "them to one length, as a tokenizer does with padding='max_length'"
+        )
+    return torch.stack(tensors)

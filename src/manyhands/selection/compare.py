@@ -133,8 +133,12 @@ def scores_of(trial: Trial, model: Any) -> dict[str, float]:
 
 
 def settings_for(method: Method, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that a method takes: without a noise model, not those of the noise model."""
-    left_out = () if method.takes_noise_settings else ("noise", "init")
+    """The settings that a method takes.
+
+    A method without a noise model takes none of it, and one with a network of its own none of that.
+    """
+    left_out: tuple[str, ...] = () if method.takes_noise_settings else ("noise", "init")
+    left_out += () if method.required_network is None else ("network_settings",)
     return {key: each for key, each in settings.items() if key not in left_out}
 
 

@@ -93,6 +93,7 @@ def trial_of_files(
 
     `truth` maps items to classes or numbers.
     """
+    features = features.matched(annotations.items[annotations.labels_per_item > 0].tolist())
     ann = align_items(
         require_annotations(annotations, annotations.kind), len(features), features.items
     )

@@ -17,7 +17,8 @@ from manyhands.methods.base import About, Method
 from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod
 from manyhands.methods.linear.base import as_features, labelled_items
 from manyhands.methods.linear.personal import fit_personal
-from manyhands.networks.mlp import flat, require_size
+from manyhands.networks.mlp import flat
+from manyhands.networks.sizes import require_size
 
 _MAX_MEASURED = 1000  # items whose distances are measured
 _MAX_SEED = 2**31

@@ -14,7 +14,8 @@ from manyhands.core.arrays import Floats
 from manyhands.engine.inputs import Inputs, SparseInputs
 from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod, feature_matrix
 from manyhands.methods.topics.variational import TopicFit, infer_topics
-from manyhands.networks.mlp import flat, require_size
+from manyhands.networks.mlp import flat
+from manyhands.networks.sizes import require_size
 
 _SIZES = ("n_words", "n_topics", "n_classes")  # there are no classes for regression
 
