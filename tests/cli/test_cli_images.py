@@ -6,6 +6,7 @@ import shutil
 import pandas as pd
 import pytest
 from command_line import call, plain_json
+
 from photos import crowd_of, write_photos
 
 QUICK = ("--method", "speelfc", "--epochs", 3, "--batch-size", 8, "--threads", 1)
@@ -42,7 +43,7 @@ def rows_of(text):
 
 
 def test_a_folder_of_photos_is_trained_on_and_it_is_said_how(album):
-    home, done = album
+    _, done = album
     assert "24 images, whose items are named by file name without suffix" in done.err
     assert "; 4 images have no labels" in done.err
     assert "1 other files are not read (.txt)" in done.err

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from photos import crowd_of, write_photos
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
@@ -14,6 +13,7 @@ import manyhands as mh
 from manyhands.core.errors import DataError
 from manyhands.networks.calling import call_network
 from manyhands.noise import AnnotatedDataset, SpeeLFC, annotation_loss, collate
+from photos import crowd_of, write_photos
 
 SETTINGS = {"method": "speelfc", "epochs": 2, "progress": False, "threads": 1}
 N_ITEMS = 12

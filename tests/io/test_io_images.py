@@ -150,7 +150,7 @@ def test_an_item_that_may_be_two_images_is_refused(tmp_path):
         images.matched(["a", "b"])
     assert images.matched(["b"]).items.tolist() == ["b", "x/a.png", "y/a.png"]
     both = mh.read_images(photo_folder(tmp_path / "both", "a.png", "a.png.bmp"))
-    with pytest.raises(DataError, match="may be 'a.png' or 'a.png.bmp'"):
+    with pytest.raises(DataError, match=r"may be 'a.png' or 'a.png.bmp'"):
         both.matched(["a.png"])
     with pytest.raises(DataError, match=r"items are called 'q', and images 'a.png', 'a.png.bmp'"):
         both.matched(["q"])
