@@ -1,6 +1,7 @@
 """Images of files: what is decoded, how items are named, and what is refused in one line."""
 
 import io
+import os
 
 import numpy as np
 import pytest
@@ -185,6 +186,12 @@ def test_folders_without_images_say_so(tmp_path):
         mh.read_images(tmp_path / "x.heic")
 
 
+def test_names_that_no_table_can_hold_are_refused(tmp_path):
+    saved(noise(), tmp_path / "a.png").rename(os.fsdecode(bytes(tmp_path) + b"/\xff.png"))
+    with pytest.raises(DataError, match=r"'\\udcff.png': the name is not valid UTF-8"):
+        mh.read_images(tmp_path)
+
+
 def test_images_behave_as_an_array(tmp_path):
     images = mh.read_images(photo_folder(tmp_path, "a.png", "b.png", "c.png"))
     assert (len(images), images.shape, images.ndim) == (3, (3,), 1)
@@ -276,6 +283,16 @@ def test_two_columns_of_paths_need_a_choice(tmp_path):
     assert mh.read_features(table, image="file").values.paths.tolist() == ["sub/b.png"]
     one_is_there = table_of(tmp_path, "id,file,path\n1,x/a.png,a.png\n")
     assert mh.read_features(one_is_there).values.paths.tolist() == ["a.png"]
+
+
+def test_the_column_of_items_may_be_called_as_that_of_images(tmp_path):
+    table = table_of(tmp_path, "image,path\nx.png,a.png\ny.png,sub/b.png\n")
+    found = mh.read_features(table, item="image")
+    assert (found.items.tolist(), found.values.paths.tolist()) == (
+        ["x.png", "y.png"], ["a.png", "sub/b.png"],
+    )  # fmt: skip
+    alone = table_of(tmp_path, "image\na.png\nsub/b.png\n")
+    assert mh.read_features(alone, item="image").items.tolist() == ["a.png", "sub/b.png"]
 
 
 @pytest.mark.parametrize(

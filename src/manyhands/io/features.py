@@ -126,7 +126,7 @@ def read_features(
     column = None if image is not None else _text_column(table, text)
     if column is not None:
         return _texts(table, column, item)
-    column = image_column(table, image)
+    column = image_column(table, image, item)
     return _numbers(table, item) if column is None else _images(table, column, item)
 
 
@@ -159,6 +159,7 @@ def _texts(table: Table, column: str, item: str | None) -> Features:
 
 def _images(table: Table, column: str, item: str | None) -> Features:
     others = [name for name in table.columns if name != column]
+    item = None if item == column else item
     named = item is not None or any(is_candidate(name, "item") for name in others)
     key = table.find_column("item", item, among=others) if named else None
     columns = table.select([name for name in (column, key) if name is not None])

@@ -139,6 +139,8 @@ def _reason(error: Exception) -> str:
         return _too_large("has too many pixels")
     if isinstance(error, UnidentifiedImageError):
         return "is no image that can be read (jpg png webp bmp tiff gif)"
+    if isinstance(error, PermissionError):
+        return "must not be read (permission denied)"
     return f"is cut short or corrupt ({first_line(error)})"
 
 
