@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import manyhands as mh
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingError
 from manyhands.io.pixels import pixels, upright_rgb, upright_size
 
 RNG = np.random.default_rng(0)
@@ -190,6 +190,15 @@ def test_names_that_no_table_can_hold_are_refused(tmp_path):
     saved(noise(), tmp_path / "a.png").rename(os.fsdecode(bytes(tmp_path) + b"/\xff.png"))
     with pytest.raises(DataError, match=r"'\\udcff.png': the name is not valid UTF-8"):
         mh.read_images(tmp_path)
+
+
+def test_a_folder_has_no_columns_and_one_image_is_no_folder(tmp_path):
+    photo_folder(tmp_path, "a.png")
+    for column in ("text", "image"):
+        with pytest.raises(SettingError, match=f"^{column} is a column of a table"):
+            mh.read_features(tmp_path, **{column: "x"})
+    with pytest.raises(DataError, match=r"a.png: is one image; name the folder"):
+        mh.read_features(tmp_path / "a.png")
 
 
 def test_images_behave_as_an_array(tmp_path):

@@ -106,9 +106,12 @@ def read_features(
     rows is refused. The file may be packed (.gz .bz2 .xz .zst .zip) or an Excel workbook, of which
     `sheet` names a sheet.
     """
-    if isinstance(path, str | Path) and Path(path).is_dir():
+    if Path(path).is_dir():
+        _require_no_column(path, text, image)
         images = read_images(path)
         return Features(images.items, images)
+    if is_image_path(str(path)) and format is None:
+        raise DataError(f"{path}: is one image; name the folder of the images")
     found = existing(path, sheet)
     kind = format_of(found, format, FEATURE_SUFFIXES)
     if kind == "npy":
@@ -116,8 +119,7 @@ def read_features(
     if kind == "npz":
         return _from_archive(found)
     if kind == "txt":
-        if text is not None:
-            raise SettingError(SettingName("text"), f" is a column of a table; {found} is none")
+        _require_no_column(found, text, image)
         texts = read_texts(found, encoding=encoding)
         return Features(np.arange(len(texts)), texts)
     table = Table(found, kind, encoding)
@@ -128,6 +130,12 @@ def read_features(
         return _texts(table, column, item)
     column = image_column(table, image, item)
     return _numbers(table, item) if column is None else _images(table, column, item)
+
+
+def _require_no_column(path: str | Path, text: str | None, image: str | None) -> None:
+    for name, given in (("text", text), ("image", image)):
+        if given is not None:
+            raise SettingError(SettingName(name), f" is a column of a table; {path} is none")
 
 
 def _text_column(table: Table, given: str | None) -> str | None:
