@@ -2,6 +2,7 @@
 
 import io
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -250,6 +251,13 @@ def test_a_bomb_is_refused_by_its_head(tmp_path, monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 20)  # more than twice as many
     with pytest.raises(DataError, match=r"a.png: has too many pixels; at most 20 are decoded"):
         mh.read_images(tmp_path).sizes()
+
+
+def test_images_need_pillow(tmp_path, monkeypatch):
+    images = mh.read_images(photo_folder(tmp_path, "a.png"))
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(DataError, match="pip install pillow"):
+        images.sizes()
 
 
 def test_numbers_of_32_bits_are_refused(tmp_path):

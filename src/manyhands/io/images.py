@@ -18,7 +18,7 @@ from manyhands.io.pixels import IMAGE_SUFFIXES, of_each, pixels, upright_rgb, up
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-OWN = "name of their own"  # the naming of images whose items are named in a table
+OWN = "given"  # the naming of images whose items have names of their own, as in a table
 ROW = "row"  # the naming of images in memory: image i belongs to item i
 BY_PATH = "path in the folder"  # which no two images share
 _NAMINGS: dict[str, Callable[[PurePosixPath, str], str]] = {

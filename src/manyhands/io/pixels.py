@@ -125,10 +125,8 @@ def of_each(
 def _require_pillow() -> None:
     try:
         import PIL  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "images need Pillow: pip install 'manyhands[learn]'", name=error.name
-        ) from None
+    except ImportError:
+        raise DataError("reading images needs Pillow: pip install pillow") from None
 
 
 def _reason(error: Exception) -> str:
