@@ -43,7 +43,7 @@ def rows_of(text):
 
 
 def test_a_folder_of_photos_is_trained_on_and_it_is_said_how(album):
-    home, done = album
+    _, done = album
     assert "24 images, whose items are named by file name without suffix" in done.err
     assert "; 4 images have no labels" in done.err
     assert "1 other files are not read (.txt)" in done.err

@@ -1,12 +1,14 @@
 """Networks trained on images: sizes, normalisation, augmentation, files, and broken images."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 from torch import nn
+from torch.utils.data import Dataset
 
 import manyhands as mh
 from manyhands.core.errors import DataError, SettingError
@@ -140,7 +142,7 @@ def test_an_image_that_is_cut_short_stops_the_fit_before_training(tmp_path):
 
 
 def test_images_without_labels_and_labels_without_images(photos, tmp_path):
-    images, ann, truth = photos
+    images, ann, _ = photos
     model = classifier(epochs=1).fit(images, ann[:10])
     assert len(model.predict(images)) == len(images)
     with pytest.raises(DataError, match=r"4 items have labels but no features: .*photo"):
@@ -167,7 +169,7 @@ def test_models_of_images_refuse_other_features(photos, tmp_path):
 def test_images_of_pillow_in_a_list_and_scikit_learn(photos):
     from sklearn.model_selection import cross_val_score
 
-    images, ann, truth = photos
+    images, ann, _ = photos
     listed = [images[row] for row in range(len(images))]
     names = images.matched(ann.items.tolist()).items
     by_name = classifier(epochs=2).fit(images, ann)
@@ -176,6 +178,58 @@ def test_images_of_pillow_in_a_list_and_scikit_learn(photos):
     ordered = images.matched(ann.items.tolist())[np.argsort(names)]
     scores = cross_val_score(classifier(epochs=1), ordered, ann, cv=2)
     assert scores.shape == (2,)
+
+
+def test_names_of_files_and_datasets_of_images_are_read(photos):
+    images, ann, _ = photos
+    model = classifier(epochs=1).fit(images, ann)
+    expected = model.predict_proba(images)
+
+    class Photos(Dataset):
+        def __len__(self):
+            return len(images)
+
+        def __getitem__(self, item):
+            return images[item], item
+
+    files = images.sources.tolist()
+    for features in (files, list(map(Path, files)), np.array(files), Photos()):
+        np.testing.assert_array_equal(model.predict_proba(features), expected)
+    with pytest.raises(DataError, match=r"nothing.png: no such file"):
+        model.predict(["nothing.png"])
+
+
+class Entries(Dataset):
+    def __init__(self, *entries):
+        self.entries = entries
+
+    def __len__(self):
+        return len(self.entries)
+
+    def __getitem__(self, item):
+        return self.entries[item]
+
+
+def test_entries_of_a_dataset_that_are_no_tensors_are_refused():
+    labels = [[0, 1], [1, 0]]
+    with pytest.raises(DataError, match="entry 0 of the Dataset is str, not a tensor"):
+        classifier().fit(Entries("a", "b"), labels)
+    with pytest.raises(DataError, match=r"entry 1 of the Dataset has shape \(3,\), and entry 0"):
+        classifier().fit(Entries(torch.zeros(2), torch.zeros(3)), labels)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_images_stay_on_the_gpu(photos):
+    images, ann, _ = photos
+    settings = {"augment": "flip,crop,shear", "device": "cuda"}
+    model = classifier(**settings).fit(images, ann)
+    again = classifier(**settings).fit(images, ann)
+    require_same(weights(model), weights(again))
+    _, inputs = ImageEncoder.fit_transform(images, EncoderOptions())
+    moved = inputs.to(torch.device("cuda:0"))
+    index = torch.arange(3)
+    torch.testing.assert_close(moved.rows(index.cuda()).cpu(), inputs.rows(index))
+    assert moved.stored._on(moved.device).dtype == torch.uint8
 
 
 def test_methods_without_an_end_to_end_loss_take_images(photos):

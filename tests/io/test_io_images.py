@@ -1,13 +1,15 @@
 """Images of files: what is decoded, how items are named, and what is refused in one line."""
 
 import io
+import os
+import sys
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import manyhands as mh
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingError
 from manyhands.io.pixels import pixels, upright_rgb, upright_size
 
 RNG = np.random.default_rng(0)
@@ -150,7 +152,7 @@ def test_an_item_that_may_be_two_images_is_refused(tmp_path):
         images.matched(["a", "b"])
     assert images.matched(["b"]).items.tolist() == ["b", "x/a.png", "y/a.png"]
     both = mh.read_images(photo_folder(tmp_path / "both", "a.png", "a.png.bmp"))
-    with pytest.raises(DataError, match="may be 'a.png' or 'a.png.bmp'"):
+    with pytest.raises(DataError, match=r"may be 'a.png' or 'a.png.bmp'"):
         both.matched(["a.png"])
     with pytest.raises(DataError, match=r"items are called 'q', and images 'a.png', 'a.png.bmp'"):
         both.matched(["q"])
@@ -183,6 +185,21 @@ def test_folders_without_images_say_so(tmp_path):
         mh.read_images(tmp_path / "none")
     with pytest.raises(DataError, match="is not a folder"):
         mh.read_images(tmp_path / "x.heic")
+
+
+def test_names_that_no_table_can_hold_are_refused(tmp_path):
+    saved(noise(), tmp_path / "a.png").rename(os.fsdecode(bytes(tmp_path) + b"/\xff.png"))
+    with pytest.raises(DataError, match=r"'\\udcff.png': the name is not valid UTF-8"):
+        mh.read_images(tmp_path)
+
+
+def test_a_folder_has_no_columns_and_one_image_is_no_folder(tmp_path):
+    photo_folder(tmp_path, "a.png")
+    for column in ("text", "image"):
+        with pytest.raises(SettingError, match=f"^{column} is a column of a table"):
+            mh.read_features(tmp_path, **{column: "x"})
+    with pytest.raises(DataError, match=r"a.png: is one image; name the folder"):
+        mh.read_features(tmp_path / "a.png")
 
 
 def test_images_behave_as_an_array(tmp_path):
@@ -236,6 +253,13 @@ def test_a_bomb_is_refused_by_its_head(tmp_path, monkeypatch):
         mh.read_images(tmp_path).sizes()
 
 
+def test_images_need_pillow(tmp_path, monkeypatch):
+    images = mh.read_images(photo_folder(tmp_path, "a.png"))
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(DataError, match="pip install pillow"):
+        images.sizes()
+
+
 def test_numbers_of_32_bits_are_refused(tmp_path):
     saved(Image.fromarray(np.full((4, 4), 70000, dtype=np.int32)), tmp_path / "a.tiff")
     with pytest.raises(DataError, match=r"a.tiff: holds 32-bit numbers; save it with 8 or 16"):
@@ -276,6 +300,16 @@ def test_two_columns_of_paths_need_a_choice(tmp_path):
     assert mh.read_features(table, image="file").values.paths.tolist() == ["sub/b.png"]
     one_is_there = table_of(tmp_path, "id,file,path\n1,x/a.png,a.png\n")
     assert mh.read_features(one_is_there).values.paths.tolist() == ["a.png"]
+
+
+def test_the_column_of_items_may_be_called_as_that_of_images(tmp_path):
+    table = table_of(tmp_path, "image,path\nx.png,a.png\ny.png,sub/b.png\n")
+    found = mh.read_features(table, item="image")
+    assert (found.items.tolist(), found.values.paths.tolist()) == (
+        ["x.png", "y.png"], ["a.png", "sub/b.png"],
+    )  # fmt: skip
+    alone = table_of(tmp_path, "image\na.png\nsub/b.png\n")
+    assert mh.read_features(alone, item="image").items.tolist() == ["a.png", "sub/b.png"]
 
 
 @pytest.mark.parametrize(

@@ -50,5 +50,6 @@ def matched(table: "mh.io.Features", ann: "mh.Annotations", path: str) -> "mh.io
         labelled = set(map(str, ann.items.tolist()))
         n_others = sum(str(name) not in labelled for name in found.items.tolist())
         rest = f"; {n_others} images have no labels" if n_others else ""
-        remark(f"note: {path}: {len(found)} images, whose items are named by {found.naming}{rest}")
+        how = "" if found.naming == "given" else f", whose items are named by {found.naming}"
+        remark(f"note: {path}: {len(found)} images{how}{rest}")
     return found

@@ -110,6 +110,8 @@ def _train_items(request: Request) -> None:
         raise SettingError(
             f"--word-vectors and --freeze-embeddings are for texts; these features are {table.kind}"
         )
+    if table.kind != "images" and "image_size" in request.training.given:
+        raise SettingError(f"--image-size is for images; these features are {table.kind}")
     ann = output.told(request.file.read_items())
     table = matched(table, ann, request.features)
     model = _new_model(request, "regression" if ann.kind == "numbers" else "classification")

@@ -1,9 +1,13 @@
 """Which encoder suits features: that of images, of texts, or of numbers."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
+from torch.utils.data import Dataset
+
+from manyhands.engine.dictionaries import entry_of
 from manyhands.engine.features import (
     EncoderOptions,
     FeatureEncoder,
@@ -16,6 +20,7 @@ from manyhands.engine.inputs import Inputs
 from manyhands.engine.text import TextEncoder
 from manyhands.io import Images
 from manyhands.io.hugging_face import features_of, is_hugging_face
+from manyhands.io.images import is_image_path
 
 _CHECKED_ROWS = 100  # rows that are looked at for an image
 
@@ -33,14 +38,21 @@ def fit_encoder(features: Any, options: EncoderOptions) -> tuple[FeatureEncoder,
 def known_features(features: Any) -> Any:
     """Features in a form that encoders take.
 
-    Of a Hugging Face dataset its images, texts or numbers are taken, and images of Pillow in a list
-    become `Images`; anything else stays as it is.
+    Of a Hugging Face dataset its images, texts or numbers are taken. Images of Pillow, or names of
+    image files, in a list or a torch Dataset become `Images`; anything else stays as it is.
     """
     if is_hugging_face(features):
         return features_of(features)
-    listed = isinstance(features, Sequence) and not isinstance(features, str) and len(features) > 0
-    if listed and all(map(_is_image, islice(features, _CHECKED_ROWS))):
-        return Images.from_list(features)
+    if isinstance(features, Dataset) and hasattr(features, "__len__") and len(features) > 0:
+        if _is_image(entry_of(features, 0)):
+            entries = [partial(entry_of, features, item) for item in range(len(features))]
+            return Images.from_list(entries)
+        return features
+    is_row = isinstance(features, Sequence) and not isinstance(features, str)
+    if (is_row or getattr(features, "ndim", 0) == 1) and not is_images(features):
+        some = list(islice(features, _CHECKED_ROWS))
+        if some and all(_is_image(each) or is_image_path(str(each)) for each in some):
+            return Images.from_list(list(features))
     return features
 
 

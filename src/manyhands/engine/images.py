@@ -135,7 +135,8 @@ class ImageEncoder(FeatureEncoder):
                 f"the model reads images (read_images); got {type(features).__name__}; numbers "
                 "would not be scaled as its images were"
             )
-        features.sizes()  # a file that is no image is refused before others are decoded
+        if features.has_names:  # a file that is no image is refused before others are decoded
+            features.sizes()
         return ImageInputs(features, self._scaling(), _Stored(self.size))
 
     @property

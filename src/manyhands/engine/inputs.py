@@ -15,6 +15,7 @@ from torch.utils.data import Dataset, default_collate
 
 from manyhands.annotations.grouping import run_indices
 from manyhands.core.arrays import AnyArray, digest
+from manyhands.core.errors import DataError
 
 _MAX_DEVICE_SHARE = 0.5  # of a device's free memory that inputs may take
 _MAX_TOKENS = 1 << 18  # of a batch, with padding: layers hold hundreds of numbers for each
@@ -263,12 +264,26 @@ class DatasetInputs(Inputs):
         """See `Inputs.rows`."""
         if len(index) == 0:
             return torch.zeros(0, *self.shape, device=self.device)
-        stacked: Tensor = default_collate([self._entry(i) for i in index.tolist()])
+        entries = [self._entry(i) for i in index.tolist()]
+        for item, entry in zip(index.tolist(), entries, strict=True):
+            if tuple(entry.shape) != self.shape:
+                raise DataError(
+                    f"features: entry {item} of the Dataset has shape {tuple(entry.shape)}, and "
+                    f"entry 0 {self.shape}; give all the same"
+                )
+        stacked: Tensor = default_collate(entries)
         return stacked.to(self.device, non_blocking=True)
 
     def _entry(self, item: int) -> Tensor:
         entry = self.dataset[item]
-        value = torch.as_tensor(entry[0] if isinstance(entry, tuple | list) else entry)
+        entry = entry[0] if isinstance(entry, tuple | list) else entry
+        try:
+            value = torch.as_tensor(entry)
+        except (TypeError, ValueError, RuntimeError):
+            raise DataError(
+                f"features: entry {item} of the Dataset is {type(entry).__name__}, not a tensor or "
+                "numbers"
+            ) from None
         integer = not value.is_floating_point() and value.dtype != torch.bool
         return value if integer and self.keep_integers else value.float()
 

@@ -106,9 +106,12 @@ def read_features(
     rows is refused. The file may be packed (.gz .bz2 .xz .zst .zip) or an Excel workbook, of which
     `sheet` names a sheet.
     """
-    if isinstance(path, str | Path) and Path(path).is_dir():
+    if Path(path).is_dir():
+        _require_no_column(path, text, image)
         images = read_images(path)
         return Features(images.items, images)
+    if is_image_path(str(path)) and format is None:
+        raise DataError(f"{path}: is one image; name the folder of the images")
     found = existing(path, sheet)
     kind = format_of(found, format, FEATURE_SUFFIXES)
     if kind == "npy":
@@ -116,8 +119,7 @@ def read_features(
     if kind == "npz":
         return _from_archive(found)
     if kind == "txt":
-        if text is not None:
-            raise SettingError(SettingName("text"), f" is a column of a table; {found} is none")
+        _require_no_column(found, text, image)
         texts = read_texts(found, encoding=encoding)
         return Features(np.arange(len(texts)), texts)
     table = Table(found, kind, encoding)
@@ -126,8 +128,14 @@ def read_features(
     column = None if image is not None else _text_column(table, text)
     if column is not None:
         return _texts(table, column, item)
-    column = image_column(table, image)
+    column = image_column(table, image, item)
     return _numbers(table, item) if column is None else _images(table, column, item)
+
+
+def _require_no_column(path: str | Path, text: str | None, image: str | None) -> None:
+    for name, given in (("text", text), ("image", image)):
+        if given is not None:
+            raise SettingError(SettingName(name), f" is a column of a table; {path} is none")
 
 
 def _text_column(table: Table, given: str | None) -> str | None:
@@ -159,6 +167,7 @@ def _texts(table: Table, column: str, item: str | None) -> Features:
 
 def _images(table: Table, column: str, item: str | None) -> Features:
     others = [name for name in table.columns if name != column]
+    item = None if item == column else item
     named = item is not None or any(is_candidate(name, "item") for name in others)
     key = table.find_column("item", item, among=others) if named else None
     columns = table.select([name for name in (column, key) if name is not None])

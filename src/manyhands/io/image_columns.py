@@ -21,17 +21,18 @@ _LOOKED_AT = 100  # rows whose cells tell what a column holds
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 
 
-def image_column(table: Table, given: str | None) -> str | None:
+def image_column(table: Table, given: str | None, item: str | None) -> str | None:
     """The column of paths of images: the given one, or one found by its name and its cells.
 
-    A column that names the items of a table of numbers is none, although its names may be those of
-    images.
+    A column of the given items is none if there is another. A column that names the items of a
+    table of numbers is none, although its names may be those of images.
     """
     if given is not None:
         return table.find_column("image", given)
     named = [name for name in table.columns if not _WORDS.isdisjoint(split_name(name))]
     cells = {name: _first_cells(table, name) for name in dict.fromkeys(named)}
     found = [name for name, some in cells.items() if some and all(map(is_image_path, some))]
+    found = [name for name in found if name != item] or found
     if len(found) > 1:
         there = [name for name in found if _file(table, cells[name][0]).is_file()]
         if len(there) != 1:

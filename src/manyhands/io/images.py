@@ -18,7 +18,7 @@ from manyhands.io.pixels import IMAGE_SUFFIXES, of_each, pixels, upright_rgb, up
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-OWN = "name of their own"  # the naming of images whose items are named in a table
+OWN = "given"  # the naming of images whose items have names of their own, as in a table
 ROW = "row"  # the naming of images in memory: image i belongs to item i
 BY_PATH = "path in the folder"  # which no two images share
 _NAMINGS: dict[str, Callable[[PurePosixPath, str], str]] = {
@@ -223,17 +223,30 @@ def _files(home: Path) -> tuple[list[str], Counter[str]]:
     """The sorted paths of the images in a folder, and how many other files have which suffix."""
     paths: list[str] = []
     others: Counter[str] = Counter()
-    for place, folders, names in os.walk(home):  # does not follow links to folders
+    for place, folders, names in os.walk(home, onerror=_refuse_folder):  # links are not followed
         folders[:] = [name for name in folders if name[0] != "." and name not in _SKIPPED]
         inside = Path(place).relative_to(home)
         for name in names:
             if name.startswith("."):
                 continue
             if is_image_path(name):
-                paths.append((inside / name).as_posix())
+                paths.append(_checked_text((inside / name).as_posix()))
             else:
                 others[Path(name).suffix.lower() or name] += 1
     return sorted(paths), others
+
+
+def _refuse_folder(error: OSError) -> None:
+    raise DataError(f"{error.filename}: must not be read ({error.strerror})")
+
+
+def _checked_text(path: str) -> str:
+    """The path of a file; a `DataError` unless it can be written in a table."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise DataError(f"{path!a}: the name is not valid UTF-8; rename the file") from None
+    return path
 
 
 def _plain(name: str) -> str:

@@ -125,10 +125,8 @@ def of_each(
 def _require_pillow() -> None:
     try:
         import PIL  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "images need Pillow: pip install 'manyhands[learn]'", name=error.name
-        ) from None
+    except ImportError:
+        raise DataError("reading images needs Pillow: pip install pillow") from None
 
 
 def _reason(error: Exception) -> str:
@@ -139,6 +137,8 @@ def _reason(error: Exception) -> str:
         return _too_large("has too many pixels")
     if isinstance(error, UnidentifiedImageError):
         return "is no image that can be read (jpg png webp bmp tiff gif)"
+    if isinstance(error, PermissionError):
+        return "must not be read (permission denied)"
     return f"is cut short or corrupt ({first_line(error)})"
 
 
