@@ -28,7 +28,7 @@ RUNS = {
     },
     "two-stage": {
         "method": "two-stage-dawid-skene", "optimizer": "sgd", "nesterov": True, "ema_decay": 0.9,
-        "weight_decay": 0.01, "sam_rho": 0.05, "learning_rate_warm_up": 2.5, "schedule": "step",
+        "weight_decay": 0.01, "sam_rho": 0.05, "learning_rate_warm_up": 1.0, "schedule": "step",
     },
 }  # fmt: skip
 
