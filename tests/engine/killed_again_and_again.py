@@ -26,7 +26,10 @@ RUNS = {
         "method": "speelfc", "sparse": True, "sam_rho": 0.05, "warm_up": 4, "schedule": "cosine",
         "noise_weight_decay": 0.1, "validation_fraction": 0.0,
     },
-    "two-stage": {"method": "two-stage-dawid-skene", "weight_decay": 0.01, "sam_rho": 0.05},
+    "two-stage": {
+        "method": "two-stage-dawid-skene", "optimizer": "sgd", "nesterov": True, "ema_decay": 0.9,
+        "weight_decay": 0.01, "sam_rho": 0.05, "learning_rate_warm_up": 1.0, "schedule": "step",
+    },
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from manyhands.estimators import CrowdClassifier, load
 from manyhands.methods import DoctorNet, Problem
 from manyhands.methods.doctor_net import averaging_weights
 from manyhands.networks import MLP, NETWORKS, ClassificationHeads
-from manyhands.networks.catalog import WORD_NETWORKS
+from manyhands.networks.catalog import PRETRAINED_NETWORKS, WORD_NETWORKS
 from manyhands.simulation import simulate_crowd
 from manyhands.simulation.behaviours import honest
 
@@ -67,7 +67,7 @@ def by_the_book(module, batch):
     return torch.stack(losses).mean()
 
 
-@pytest.mark.parametrize("name", sorted(set(NETWORKS) - set(WORD_NETWORKS)))
+@pytest.mark.parametrize("name", sorted(set(NETWORKS) - {*WORD_NETWORKS, *PRETRAINED_NETWORKS}))
 def test_all_heads_start_where_the_last_layer_did(name):
     shape = (64,) if name in ("mlp", "logistic") else (1, 32, 32)
     small = {"vgg16": {"width": 2}, "wide-resnet": {"width": 1}}

@@ -13,7 +13,7 @@ from torch.nn import functional
 from manyhands.core.errors import DataError, SettingError, UnknownNameError
 from manyhands.engine.features import NumericEncoder
 from manyhands.networks import MLP, NETWORKS, VGG16, LogisticRegression, SmallCNN, WideResNet
-from manyhands.networks.catalog import WORD_NETWORKS, network_by_name
+from manyhands.networks.catalog import PRETRAINED_NETWORKS, WORD_NETWORKS, network_by_name
 
 K = 3
 IMAGE = (2, 8, 9)
@@ -53,7 +53,7 @@ def linears(network):
 
 
 def test_the_cases_cover_the_table():
-    assert {case[0] for case in CASES} == set(NETWORKS) - set(WORD_NETWORKS)
+    assert {case[0] for case in CASES} == set(NETWORKS) - {*WORD_NETWORKS, *PRETRAINED_NETWORKS}
 
 
 @pytest.mark.parametrize("n", [0, 1, 6])
@@ -104,7 +104,7 @@ def test_inputs_of_another_shape_are_named(case):
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(UnknownNameError, match="no network 'mpl'; did you mean mlp"):
         NETWORKS["mpl"]
-    with pytest.raises(UnknownNameError, match="known: cnn, dogs-cats-cnn, logistic, mlp"):
+    with pytest.raises(UnknownNameError, match="known: cnn, dogs-cats-cnn, image-encoder, log"):
         NETWORKS["perceptron"]
 
 

@@ -151,6 +151,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
             fingerprint={
                 "method": self._method_text(),
                 "noise": repr(self.noise),
+                "network_settings": repr(self.network_settings),
                 "init": self.init,
                 **encoder.fingerprint(),
             },

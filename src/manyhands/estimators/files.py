@@ -64,7 +64,7 @@ _ENCODER_FIELDS: dict[str, Fields] = {
         "words": TEXTS, "tokens": FLAG, "frozen": FLAG, "vectors_given": FLAG,
         "max_tokens": optional(COUNT),
     },
-    "image": {"size": COUNTS, "naming": optional(TEXT)},
+    "images": {"size": COUNTS, "naming": TEXT},
     "crf": {"features": TEXTS},
 }  # fmt: skip
 _METHOD_CLASSES: dict[str, type[Method]] = {
@@ -94,6 +94,7 @@ def save_model(model: CrowdEstimator, folder: str | Path) -> None:
         "options": _options(model),
         "network": _network_name(model),
         "network_class": type(model.network).__name__,
+        "network_config": _network_config(model.network_),
         "restored_with": model.restored_with_,
         "noise": noise,
         "noise_settings": {
@@ -158,8 +159,12 @@ def _restored(
     )  # fmt: skip
 
     def new_network() -> nn.Module:
-        n_outputs, settings = task.n_outputs(crowd.n_classes), model.network_settings
-        return make_network(asked_for, encoder.shape, n_outputs, settings)
+        settings, config = model.network_settings, header["network_config"]
+        if (
+            settings and config is not None
+        ):  # the folder of a pretrained network need not be there any more
+            settings = {**settings, "folder": None, "config": config}
+        return make_network(asked_for, encoder.shape, task.n_outputs(crowd.n_classes), settings)
 
     def restored_network() -> nn.Module:
         return method_class.restore_network(
@@ -249,6 +254,12 @@ def _network_name(model: CrowdEstimator) -> str | None:
     if model.network is None:
         return model.method_class_.required_network or model.encoder_.default_network
     return model.network if isinstance(model.network, str) else None
+
+
+def _network_config(network: nn.Module) -> dict[str, Any] | None:
+    """The description of the pretrained network in a network, if there is one."""
+    found = (getattr(each, "pretrained_config", None) for each in network.modules())
+    return next((each for each in found if isinstance(each, dict)), None)
 
 
 def _untimed(entry: Mapping[str, Any]) -> dict[str, Any]:

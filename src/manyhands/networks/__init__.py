@@ -3,6 +3,7 @@
 from manyhands.networks.annotator_heads import ClassificationHeads, RegressionHeads
 from manyhands.networks.catalog import NETWORKS, Network, NetworkEntry
 from manyhands.networks.cnn import SmallCNN
+from manyhands.networks.image_encoder import ImageEncoder
 from manyhands.networks.mlp import MLP, LogisticRegression
 from manyhands.networks.text import Tagger, TextCNN
 from manyhands.networks.vgg import VGG16
@@ -13,6 +14,7 @@ __all__ = [
     "NETWORKS",
     "VGG16",
     "ClassificationHeads",
+    "ImageEncoder",
     "LogisticRegression",
     "Network",
     "NetworkEntry",

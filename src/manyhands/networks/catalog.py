@@ -10,6 +10,7 @@ from torch import nn
 from manyhands.core.errors import SettingError, SettingName
 from manyhands.core.settings import Registry, nearest_names
 from manyhands.networks.cnn import SmallCNN
+from manyhands.networks.image_encoder import ImageEncoder
 from manyhands.networks.mlp import MLP, LogisticRegression
 from manyhands.networks.text import Tagger, TextCNN
 from manyhands.networks.vgg import VGG16
@@ -58,11 +59,13 @@ NETWORKS: Registry[NetworkEntry] = Registry(
         ),
         "vgg16": NetworkEntry(VGG16),
         "wide-resnet": NetworkEntry(WideResNet),
+        "image-encoder": NetworkEntry(ImageEncoder),
         "text-cnn": NetworkEntry(TextCNN),
         "tagger": NetworkEntry(Tagger),
     },
 )
 WORD_NETWORKS = ("text-cnn", "tagger")
+PRETRAINED_NETWORKS = ("image-encoder",)
 
 
 def network_by_name(
