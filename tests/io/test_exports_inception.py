@@ -211,3 +211,15 @@ def test_projects_that_are_too_large_or_xmi_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("manyhands.io.inception.MAX_RATIO", 0)
     with pytest.raises(DataError, match="unpack to more than is allowed; unpack the archive"):
         mh.read(zipped(tmp_path / "p.zip", {"annotation/a.txt/ann.tsv": ANN}))
+
+
+def test_a_damaged_archive_is_named_wherever_it_is_damaged(tmp_path):
+    whole = tmp_path / "project.zip"
+    with zipfile.ZipFile(whole, "w") as archive:
+        for user in ("anna", "ben"):
+            archive.writestr(f"annotation/doc/{user}.tsv", "#FORMAT=WebAnno TSV 3.3\n")
+    content = whole.read_bytes()
+    for place in range(len(content) - 120, len(content)):  # the list of files and its end
+        (tmp_path / "damaged.zip").write_bytes(content[:place] + b"\xff" + content[place + 1 :])
+        with pytest.raises(DataError, match=r"damaged\.zip|\.tsv"):
+            mh.read(tmp_path / "damaged.zip")

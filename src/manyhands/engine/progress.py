@@ -8,7 +8,7 @@ from typing import Any
 
 from manyhands.engine.task import VALIDATION
 from manyhands.io import atomic_write
-from manyhands.io.bundle import require_no_link
+from manyhands.io.bundle import require_plain_file
 from manyhands.io.folders import LOG_FILE, claim_folder
 
 
@@ -52,7 +52,7 @@ class EpochLog:
 
     def __init__(self, folder: str | Path, history: Sequence[dict[str, Any]]) -> None:
         home = claim_folder(folder)
-        require_no_link(home / LOG_FILE)
+        require_plain_file(home / LOG_FILE)
         # Epochs after the checkpoint are trained again: only those before it are kept.
         with atomic_write(home / LOG_FILE) as stream:
             stream.write("".join(json.dumps(entry) + "\n" for entry in history).encode())

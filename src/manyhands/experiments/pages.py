@@ -7,7 +7,7 @@ from pathlib import Path
 from manyhands.experiments.drawing import Figure
 from manyhands.experiments.records import Record
 from manyhands.io import atomic_write
-from manyhands.io.bundle import require_no_link
+from manyhands.io.bundle import require_plain_file
 
 _DOTS_PER_INCH = 150
 
@@ -20,7 +20,7 @@ def count_runs(records: Sequence[Record]) -> str:
 
 def write_page(path: Path, text: str) -> str:
     """Write a page; returns its path."""
-    require_no_link(path)
+    require_plain_file(path)
     with atomic_write(path) as stream:
         stream.write(text.encode())
     return str(path)
@@ -31,7 +31,7 @@ def write_figure(figure: Figure, path: Path) -> list[str]:
     paths = []
     for kind in ("png", "svg"):
         target = path.with_name(f"{path.name}.{kind}")
-        require_no_link(target)
+        require_plain_file(target)
         with atomic_write(target) as stream:
             # Without a date the same figure gives the same file.
             metadata = {"Date": None} if kind == "svg" else {}

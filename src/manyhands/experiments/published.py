@@ -17,7 +17,7 @@ class Column:
 
     `tested_on` and `anonymous` say how a corpus is used; `scenario`, `settings` and `items` define
     a simulated crowd. `network` names the network if it is not the usual one. `slow` marks what
-    takes hours without a GPU.
+    takes hours without a GPU, and `runs` is its number of seeds if it is not that of the table.
     """
 
     key: str
@@ -33,6 +33,7 @@ class Column:
     slow: bool = False
     training: Mapping[str, Any] = field(default_factory=dict)
     axis: Mapping[str, Any] = field(default_factory=dict)
+    runs: int | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from manyhands.core.errors import DataError
 from manyhands.io.atomic import naming_file
-from manyhands.io.bundle import require_no_link
+from manyhands.io.bundle import require_plain_file
 from manyhands.io.json_text import parse_json
 
 FILE = "records.jsonl"
@@ -70,10 +70,8 @@ class RecordStore(Records):
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        require_no_link(self.path)
+        require_plain_file(self.path)
         if self.path.exists():
-            if not self.path.is_file():  # a pipe has no end
-                raise DataError(f"{self.path}: is not a file; name another folder")
             content = self.path.read_bytes()
             complete = content.rfind(b"\n") + 1
             if complete < len(content):

@@ -141,13 +141,17 @@ class TableExperiment(CellExperiment):
 def cells_of(table: PublishedTable, options: RunOptions) -> list[Cell]:
     """Every cell of a table, row by row."""
     reasons = {column.key: _column_unavailable(column, options) for column in table.columns}
-    seeds = range(options.seed, options.seed + (options.n_runs or table.runs))
     return [
-        _cell(row, column, reasons[column.key], seeds)
+        _cell(row, column, reasons[column.key], _seeds(table, column, options))
         for row in table.rows
         for column in table.columns
         if not row.only or column.dataset in row.only
     ]
+
+
+def _seeds(table: PublishedTable, column: Column, options: RunOptions) -> range:
+    n_runs = options.n_runs or column.runs or table.runs
+    return range(options.seed, options.seed + n_runs)
 
 
 def how_chosen(method: str, validation_fraction: float | None = None) -> str:

@@ -58,7 +58,7 @@ def write_bundle(
                 raise DataError(f"{path}: is not the header of a {name}; name another folder")
         _remove_unfinished(home, name)
         for target, part in ((home / weights, content), (path, text.encode(*_ENCODING))):
-            require_no_link(target)
+            require_plain_file(target)
             with atomic_write(target) as stream:
                 stream.write(part)
         for old in home.glob(f"{name}-*.safetensors"):
@@ -66,10 +66,12 @@ def write_bundle(
                 old.unlink(missing_ok=True)
 
 
-def require_no_link(path: Path) -> None:
-    """Raise a `DataError` for a link: what it points to is not ours to overwrite."""
+def require_plain_file(path: Path) -> None:
+    """Raise a `DataError` for a link, which may point to a file of others, and for a pipe."""
     if path.is_symlink():
         raise DataError(f"{path}: is a link; remove it, or name another folder")
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path}: is not a file; remove it, or name another folder")
 
 
 def _remove_unfinished(home: Path, name: str) -> None:

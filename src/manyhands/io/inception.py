@@ -2,7 +2,6 @@
 
 import io
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +14,7 @@ from manyhands.annotations.source import Source
 from manyhands.annotations.tags import Span, TagScheme, spans_to_tags
 from manyhands.core.errors import DataError, SettingName, first_line
 from manyhands.io.exports.exported import counted, pick
-from manyhands.io.packed import MAX_RATIO, MAX_UNPACKED
+from manyhands.io.packed import BROKEN, MAX_RATIO, MAX_UNPACKED, of_machine
 from manyhands.io.spans import Alignment, TextLabels
 from manyhands.io.webanno import (
     HEAD,
@@ -58,7 +57,9 @@ def find_documents(path: Path, n_files: int | None = None) -> dict[str, dict[str
     try:
         top: Path | zipfile.Path = path if path.is_dir() else zipfile.Path(path)
         names = _tables(top)
-    except zipfile.BadZipFile:
+    except BROKEN as error:
+        if of_machine(error):
+            raise
         return {}
     found: dict[str, dict[str, str]] = {}
     parts = {tuple(name.split("/")) for name in names}
@@ -160,7 +161,11 @@ def _content(top: Path | zipfile.Path, name: str, limit: int) -> bytes:
             if not tables and any(each.endswith(".xmi") for each in archive.namelist()):
                 raise DataError(f"{name}: is XMI; export the project as WebAnno TSV")
             return _member(archive, tables[0], limit) if len(tables) == 1 else b""
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except DataError:
+        raise
+    except BROKEN as error:
+        if of_machine(error):
+            raise
         raise DataError(f"{name}: not a zip file, or cut short ({first_line(error)})") from None
 
 

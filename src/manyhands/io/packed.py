@@ -35,7 +35,7 @@ _TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".jsonl", ".ndjson", ".xls
 _ABOUT = (".txt", ".md", ".rst", ".pdf", ".html", ".docx", "")
 _MOST_NAMES = 8
 _PART = 1 << 20
-_BROKEN = (
+BROKEN = (
     OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError,
     RuntimeError, ValueError, pa.ArrowException,
 )  # fmt: skip
@@ -92,7 +92,7 @@ def _from_stream(file: InputFile, packing: str, limit: int) -> InputFile:
             )
         except DataError:
             raise
-        except _BROKEN as error:
+        except BROKEN as error:
             raise _diagnosed(file, packing, error) from None
     unpacked.from_archive = file.from_archive
     return unpacked
@@ -137,7 +137,7 @@ def _from_zip(file: InputFile, limit: int) -> list[InputFile]:
             return [_member(file, archive, each, len(members) == 1) for each in members]
     except DataError:
         raise
-    except _BROKEN as error:
+    except BROKEN as error:
         raise _diagnosed(file, "zip", error) from None
 
 
@@ -209,14 +209,21 @@ def _too_large(file: InputFile, estimate: int, limit: int) -> DataError:
 
 
 def _diagnosed(file: InputFile, packing: str, error: Exception) -> Exception:
-    # An error of the machine, such as a full disk; EINVAL is a place outside of the file.
-    if getattr(error, "errno", None) not in (None, errno.EINVAL):
+    if of_machine(error):
         return error
     if isinstance(error, RuntimeError) and "password" in str(error):
         return DataError(f"{file}: the archive has a password; unpack it first")
     if packing == "zip" and Path(file.content_name).suffix.lower() == ".xlsx":
         return DataError(f"{file}: not an Excel file, or cut short")
     return DataError(f"{file}: not a {packing} file, or cut short ({first_line(error)})")
+
+
+def of_machine(error: Exception) -> bool:
+    """Whether an error is one such as a full disk, not one of the file.
+
+    EINVAL is a place before the beginning of a file, where a damaged archive may send its reader.
+    """
+    return getattr(error, "errno", None) not in (None, errno.EINVAL)
 
 
 def shown_size(n_bytes: int) -> str:
