@@ -227,7 +227,10 @@ def test_threads_are_as_many_as_asked_for(crowd):
         ({"warm_up": 3}, "warm_up must be a whole number of epochs from 0 to epochs"),
         ({"max_grad_norm": 0}, "max_grad_norm must be > 0"),
         ({"sam_rho": -0.1}, "sam_rho"),
-        ({"schedule": "linear"}, "schedule must be one of constant, cosine; got 'linear'"),
+        (
+            {"schedule": "line"},
+            "schedule must be one of constant, cosine, linear, step; got 'line'",
+        ),
         ({"validation_fraction": 1.0}, r"validation_fraction must be in 0\.\.1, below 1"),
         (
             {"validation_fraction": 0.0, "patience": 2},
@@ -292,6 +295,18 @@ def test_two_processes_learn_what_one_learns(tmp_path):
     weights = two.network_.state_dict()
     for name, value in two.fit(crowd.x, ann, resume=True).network_.state_dict().items():
         assert torch.equal(value, weights[name])
+
+
+@pytest.mark.slow
+def test_networks_larger_than_a_pipe_come_back_from_their_processes(crowd):
+    """A pipe holds 64 KiB; batch normalisation, average and rates have no part in the exchange."""
+    settings = {"network_settings": {"hidden": [150, 150], "batch_norm": True}, "devices": 2}
+    more = {"ema_decay": 0.9, "optimizer": "sgd", "sam_rho": 0.05, "learning_rate_warm_up": 0.5}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the launcher
+        model = fit("speelfc", crowd, epochs=1, validation_fraction=0.0, **settings, **more)
+    assert sum(each.nbytes for each in model.network_.parameters()) > 1 << 16
+    assert np.isfinite(model.predict_proba(crowd.x)).all()
 
 
 def test_labels_of_one_class_need_the_names_of_the_others(crowd):

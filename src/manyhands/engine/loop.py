@@ -1,9 +1,11 @@
 """The one epoch loop."""
 
 import copy
+import json
 import logging
 import math
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
@@ -100,16 +102,25 @@ def train(run: TrainingRun) -> TrainingResult:
         strategy=_several(run.module) if settings.devices > 1 else "auto",
         precision="bf16-mixed" if settings.precision == "bf16" else "32-true",
     )
-    # The run goes in with the function: Fabric looks into arguments, and refuses frozen ones.
-    found: Any = fabric.launch(partial(_work, run=run))
-    if isinstance(found, ManyhandsError):
-        raise found
-    weights, epoch, history = found
-    if settings.devices > 1:
-        weights = safetensors.torch.load(weights)
-    result = TrainingResult(weights, epoch, history)
+    with tempfile.TemporaryDirectory() if settings.devices > 1 else nullcontext("") as home:
+        # The run goes in with the function: Fabric looks into arguments, and refuses frozen ones.
+        found: Any = fabric.launch(partial(_work, run=run, home=Path(home)))
+        if isinstance(found, ManyhandsError):
+            raise found
+        result: TrainingResult = _read_result(Path(home)) if settings.devices > 1 else found
     run.module.load_state_dict(result.weights)
     return result
+
+
+def _write_result(result: TrainingResult, home: Path) -> None:
+    """Leave a result in a folder: through a pipe, a large one would wait for a reader forever."""
+    safetensors.torch.save_file(unshared(result.weights), home / "weights.safetensors")
+    (home / "epochs.json").write_text(json.dumps([result.epoch, result.history]))
+
+
+def _read_result(home: Path) -> TrainingResult:
+    epoch, history = json.loads((home / "epochs.json").read_text())
+    return TrainingResult(safetensors.torch.load_file(home / "weights.safetensors"), epoch, history)
 
 
 def _several(module: CrowdModule) -> "DDPStrategy":
@@ -125,8 +136,8 @@ def _several(module: CrowdModule) -> "DDPStrategy":
     return DDPStrategy(start_method="spawn", find_unused_parameters=True, **quiet)
 
 
-def _work(fabric: "Fabric", run: TrainingRun) -> Any:
-    """The parts of the result in a form that crosses processes, or the error to raise."""
+def _work(fabric: "Fabric", run: TrainingRun, home: Path) -> TrainingResult | Exception | None:
+    """The result, or the error to raise; the first of several processes leaves it in a folder."""
     several = run.settings.devices > 1
     if several:  # the module that was sent lies in memory that all processes share
         run = replace(run, module=copy.deepcopy(run.module))
@@ -136,8 +147,12 @@ def _work(fabric: "Fabric", run: TrainingRun) -> Any:
     same = _deterministic(fabric.device)
     try:
         with own_random_numbers(devices=cuda), torch.enable_grad(), threads, same:
-            weights, epoch, history = _Worker(fabric, run).run_epochs()
-            return safetensors.torch.save(unshared(weights)) if several else weights, epoch, history
+            result = _Worker(fabric, run).run_epochs()
+            if not several:
+                return result
+            if fabric.is_global_zero:
+                _write_result(result, home)
+            return None
     except ManyhandsError as error:
         return error
     finally:
@@ -192,8 +207,8 @@ class _Worker:
         self.state = TrainingState()
         self.last = run.stop_after or self.settings.epochs
 
-    def run_epochs(self) -> tuple[dict[str, Tensor], int, list[dict[str, Any]]]:
-        """All epochs, from the start or from a checkpoint; the parts of the result."""
+    def run_epochs(self) -> TrainingResult:
+        """All epochs, from the start or from a checkpoint; the result."""
         first = self.fabric.is_global_zero
         with ExitStack() as stack:
             if self.run.folder is not None and first:
@@ -215,7 +230,7 @@ class _Worker:
                 self.module.load_state_dict(self.state.best)
             self.module.profile_annotators(self.crowd)
             epoch = self.state.best_epoch or self.state.epoch
-            return _copied(self.module), epoch, self.state.history
+            return TrainingResult(_copied(self.module), epoch, self.state.history)
 
     def _averaged(self) -> AbstractContextManager[None]:
         """The module with the moving average of its weights, if there is one."""
