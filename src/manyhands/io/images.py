@@ -210,7 +210,8 @@ def read_images(folder: str | Path) -> Images:
     notes: tuple[str, ...] = ()
     if others:
         n_others, kinds = sum(others.values()), join_names(sorted(others), _SHOWN)
-        notes = (f"{n_others} other files are not read ({kinds})",)
+        files_are = "file is" if n_others == 1 else "files are"
+        notes = (f"{n_others} other {files_are} not read ({kinds})",)
     return Images(files, names, names, BY_PATH, str(home), notes)
 
 
