@@ -156,6 +156,11 @@ def test_items_decide_how_images_are_named(tmp_path, items, naming, names):
     assert (found.naming, found.items.tolist()) == (naming, [names[1], names[0]])
 
 
+def test_items_that_no_naming_finds_together_are_named_as_most(tmp_path):
+    images = mh.read_images(photo_folder(tmp_path, "a.png", "b.png"))
+    assert images.matched(["a.png", "b"]).items.tolist() == ["a.png", "b.png"]
+
+
 def test_numbers_and_accents_are_matched(tmp_path):
     images = mh.read_images(photo_folder(tmp_path, "7.png", "10.png", "cafe\u0301.png"))
     assert images.matched([7, 10]).items.tolist() == ["10", "7", "cafe\u0301.png"]

@@ -150,7 +150,7 @@ class Images:
                 f"{_examples(wanted)}, and images {_examples(self.paths)}"
             )
         for item in found[best[0]]:
-            self._require_one(item, [row for naming in best for row in found[naming][item]])
+            self._require_one(item, [row for each in best for row in found[each].get(item, [])])
         names = [str(path) for path in self.paths]
         for item, (row, *_) in found[best[0]].items():
             names[row] = wanted[item]
