@@ -133,6 +133,13 @@ def test_a_large_jpeg_is_decoded_small_and_looks_the_same(tmp_path):
     assert np.abs(found - np.asarray(whole).transpose(2, 0, 1)).max() <= 3
 
 
+def test_images_in_memory_stay_as_they_are(tmp_path):
+    path = saved(noise(300, 400), tmp_path / "a.jpg")
+    with Image.open(path) as image:
+        assert mh.io.Images.from_list([image]).pixels((8, 8)).shape == (1, 3, 8, 8)
+        assert (image.size, image.mode) == ((400, 300), "RGB")
+
+
 def photo_folder(home, *names):
     for name in names:
         saved(noise(), home / name)
