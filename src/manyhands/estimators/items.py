@@ -36,7 +36,8 @@ class ItemEstimator(CrowdEstimator, FeatureOptions):
 
         Labels are `Annotations`, a long frame or a matrix of items x annotators (see
         `as_annotations`); one label per row is taken as those of one annotator. Row i of X belongs
-        to item i; `X_items` names the item of every row of X where rows have another order.
+        to item i; `X_items` names the item of every row of X where rows have another order. Images
+        of files (`read_images`) are matched with items by their names.
         `sample_weight` says how much every row counts in the loss of end-to-end and two-stage
         methods; a consensus that they start from, or train on, is that of all labels. `truth`
         is only for the method "truth": the class, or the number, of every item. `resume` continues
