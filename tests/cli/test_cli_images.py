@@ -46,7 +46,7 @@ def test_a_folder_of_photos_is_trained_on_and_it_is_said_how(album):
     _, done = album
     assert "24 images, whose items are named by file name without suffix" in done.err
     assert "; 4 images have no labels" in done.err
-    assert "1 other files are not read (.txt)" in done.err
+    assert "1 other file is not read (.txt)" in done.err
     assert "60 labels of 20 items" in done.out
     assert "accuracy" in done.out  # of the four photos that nobody labelled
 

@@ -81,7 +81,8 @@ def test_every_image_has_draws_of_its_own(name):
 def test_names_are_checked():
     assert augmented(None, (5,)) is None
     assert TrainingSettings(augment=["flip"]).augment == ["flip"]
-    with pytest.raises(SettingError, match="augment must be names among flip, crop"):
-        TrainingSettings(augment="flip,mirror")
+    for wrong in ("flip,mirror", "", 5, ["crop", None]):
+        with pytest.raises(SettingError, match="augment must be names among flip, crop"):
+            TrainingSettings(augment=wrong)
     with pytest.raises(DataError, match="augment is for images"):
         augmented("flip", (5,))

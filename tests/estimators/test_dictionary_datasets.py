@@ -83,6 +83,20 @@ def test_dictionaries_are_fitted_predicted_and_loaded(network, tmp_path):
     model.infer(Tokens(), crowd())
 
 
+def test_numbers_are_learnt_from_dictionaries():
+    class OneNumber(Keywords):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 1)
+
+    ratings = np.random.default_rng(2).normal(size=(N_ITEMS, 3))
+    settings = SETTINGS | {"method": "crowd-layer-b"}
+    model = mh.CrowdRegressor(OneNumber(), **settings).fit(Tokens(), ratings)
+    assert model.predict(Tokens(4)).shape == (4,)
+    heads = mh.CrowdClassifier(Keywords(), **SETTINGS | {"method": "doctor-net"})
+    assert heads.fit(Tokens(), crowd()).predict_proba(Tokens(2)).shape == (2, 2)
+
+
 def test_numbers_of_a_dictionary_are_features_of_a_noise_model():
     scores = np.random.default_rng(0).normal(size=(N_ITEMS, 3))
     settings = SETTINGS | {"method": "conal"}

@@ -151,6 +151,22 @@ def test_images_without_labels_and_labels_without_images(photos, tmp_path):
         classifier().fit(images, ann.to_dense())
 
 
+def test_labels_to_score_against_are_matched_by_name(photos):
+    images, ann, truth = photos
+    model = classifier(epochs=4).fit(images, ann)
+    majority = dict(zip(ann.items, ann.classes[np.asarray(ann)], strict=True))
+    for labels in (ann, ann[:10]):
+        some = images.matched(ann.items.tolist())
+        some = some[np.isin(some.items, labels.items)]
+        right = model.predict(some) == [majority[name] for name in some.items]
+        assert model.score(images[::-1], labels) == pytest.approx(right.mean())
+    rows = [(name, who, float(kind == "sky")) for name, kind in truth.items() for who in "ab"]
+    ratings = mh.Annotations.from_arrays(*zip(*rows, strict=True), kind="numbers")
+    regressor = mh.CrowdRegressor(**SETTINGS | {"method": "crowd-layer-b", "epochs": 8})
+    assert regressor.fit(images, ratings).score(images[::-1], ratings) > 0.5
+    assert regressor.predict_spread([images[0]]).shape == (1,)
+
+
 def test_models_of_images_refuse_other_features(photos, tmp_path):
     images, ann, _ = photos
     model = classifier(epochs=1).fit(images, ann)

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -62,6 +63,21 @@ def test_sixteen_bits_keep_their_range(tmp_path):
         np.testing.assert_array_equal(found[:, :, 0], np.round(grey / 257))
 
 
+def test_colours_of_sixteen_bits_keep_their_range(tmp_path):
+    def chunk(kind, content):
+        whole = kind + content
+        return len(content).to_bytes(4, "big") + whole + zlib.crc32(whole).to_bytes(4, "big")
+
+    colours = np.array([[[0, 65535, 32896]]], dtype=">u2")  # one pixel, which Pillow cannot write
+    head = (1).to_bytes(4, "big") * 2 + bytes([16, 2, 0, 0, 0])
+    body = zlib.compress(b"\0" + colours.tobytes())
+    content = (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+    )
+    (tmp_path / "a.png").write_bytes(content)
+    assert as_array(tmp_path / "a.png")[0, 0].tolist() == [0, 255, 128]
+
+
 def test_what_is_transparent_is_white(tmp_path):
     clear = np.zeros((4, 4, 4), dtype=np.uint8)
     clear[0, 0] = (10, 20, 30, 255)
@@ -117,6 +133,13 @@ def test_a_large_jpeg_is_decoded_small_and_looks_the_same(tmp_path):
     assert np.abs(found - np.asarray(whole).transpose(2, 0, 1)).max() <= 3
 
 
+def test_images_in_memory_stay_as_they_are(tmp_path):
+    path = saved(noise(300, 400), tmp_path / "a.jpg")
+    with Image.open(path) as image:
+        assert mh.io.Images.from_list([image]).pixels((8, 8)).shape == (1, 3, 8, 8)
+        assert (image.size, image.mode) == ((400, 300), "RGB")
+
+
 def photo_folder(home, *names):
     for name in names:
         saved(noise(), home / name)
@@ -138,6 +161,11 @@ def test_items_decide_how_images_are_named(tmp_path, items, naming, names):
     images = mh.read_images(photo_folder(tmp_path / "photos", "cat/a.png", "b.png"))
     found = images.matched(items)
     assert (found.naming, found.items.tolist()) == (naming, [names[1], names[0]])
+
+
+def test_items_that_no_naming_finds_together_are_named_as_most(tmp_path):
+    images = mh.read_images(photo_folder(tmp_path, "a.png", "b.png"))
+    assert images.matched(["a.png", "b"]).items.tolist() == ["a.png", "b.png"]
 
 
 def test_numbers_and_accents_are_matched(tmp_path):
@@ -173,7 +201,7 @@ def test_a_folder_is_read_whole_and_nothing_else(tmp_path):
     (home / "link").symlink_to(tmp_path / "elsewhere")
     images = mh.read_images(home)
     assert images.items.tolist() == ["a/c.png", "b.PNG"]
-    assert images.notes == ("1 other files are not read (.txt)",)
+    assert images.notes == ("1 other file is not read (.txt)",)
     assert repr(images) == "Images(2 images: a/c.png, b.PNG)"
 
 
@@ -260,7 +288,7 @@ def test_images_need_pillow(tmp_path, monkeypatch):
         images.sizes()
 
 
-def test_numbers_of_32_bits_are_refused(tmp_path):
+def test_what_has_no_plain_colours_is_refused(tmp_path):
     saved(Image.fromarray(np.full((4, 4), 70000, dtype=np.int32)), tmp_path / "a.tiff")
     with pytest.raises(DataError, match=r"a.tiff: holds 32-bit numbers; save it with 8 or 16"):
         mh.read_images(tmp_path).pixels((4, 4))

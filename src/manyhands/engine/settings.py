@@ -5,7 +5,7 @@ of them, and `TrainingSettings` holds the values that a fit uses. Importing this
 load torch, so that `manyhands train --help` answers at once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -39,8 +39,8 @@ def augment_names(value: Any) -> tuple[str, ...]:
     >>> augment_names("flip, crop"), augment_names(None)
     (('flip', 'crop'), ())
     """
-    names = value.split(",") if isinstance(value, str) else value or ()
-    return tuple(str(name).strip() for name in names)
+    names = value.split(",") if isinstance(value, str) else () if value is None else value
+    return tuple(str(name).strip() for name in (names if isinstance(names, Iterable) else [names]))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

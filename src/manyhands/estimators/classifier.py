@@ -143,7 +143,7 @@ class CrowdClassifier(ClassifierMixin, ConfusionEstimator, ItemEstimator):  # ty
         """
         found = self.predict_proba(X).argmax(axis=1)
         codes, truth, weights = self._scored_rows(
-            found, y, sample_weight, lambda labels: labels.classes[np.asarray(labels)]
+            X, found, y, sample_weight, lambda labels: labels.classes[np.asarray(labels)]
         )
         right = Vocabulary(self.classes_).codes(truth.tolist()) == codes
         return float(np.average(right, weights=weights))

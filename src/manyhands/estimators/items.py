@@ -12,6 +12,7 @@ from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import seed_for
 from manyhands.engine.settings import FeatureOptions
 from manyhands.estimators.base import Callback, CrowdEstimator
+from manyhands.estimators.labels import labels_of_rows
 
 _ONE_EPOCH: dict[str, Any] = {
     "epochs": 1, "warm_up": 0, "validation_fraction": 0.0, "patience": None, "refit": False,
@@ -37,7 +38,8 @@ class ItemEstimator(CrowdEstimator, FeatureOptions):
 
         Labels are `Annotations`, a long frame or a matrix of items x annotators (see
         `as_annotations`); one label per row is taken as those of one annotator. Row i of X belongs
-        to item i; `X_items` names the item of every row of X where rows have another order.
+        to item i; `X_items` names the item of every row of X where rows have another order. Images
+        of files (`read_images`) are matched with items by their names.
         `sample_weight` says how much every row counts in the loss of end-to-end and two-stage
         methods; a consensus that they start from, or train on, is that of all labels. `truth`
         is only for the method "truth": the class, or the number, of every item. `resume` continues
@@ -88,7 +90,12 @@ class ItemEstimator(CrowdEstimator, FeatureOptions):
         return self._posterior(*self._encode(X, y, X_items))
 
     def _scored_rows(
-        self, predicted: AnyArray, y: Any, weights: Any, values: Callable[[Annotations], AnyArray]
+        self,
+        features: Any,
+        predicted: AnyArray,
+        y: Any,
+        weights: Any,
+        values: Callable[[Annotations], AnyArray],
     ) -> tuple[AnyArray, AnyArray, Any]:
         """Predictions, truths and weights of the rows that count.
 
@@ -96,6 +103,8 @@ class ItemEstimator(CrowdEstimator, FeatureOptions):
         """
         if _is_crowd(y):
             labels = as_annotations(y, kind=self.kind)
+            if getattr(features, "has_names", False):  # images, in the order of their files
+                labels = labels_of_rows(labels, self.kind, len(features), None, features)
             kept = labels.labels_per_item > 0
             if not kept.any():
                 raise DataError("not one item has a label to score against")

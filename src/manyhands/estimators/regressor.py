@@ -12,6 +12,7 @@ from sklearn.metrics import r2_score
 from manyhands.annotations import Labels
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.settings import require, setting
+from manyhands.engine.encoders import known_features
 from manyhands.estimators.base import document
 from manyhands.estimators.items import ItemEstimator
 from manyhands.methods import Method
@@ -69,7 +70,7 @@ class CrowdRegressor(RegressorMixin, ItemEstimator):  # type: ignore[misc]
         model = self._fitted()
         layer: Any = model.noise
         spread = model.scaler.scale * math.sqrt(layer.new_error_variance)
-        return np.full(len(model.encoder.transform(X)), spread)
+        return np.full(len(model.encoder.transform(known_features(X))), spread)
 
     def prediction_columns(self, X: Any) -> dict[str, AnyArray]:
         """The columns label and spread of a table of predictions."""
@@ -81,7 +82,7 @@ class CrowdRegressor(RegressorMixin, ItemEstimator):  # type: ignore[misc]
         `y` is the truth of every row. With labels of a crowd it is the mean label of every item,
         which is not the truth but all there is without it; rows without labels do not count.
         """
-        found, truth, weights = self._scored_rows(self.predict(X), y, sample_weight, np.asarray)
+        found, truth, weights = self._scored_rows(X, self.predict(X), y, sample_weight, np.asarray)
         return float(r2_score(truth.astype(np.float64), found, sample_weight=weights))
 
     def _check_settings(self) -> None:

@@ -150,7 +150,7 @@ class Images:
                 f"{_examples(wanted)}, and images {_examples(self.paths)}"
             )
         for item in found[best[0]]:
-            self._require_one(item, [row for naming in best for row in found[naming][item]])
+            self._require_one(item, [row for each in best for row in found[each].get(item, [])])
         names = [str(path) for path in self.paths]
         for item, (row, *_) in found[best[0]].items():
             names[row] = wanted[item]
@@ -210,7 +210,8 @@ def read_images(folder: str | Path) -> Images:
     notes: tuple[str, ...] = ()
     if others:
         n_others, kinds = sum(others.values()), join_names(sorted(others), _SHOWN)
-        notes = (f"{n_others} other files are not read ({kinds})",)
+        files_are = "file is" if n_others == 1 else "files are"
+        notes = (f"{n_others} other {files_are} not read ({kinds})",)
     return Images(files, names, names, BY_PATH, str(home), notes)
 
 

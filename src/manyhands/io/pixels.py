@@ -55,13 +55,13 @@ def _upright_size(image: "Image") -> tuple[int, int]:
 def upright_rgb(source: Any, size: tuple[int, int] | None = None) -> "Image":
     """The whole image as it is shown, in RGB.
 
-    A JPEG that is larger than twice what `size` (height, width) needs is decoded in a smaller size,
-    which is faster.
+    A JPEG file that is larger than twice what `size` (height, width) needs is decoded in a smaller
+    size, which is faster. An image of the caller's is not changed.
     """
     from PIL import ImageOps
 
     with _opened(source) as image:
-        if size is not None and image.format in _JPEG:
+        if size is not None and image.format in _JPEG and image is not source:
             height, width = _upright_size(image)
             scale = 2 * max(size[0] / height, size[1] / width)
             enough = ceil(image.width * scale), ceil(image.height * scale)

@@ -12,6 +12,7 @@ from torch.nn.functional import linear
 
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import require
+from manyhands.networks.calling import call_network
 from manyhands.networks.last_layer import last_linear
 from manyhands.noise.annotator_table import AnnotatorTable
 
@@ -74,7 +75,7 @@ class AnnotatorHeads(nn.Module, ABC):
 
     def features(self, inputs_b: Tensor) -> Tensor:
         """The input of the heads for every item, h(x) and a 1 for the bias, shape (b, h + 1)."""
-        output: Tensor = self.trunk(inputs_b)
+        output: Tensor = call_network(self.trunk, inputs_b)
         reached, self.tap.reached = self.tap.reached, None
         if reached is None or output is not reached or reached.dim() != 2:
             raise SettingError(

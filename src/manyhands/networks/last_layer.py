@@ -1,8 +1,10 @@
 """The last linear layer of a network."""
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.parameter import is_lazy
+
+from manyhands.networks.calling import Batch, call_network
 
 _TOLERANCE = 1e-3  # relative to the outputs, which are 32-bit floats
 
@@ -21,7 +23,7 @@ def last_linear(network: nn.Module, n_outputs: int) -> tuple[str, nn.Linear] | N
 
 @torch.no_grad()
 def rescale_output(
-    network: nn.Module, inputs_b: Tensor, *, scale: float = 1.0, shift: float = 0.0
+    network: nn.Module, inputs_b: Batch, *, scale: float = 1.0, shift: float = 0.0
 ) -> bool:
     """Change the output f of a network to scale x f + shift by its last linear layer.
 
@@ -39,10 +41,11 @@ def rescale_output(
     if last is None or last[1].bias is None:
         return False
     _, layer = last
-    old, before_b = [each.clone() for each in (layer.weight, layer.bias)], network(inputs_b)
+    old = [each.clone() for each in (layer.weight, layer.bias)]
+    before_b = call_network(network, inputs_b)
     layer.weight.mul_(scale)
     layer.bias.mul_(scale).add_(shift)
-    off_b = (network(inputs_b) - scale * before_b - shift).abs()
+    off_b = (call_network(network, inputs_b) - scale * before_b - shift).abs()
     allowed = _TOLERANCE * (abs(shift) + (1.0 + abs(scale)) * before_b.abs().max())
     if bool((off_b <= allowed).all()):
         return True
