@@ -192,7 +192,7 @@ def _cell(row: Row, column: Column, reason: str, seeds: range) -> Cell:
 def _column_unavailable(column: Column, options: RunOptions) -> str:
     if column.network and column.network not in NETWORKS:
         return f"the network {column.network} is not there yet"
-    if column.network:  # a run has the default network
+    if column.network and "network" not in column.training:  # a run has the default network
         return f"it was not run with the network {column.network} yet"
     return options.unavailable(_source(column), column.slow)
 
