@@ -77,7 +77,7 @@ class CrowdData:
         annotator, label = (self._moved(each[source]) for each in (ann.annotator, ann.label))
         items = self._moved(order)
         edges = self.inputs.boundaries(order)
-        for part in even_parts(edges, batch_size, self.inputs.lengths(order[edges[:-1]])):
+        for part in self._parts(order, edges, batch_size):
             first, last = edges[list(part)].tolist()
             begin, end = edges[list(_share(*part, rank, n_ranks))].tolist()
             own = slice(int(ends[begin]), int(ends[end]))
@@ -98,8 +98,11 @@ class CrowdData:
 
     def n_batches(self, order: AnyArray, batch_size: int) -> int:
         """How many batches `batches` makes of items in this order."""
-        edges = self.inputs.boundaries(order)
-        return len(even_parts(edges, batch_size, self.inputs.lengths(order[edges[:-1]])))
+        return len(self._parts(order, self.inputs.boundaries(order), batch_size))
+
+    def _parts(self, order: AnyArray, edges: AnyArray, batch_size: int) -> list[tuple[int, int]]:
+        lengths = self.inputs.lengths(order[edges[:-1]])
+        return even_parts(edges, batch_size, lengths, self.inputs.most_tokens)
 
     def _moved(self, array: AnyArray) -> Tensor:
         kind = np.float32 if array.dtype.kind == "f" else np.int64

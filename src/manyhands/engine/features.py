@@ -42,6 +42,9 @@ class EncoderOptions:
     max_tokens: int | None = None
     image_size: int | None = None
     normalize: bool = True
+    network: str | None = None  # the name of a network that reads features in its own way
+    network_settings: Mapping[str, Any] | None = None
+    device: str = "auto"
     progress: bool = False
     seed: int = 0
 
@@ -243,6 +246,24 @@ def is_text(features: Any) -> bool:
     if not is_row and getattr(features, "ndim", 0) != 1:  # an array, or a column of a frame
         return False
     return any(isinstance(text, str) for text in islice(features, _CHECKED_ROWS))
+
+
+def is_pairs(features: Any) -> bool:
+    """Whether features are pairs of texts: tuples in a list, or two columns of an array.
+
+    >>> is_pairs([("a film", "good")]), is_pairs(["a film"]), is_pairs(np.array([["a", "b"]]))
+    (True, False, True)
+    """
+    if isinstance(features, np.ndarray) and features.ndim == 2:
+        some = features[:_CHECKED_ROWS].ravel().tolist()
+        return features.shape[1] == 2 and any(isinstance(text, str) for text in some)
+    is_row = isinstance(features, Sequence) and not isinstance(features, str)
+    if not is_row and getattr(features, "ndim", 0) != 1:
+        return False
+    return any(
+        isinstance(row, tuple) and len(row) == 2 and any(isinstance(text, str) for text in row)
+        for row in islice(features, _CHECKED_ROWS)
+    )
 
 
 def is_images(features: Any) -> bool:

@@ -238,20 +238,26 @@ class _Worker:
         torch.manual_seed(seed_for(settings.seed, f"epoch {epoch} of process {rank}"))
         drawn = generator(settings.seed, f"order of epoch {epoch}")
         order = self.crowd.shuffled(drawn, settings.batch_size)
-        n_batches = self.crowd.n_batches(order, settings.batch_size) if rises else 0
+        n_parts = settings.accumulate
+        size = settings.batch_size * n_parts  # items of a step
+        n_batches = self.crowd.n_batches(order, size) if rises else 0
         warm_up_epoch = epoch < settings.warm_up
         if not warm_up_epoch:
             self.module.on_epoch_start(self.crowd, epoch - settings.warm_up)
         total, n_steps = torch.zeros((), device=self.fabric.device), 0
         self.wrapped.train()
-        for batch in self.crowd.batches(order, settings.batch_size, rank=rank, n_ranks=n_ranks):
+        # A batch is shared between processes, and the share of a process between its parts.
+        steps = zip(*(
+            self.crowd.batches(order, size, rank=rank * n_parts + part, n_ranks=n_ranks * n_parts)
+            for part in range(n_parts)
+        ), strict=True)  # fmt: skip
+        for batches in steps:
             if self.augment is not None:  # a noise model sees the image as the annotators saw it
-                batch.inputs = self.augment(batch.inputs)
+                for batch in batches:
+                    batch.inputs = self.augment(batch.inputs)
 
-            def backward(batch: Any = batch) -> Tensor:
-                loss: Tensor = self.wrapped(batch, warm_up_epoch)
-                self.fabric.backward(loss)
-                return loss.detach()
+            def backward(batches: Any = batches) -> Tensor:
+                return sum(self._backward(each, warm_up_epoch) for each in batches) / n_parts
 
             n_steps += 1
             if rises:
@@ -261,6 +267,12 @@ class _Worker:
                 self.average.update()
         loss: Any = self.fabric.all_reduce(total / max(n_steps, 1), reduce_op="mean")
         return {"epoch": epoch + 1, "loss": float(loss), "warm_up_epoch": warm_up_epoch}
+
+    def _backward(self, batch: Any, warm_up_epoch: bool) -> Tensor:
+        """The gradient of the loss of a part of a batch is added; its loss."""
+        loss: Tensor = self.wrapped(batch, warm_up_epoch)
+        self.fabric.backward(loss if self.settings.accumulate == 1 else loss / self.settings.accumulate)
+        return loss.detach()
 
     def _evaluate(self, entry: dict[str, Any], began: float) -> None:
         """Validate the module after an epoch, and add the epoch to the state."""

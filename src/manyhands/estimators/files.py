@@ -15,12 +15,14 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.engine.checkpoint import as_arrays, as_tensors, require_like
 from manyhands.engine.features import NumericEncoder
+from manyhands.engine.frozen_states import FrozenEncoder
 from manyhands.engine.images import ImageEncoder
 from manyhands.engine.new_network import make_network
 from manyhands.engine.randomness import own_random_numbers
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import TargetScaler
 from manyhands.engine.text import TextEncoder
+from manyhands.engine.transformer_text import SubwordEncoder
 from manyhands.estimators.base import CrowdEstimator
 from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.estimators.regressor import CrowdRegressor
@@ -35,7 +37,10 @@ ESTIMATORS: dict[str, type[CrowdEstimator]] = {
     each.task: each for each in (CrowdClassifier, CrowdRegressor, CrowdTagger)
 }
 _ENCODERS: dict[str, Any] = {
-    each.kind: each for each in (NumericEncoder, TextEncoder, ImageEncoder, CrfEncoder)
+    each.kind: each
+    for each in (
+        NumericEncoder, TextEncoder, ImageEncoder, CrfEncoder, SubwordEncoder, FrozenEncoder,
+    )
 }
 _METHOD_CLASSES: dict[str, type[Method]] = {
     type(each).__name__: type(each) for each in METHODS.values()
@@ -64,6 +69,7 @@ def save_model(model: CrowdEstimator, folder: str | Path) -> None:
         "options": _options(model),
         "network": _network_name(model),
         "network_class": type(model.network).__name__,
+        "network_config": _network_config(model.network_),
         "restored_with": model.restored_with_,
         "noise": noise,
         "noise_settings": {
@@ -127,8 +133,10 @@ def _restored(
     )  # fmt: skip
 
     def new_network() -> nn.Module:
-        n_outputs, settings = task.n_outputs(crowd.n_classes), model.network_settings
-        return make_network(asked_for, encoder.shape, n_outputs, settings)
+        settings, config = model.network_settings, header.get("network_config")
+        if config is not None:  # the folder of a pretrained network need not be there any more
+            settings = {**(settings or {}), "folder": None, "config": config}
+        return make_network(asked_for, encoder.shape, task.n_outputs(crowd.n_classes), settings)
 
     def restored_network() -> nn.Module:
         return method_class.restore_network(
@@ -218,6 +226,12 @@ def _network_name(model: CrowdEstimator) -> str | None:
     if model.network is None:
         return model.method_class_.required_network or model.encoder_.default_network
     return model.network if isinstance(model.network, str) else None
+
+
+def _network_config(network: nn.Module) -> dict[str, Any] | None:
+    """The description of the pretrained network in a network, if there is one."""
+    found = (getattr(each, "pretrained_config", None) for each in network.modules())
+    return next((each for each in found if isinstance(each, dict)), None)
 
 
 def _untimed(entry: Mapping[str, Any]) -> dict[str, Any]:
