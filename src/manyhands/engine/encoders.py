@@ -24,8 +24,8 @@ from manyhands.engine.inputs import Inputs
 from manyhands.engine.text import TextEncoder
 from manyhands.io import Images
 from manyhands.io.hugging_face import features_of, is_hugging_face
+from manyhands.io.text_columns import TEXT, TEXT_PAIR
 
-TEXT, TEXT_PAIR = "text", "text_pair"  # columns of a frame
 _CHECKED_ROWS = 100  # rows that are looked at for an image
 
 
@@ -77,7 +77,9 @@ def _texts_of_frame(features: Any, names: list[str]) -> Any:
             UserWarning,
             stacklevel=4,
         )
-    return list(zip(texts, frame[TEXT_PAIR].to_list(), strict=True)) if TEXT_PAIR in names else texts
+    return (
+        list(zip(texts, frame[TEXT_PAIR].to_list(), strict=True)) if TEXT_PAIR in names else texts
+    )
 
 
 def _is_image(value: Any) -> bool:

@@ -27,6 +27,7 @@ from manyhands.engine.augment import augmented
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.checkpoint import Checkpoint, TrainingState, unshared
 from manyhands.engine.inputs import Inputs
+from manyhands.engine.memory import out_of_memory
 from manyhands.engine.optimisers import Stepper, make_optimisers
 from manyhands.engine.progress import EpochBar, EpochLog
 from manyhands.engine.randomness import own_random_numbers
@@ -140,6 +141,11 @@ def _work(fabric: "Fabric", run: TrainingRun) -> Any:
             return safetensors.torch.save(unshared(weights)) if several else weights, epoch, history
     except ManyhandsError as error:
         return error
+    except (MemoryError, RuntimeError) as error:
+        told = out_of_memory(error, run.settings)
+        if told is None:
+            raise
+        return told
     finally:
         if several:  # or its threads may be running when the process ends, which aborts it
             torch.distributed.destroy_process_group()
@@ -240,7 +246,7 @@ class _Worker:
         order = self.crowd.shuffled(drawn, settings.batch_size)
         n_parts = settings.accumulate
         size = settings.batch_size * n_parts  # items of a step
-        n_batches = self.crowd.n_batches(order, size) if rises else 0
+        n_batches = self.crowd.n_batches(order, size, n_ranks * n_parts) if rises else 0
         warm_up_epoch = epoch < settings.warm_up
         if not warm_up_epoch:
             self.module.on_epoch_start(self.crowd, epoch - settings.warm_up)
@@ -257,7 +263,8 @@ class _Worker:
                     batch.inputs = self.augment(batch.inputs)
 
             def backward(batches: Any = batches) -> Tensor:
-                return sum(self._backward(each, warm_up_epoch) for each in batches) / n_parts
+                losses = [self._backward(each, warm_up_epoch) for each in batches]
+                return losses[0] if n_parts == 1 else torch.stack(losses).mean()
 
             n_steps += 1
             if rises:
@@ -269,9 +276,10 @@ class _Worker:
         return {"epoch": epoch + 1, "loss": float(loss), "warm_up_epoch": warm_up_epoch}
 
     def _backward(self, batch: Any, warm_up_epoch: bool) -> Tensor:
-        """The gradient of the loss of a part of a batch is added; its loss."""
+        """Add the gradient of a batch to those of the step; return its loss."""
         loss: Tensor = self.wrapped(batch, warm_up_epoch)
-        self.fabric.backward(loss if self.settings.accumulate == 1 else loss / self.settings.accumulate)
+        n_parts = self.settings.accumulate
+        self.fabric.backward(loss if n_parts == 1 else loss / n_parts)
         return loss.detach()
 
     def _evaluate(self, entry: dict[str, Any], began: float) -> None:

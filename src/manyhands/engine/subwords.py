@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class Subwords:
         """Sub-words of sentences; one that is too long becomes several rows, cut between words."""
         words = [str(word) for word in sentences.word.tolist()]
         edges = sentences.offsets.tolist()
-        listed = [words[begin:end] for begin, end in zip(edges, edges[1:], strict=False)]
+        listed = [words[begin:end] for begin, end in pairwise(edges)]
         room = longest - tokenizer.num_special_tokens_to_add(False)
         require(room >= 1, "max_tokens", "above the number of special tokens", longest)
         rows: list[list[str]] = []
@@ -237,5 +238,3 @@ class SubwordTokenInputs(SubwordInputs):
     def noise_features(self, rows: Tensor) -> Tensor:
         """The vectors of the first sub-words of the words asked for, shape (n, d)."""
         return self.vectors[rows[..., 0][rows[..., 2] == ASKED]]
-
-

@@ -15,7 +15,6 @@ from manyhands.core.arrays import AnyArray, digest, object_array
 from manyhands.core.errors import DataError
 from manyhands.core.settings import generator
 from manyhands.engine.features import EncoderOptions, FeatureEncoder, is_pairs, is_text
-from manyhands.engine.inputs import Inputs
 from manyhands.engine.subwords import SubwordInputs, Subwords, SubwordTokenInputs
 from manyhands.engine.text import as_sentences
 from manyhands.networks.pretrained import make_tokenizer, n_positions, read_tokenizer
@@ -58,14 +57,15 @@ class SubwordEncoder(FeatureEncoder):
         longest = longest if asked is None else min(longest, asked)
         padding = getattr(body.config, "pad_token_id", None)
         vectors = body.get_input_embeddings().weight.detach()
-        known = isinstance(padding, int) and 0 <= padding < len(vectors)
+        if not isinstance(padding, int) or not 0 <= padding < len(vectors):
+            padding = 0  # a model may have no padding; it is never attended to
         return cls(
-            text,
-            tokens,
-            not tokens and is_pairs(features),
-            longest,
-            int(padding) if known else 0,  # a tokenizer may have no padding; it is never attended
-            _projected(vectors, options.seed),
+            tokenizer=text,
+            tokens=tokens,
+            pairs=not tokens and is_pairs(features),
+            max_tokens=longest,
+            padding=padding,
+            vectors=_projected(vectors, options.seed),
         )
 
     @property
@@ -120,13 +120,14 @@ class SubwordEncoder(FeatureEncoder):
     def restore(cls, header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> "SubwordEncoder":
         """See `FeatureEncoder.restore`."""
         text = tensors["tokenizer"].numpy().tobytes().decode()
-        flags = [bool(header[name]) for name in ("tokens", "pairs")]
+        flags = {name: bool(header[name]) for name in ("tokens", "pairs")}
         longest, padding = int(header["max_tokens"]), int(header["padding"])
         vectors = tensors["vectors"]
         if vectors.dim() != 2 or not 0 <= padding < len(vectors) or longest < 1:
             raise ValueError("the sizes of the tokenizer do not fit each other")
         make_tokenizer(text)
-        return cls(text, *flags, longest, padding, vectors.float())
+        vectors = vectors.float()
+        return cls(text, max_tokens=longest, padding=padding, vectors=vectors, **flags)
 
     @cached_property
     def _tokenizer(self) -> Any:

@@ -39,7 +39,12 @@ ESTIMATORS: dict[str, type[CrowdEstimator]] = {
 _ENCODERS: dict[str, Any] = {
     each.kind: each
     for each in (
-        NumericEncoder, TextEncoder, ImageEncoder, CrfEncoder, SubwordEncoder, FrozenEncoder,
+        NumericEncoder,
+        TextEncoder,
+        ImageEncoder,
+        CrfEncoder,
+        SubwordEncoder,
+        FrozenEncoder,
     )
 }
 _METHOD_CLASSES: dict[str, type[Method]] = {
