@@ -16,8 +16,8 @@ FeaturesFile = Annotated[
                         ".xlsx), or "
                         "an array with one row per item (.npy .npz). Texts: one per line (.txt), "
                         "or a table with a column named text, and one named text_pair for pairs. "
-                        "Images: a folder, or a table with a column of paths. Tokens (.conll .bio). "
-                        "May be packed (.gz .zip ...) or - for standard input.")
+                        "Images: a folder, or a table with a column of paths. Tokens (.conll .bio)."
+                        " May be packed (.gz .zip ...) or - for standard input.")
 ]  # fmt: skip
 
 
