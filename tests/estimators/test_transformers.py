@@ -95,7 +95,7 @@ def test_pairs_are_two_segments_in_order(network, tmp_path):
     turned = [(second, first) for first, second in pairs]
     assert not np.allclose(model.predict_proba(turned), model.predict_proba(pairs))
     same_after_loading(model, pairs, tmp_path)
-    with pytest.raises(DataError, match="the model reads pairs of texts; got something else"):
+    with pytest.raises(DataError, match="the model reads pairs of texts; got texts"):
         model.predict(TEXTS)
     with pytest.raises(DataError, match="pairs of texts are for networks named hf:DIR"):
         classifier("text-cnn").fit(pairs, ANN)

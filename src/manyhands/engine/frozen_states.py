@@ -12,10 +12,12 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from manyhands.core.arrays import AnyArray, digest, object_array
+from manyhands.core.settings import require
 from manyhands.engine.checkpoint import require_like
 from manyhands.engine.features import EncoderOptions, FeatureEncoder, fit_scaling
 from manyhands.engine.inputs import Inputs, Scaling, TensorInputs
 from manyhands.engine.item_bar import item_bar
+from manyhands.engine.randomness import own_random_numbers
 from manyhands.engine.subwords import SubwordInputs
 from manyhands.engine.transformer_text import SubwordEncoder, require_texts
 from manyhands.io import atomic_write
@@ -34,10 +36,14 @@ def fit_transformer_encoder(
     """An encoder of texts, or sentences, for the network named in the options, and their inputs."""
     network = str(options.network)
     settings = TransformerSettings.of(network, options.network_settings)
+    for name in ("word_vectors", "freeze_embeddings"):
+        given = getattr(options, name) or None
+        require(given is None, name, f"left out for {network}, which has its own", given)
     if not tokens:
         require_texts(network, features)
     folder = folder_of(network)
-    body = read_body(folder)
+    with own_random_numbers():  # weights that the folder lacks are drawn, and then not used
+        body = read_body(folder)
     subwords = SubwordEncoder.fit(features, options, folder, body, tokens=tokens)
     if not settings.freeze:
         return subwords, subwords.transform(features)

@@ -140,7 +140,8 @@ class SubwordEncoder(FeatureEncoder):
         """The texts, or the pairs of texts, in a list."""
         wanted = "pairs of texts" if self.pairs else "texts"
         if len(features) and is_pairs(features) != self.pairs:
-            got = "pairs of texts" if is_pairs(features) else "something else"
+            kinds = {"pairs of texts": is_pairs(features), "texts": is_text(features)}
+            got = next((kind for kind, is_it in kinds.items() if is_it), type(features).__name__)
             raise DataError(f"the model reads {wanted}; got {got}")
         if self.pairs:
             return [tuple(_text(row, each) for each in pair) for row, pair in enumerate(features)]
