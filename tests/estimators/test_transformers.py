@@ -1,6 +1,7 @@
 """Encoders of transformers as networks: texts, pairs, tokens, frozen states and folders."""
 
 import json
+import pickle
 import shutil
 import sys
 
@@ -83,6 +84,10 @@ def test_features_for_noise_models_and_the_posterior(network):
     model = classifier(network, method="conal", epochs=2).fit(TEXTS, ANN)
     assert model.infer(TEXTS, ANN).probabilities.shape == (32, 2)
     assert model.encoder_.n_noise_features == 16
+    before = model.predict_proba(TEXTS)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict_proba(TEXTS), before)
+    model.partial_fit(TEXTS, ANN)
+    assert not np.array_equal(model.predict_proba(TEXTS), before)
 
 
 def test_pairs_are_two_segments_in_order(network, tmp_path):

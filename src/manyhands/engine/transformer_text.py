@@ -56,7 +56,10 @@ class SubwordEncoder(FeatureEncoder):
         asked = _LONGEST_ROW if tokens else options.max_tokens
         longest = longest if asked is None else min(longest, asked)
         padding = getattr(body.config, "pad_token_id", None)
-        vectors = body.get_input_embeddings().weight.detach()
+        vectors = getattr(body.get_input_embeddings(), "weight", None)
+        if not isinstance(vectors, Tensor) or vectors.dim() != 2:
+            raise DataError(f"{folder}: is no encoder of texts; it has no embeddings of tokens")
+        vectors = vectors.detach()
         if not isinstance(padding, int) or not 0 <= padding < len(vectors):
             padding = 0  # a model may have no padding; it is never attended to
         return cls(
