@@ -22,9 +22,8 @@ def crowd():
 def fitted(crowd, **settings):
     common = {"method": "speelfc", "epochs": 3, "warm_up": 1, "validation_fraction": 0.0}
     common |= {"threads": 1, "progress": False, "init": "own", "learning_rate": 0.01}
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        network = MLP(4, 2, hidden=[5], dropout=0)
+    torch.manual_seed(0)
+    network = MLP(4, 2, hidden=[5], dropout=0)
     return mh.CrowdClassifier(network, **(common | settings)).fit(*crowd)
 
 

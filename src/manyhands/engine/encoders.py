@@ -34,7 +34,7 @@ def fit_encoder(features: Any, options: EncoderOptions) -> tuple[FeatureEncoder,
     features = known_features(features)
     if options.network is not None:
         return fit_transformer_encoder(features, options, tokens=False)
-    if is_pairs(features):
+    if is_pairs(features) and getattr(features, "ndim", 1) == 1:  # a matrix should be numbers
         raise DataError(
             "pairs of texts are for networks named hf:DIR, encoders of transformers; join the two "
             "texts for others"
