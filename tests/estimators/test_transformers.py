@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.base import clone
 
 import manyhands as mh
 from manyhands.core.errors import DataError, SettingError
@@ -17,6 +18,7 @@ from manyhands.engine.optimisers import make_optimisers
 from manyhands.engine.settings import TrainingSettings
 from manyhands.networks.catalog import network_by_name
 from manyhands.networks.pretrained import PREFIX
+from manyhands.noise import AnnotatedDataset, collate
 from tiny_encoder import LONGEST, reviews, write_encoder
 
 SETTINGS = {
@@ -106,6 +108,25 @@ def test_pairs_are_two_segments_in_order(network, tmp_path):
         classifier("text-cnn").fit(pairs, ANN)
 
 
+def test_what_a_tokenizer_gives_is_taken_as_it_is(network):
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(network.removeprefix(PREFIX))
+    encoded = tokenizer(TEXTS, padding=True, return_tensors="pt")
+    inputs, batch = collate([AnnotatedDataset(encoded, ANN)[item] for item in (0, 1)])
+    assert inputs.keys() == encoded.keys()
+    assert torch.equal(inputs["input_ids"], encoded["input_ids"][:2])
+    assert batch.row.tolist() == [0, 0, 0, 1, 1, 1]
+    config = transformers.AutoConfig.from_pretrained(network.removeprefix(PREFIX), num_labels=2)
+    torch.manual_seed(0)
+    own = transformers.BertForSequenceClassification(config)
+    model = classifier(own, epochs=1).fit(encoded, ANN)
+    alone = model.predict_proba({name: each[:2] for name, each in encoded.items()})
+    assert np.allclose(model.predict_proba(encoded)[:2], alone, atol=1e-6)
+    with pytest.raises(DataError, match=r"a row per item; got \{'a': 2, 'b': 3\}"):
+        model.predict({"a": torch.zeros(2), "b": torch.zeros(3)})
+
+
 def test_a_frame_has_its_texts_in_the_column_text(network):
     frame = pd.DataFrame({"text": TEXTS, "length": [len(text) for text in TEXTS]})
     with pytest.warns(UserWarning, match="only the texts are used, not 'length'"):
@@ -178,7 +199,9 @@ def test_a_frozen_encoder_is_run_once_and_cached(network, tmp_path, monkeypatch)
     expected = model.predict_proba(TEXTS)
     cached.write_bytes(b"damaged")
     assert np.array_equal(model.predict_proba(TEXTS), expected)
-    assert len(ran) == 2
+    assert np.array_equal(clone(model).fit(TEXTS, ANN).predict_proba(TEXTS), expected)
+    assert len(ran) == 3
+    assert list((tmp_path / "cache").iterdir()) == [cached]
     before = network_by_name(network, (1, 1), 2).encoder.state_dict()
     after = model.encoder_.body.state_dict()
     assert all(torch.equal(after[name], each) for name, each in before.items())

@@ -26,6 +26,7 @@ from manyhands.engine.checked_numbers import (
 from manyhands.engine.dictionaries import DictionaryInputs, has_dictionaries
 from manyhands.engine.inputs import DatasetInputs, Inputs, Scaling, SparseInputs, TensorInputs
 from manyhands.io.hugging_face import gives_tensors
+from manyhands.noise.dataset import TensorRows, is_stacked
 
 _CHECKED_ROWS = 100  # rows that are looked at for a string
 _UNLIKE = 5.0  # how far the features' deviations may differ before each gets its own scale
@@ -212,8 +213,8 @@ def as_inputs(features: Any, *, keep_integers: bool = False) -> Inputs:
     """Features as inputs of the epoch loop, a row per item.
 
     Numbers become 32-bit floats. With `keep_integers` a torch tensor of integers stays as it is,
-    for networks that look them up. A Dataset of dictionaries gives tensors by name
-    (`DictionaryInputs`). Values that are not finite are refused by row and column.
+    for networks that look them up. A Dataset of dictionaries, or a dictionary of tensors, gives
+    tensors by name (`DictionaryInputs`). Values that are not finite are refused by row and column.
     """
     if isinstance(features, Inputs):
         return features
@@ -221,6 +222,7 @@ def as_inputs(features: Any, *, keep_integers: bool = False) -> Inputs:
         return TensorInputs(checked_tensor(features, keep_integers))
     if sparse.issparse(features):
         return SparseInputs(checked_sparse(features))
+    features = TensorRows(features) if is_stacked(features) else features
     if isinstance(features, Dataset) or gives_tensors(features):
         if not hasattr(features, "__len__") or len(features) == 0:
             raise DataError("features: a Dataset must have a length above 0; iterable ones do not")

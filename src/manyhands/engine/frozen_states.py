@@ -21,7 +21,7 @@ from manyhands.engine.randomness import own_random_numbers
 from manyhands.engine.subwords import SubwordInputs
 from manyhands.engine.transformer_text import SubwordEncoder, require_texts
 from manyhands.io import atomic_write
-from manyhands.io.bundle import under
+from manyhands.io.bundle import require_no_link, under
 from manyhands.io.folders import make_folder
 from manyhands.networks.pretrained import describe, folder_of, new_body, read_body
 from manyhands.networks.transformer import TransformerBody, TransformerSettings
@@ -51,7 +51,7 @@ def fit_transformer_encoder(
     encoder = FrozenEncoder(
         bare, TransformerBody(body, settings.pooling), None, settings.cache, options.device
     )
-    states = encoder.states(bare.transform(features), progress=options.progress)
+    states = encoder.states(bare.transform(features), keep=True, progress=options.progress)
     scaling = fit_scaling(TensorInputs(states.tensor), options.scale)
     encoder = replace(encoder, scaling=scaling)
     return encoder, encoder.scaled(states)
@@ -112,8 +112,10 @@ class FrozenEncoder(FeatureEncoder):
             return states
         return StateInputs(self.scaling(states.tensor), states.row_of)
 
-    def states(self, inputs: SubwordInputs, *, progress: bool = False) -> StateInputs:
-        """The states of texts, from the cache if they are there."""
+    def states(
+        self, inputs: SubwordInputs, *, keep: bool = False, progress: bool = False
+    ) -> StateInputs:
+        """The states of texts, from the cache if they are there; with `keep` they stay there."""
         row_of = getattr(inputs, "row_of", None)
         if self.cache is None:
             return StateInputs(self._computed(inputs, progress), row_of)
@@ -121,8 +123,11 @@ class FrozenEncoder(FeatureEncoder):
         key = digest(*inputs.arrays(), *weights, object_array([self.body.pooling]))
         place = make_folder(self.cache) / f"{_STATES}-{key}.safetensors"
         found = _read_states(place, (len(inputs), *self.shape))
-        if found is None:
-            found = self._computed(inputs, progress)
+        if found is not None:
+            return StateInputs(found, row_of)
+        found = self._computed(inputs, progress)
+        if keep:
+            require_no_link(place)
             with atomic_write(place) as stream:
                 stream.write(safetensors.numpy.save({_STATES: found.numpy()}))
         return StateInputs(found, row_of)
