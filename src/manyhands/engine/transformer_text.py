@@ -147,7 +147,7 @@ class SubwordEncoder(FeatureEncoder):
             got = next((kind for kind, is_it in kinds.items() if is_it), type(features).__name__)
             raise DataError(f"the model reads {wanted}; got {got}")
         if self.pairs:
-            return [tuple(_text(row, each) for each in pair) for row, pair in enumerate(features)]
+            return [_pair(row, pair) for row, pair in enumerate(features)]
         return [_text(row, each) for row, each in enumerate(features)]
 
 
@@ -164,6 +164,13 @@ def _text(row: int, text: Any) -> str:
     if not isinstance(text, str):
         raise DataError(f"row {row}: a text must be a string; got {text!r}")
     return text
+
+
+def _pair(row: int, pair: Any) -> tuple[str, ...]:
+    texts = (pair,) if isinstance(pair, str) else tuple(pair)
+    if len(texts) != 2:
+        raise DataError(f"row {row}: a pair has two texts; got {pair!r}")
+    return tuple(_text(row, each) for each in texts)
 
 
 def _warn_of_cuts(n_cut: int, n_all: int, longest: int, noun: str) -> None:
