@@ -166,11 +166,10 @@ def read_tokenizer(folder: Path, *, words: bool = False) -> tuple[str, int]:
     words after a blank.
     """
     library = load_transformers()
-    settings = {"add_prefix_space": True} if words else {}
     with _quiet(library):
         try:
             found = library.AutoTokenizer.from_pretrained(
-                folder, local_files_only=True, trust_remote_code=False, use_fast=True, **settings
+                folder, local_files_only=True, trust_remote_code=False, use_fast=True
             )
             text = str(found.backend_tokenizer.to_str())
         except Exception as error:  # nothing in a file may be more than refused
@@ -178,7 +177,24 @@ def read_tokenizer(folder: Path, *, words: bool = False) -> tuple[str, int]:
                 f"{folder}: no tokenizer can be read; it needs a tokenizer.json: "
                 f"{first_line(error)}"
             ) from error
-    return text, int(min(found.model_max_length, _NO_LIMIT))
+    return _of_words(text) if words else text, int(min(found.model_max_length, _NO_LIMIT))
+
+
+def _of_words(text: str) -> str:
+    """A tokenizer, as JSON, that takes every word as one after a blank.
+
+    >>> _of_words('{"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}}')
+    '{"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": true}}'
+    """
+    described = json.loads(text)
+    step = described.get("pre_tokenizer") or {}
+    step = (step.get("pretokenizers") or [step])[0]  # the first of several sees whole words
+    changes = {
+        "ByteLevel": {"add_prefix_space": True},
+        "Metaspace": {"prepend_scheme": "always"},
+    }
+    step |= changes.get(step.get("type"), {})
+    return json.dumps(described, ensure_ascii=False)
 
 
 def make_tokenizer(text: str) -> Any:
