@@ -3,6 +3,7 @@
 import contextlib
 import doctest
 import importlib
+import importlib.util
 import io
 import os
 import re
@@ -29,6 +30,7 @@ BLOCK = re.compile(r"^```(python|shell|output)\n(.*?)^```", re.MULTILINE | re.DO
 FILE = re.compile(
     r"^```\{code-block\} python\n:caption: (src/\S+)\n\n(.*?)^```", re.MULTILINE | re.DOTALL
 )
+PARTS = re.MULTILINE | re.DOTALL
 SECTIONS = ("tutorials", "how-to", "design")
 ROOMS = (
     "core", "annotations", "io", "simulation", "datasets", "evaluation", "agreement", "aggregation",
@@ -53,11 +55,12 @@ def written_pages():
     return [str(page.relative_to(HOME)) for page in (*roots, *found)]
 
 
-# The loops of own-loop.md have a test of their own below.
+# The loops of these pages have tests of their own below.
+LOOPS = ("own-loop.md", "transformer-loops.md")
 RUNNABLE = [
     page
     for page in written_pages()
-    if page.startswith("docs/") and not page.endswith("own-loop.md") and blocks(page)
+    if page.startswith("docs/") and not page.endswith(LOOPS) and blocks(page)
 ]
 
 
@@ -222,6 +225,26 @@ def check_lightning(module, trainer, loader):
     inputs, batch = module.transfer_batch_to_device(next(iter(loader)), torch.device("meta"), 0)
     assert inputs.is_meta
     assert batch.label.is_meta
+
+
+# Lightning warns as above, and transformers looks for the package `datasets`, not for a folder of
+# tests of this name.
+@pytest.mark.filterwarnings(
+    r"ignore:.isinstance\(treespec, LeafSpec\). is deprecated:FutureWarning",
+    "ignore:The 'train_dataloader' does not have many workers:UserWarning",
+    "ignore:GPU available but not used:UserWarning",
+)
+def test_the_loops_with_transformers_learn(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page, names = "docs/how-to/transformer-loops.md", {}
+    run_page(page, names)
+    [block] = re.findall(r"^```\{code-block\} python\n(.*?)^```", (HOME / page).read_text(), PARTS)
+    if importlib.util.find_spec("accelerate") is not None:
+        trainer = importlib.import_module("transformers.trainer")
+        monkeypatch.setattr(trainer, "is_datasets_available", lambda: False)
+        exec(compile(block, page, "exec"), names)
+    found = [names.get(loop, 1.0) for loop in ("plain", "lightning", "hugging_face")]
+    assert min(found) == 1.0
 
 
 def test_the_page_on_choosing_names_every_criterion():

@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader, Dataset
 
 import manyhands as mh
 from manyhands.core.errors import DataError
+from manyhands.engine.encoders import known_features
 from manyhands.networks.calling import call_network
 from manyhands.noise import AnnotatedDataset, SpeeLFC, annotation_loss, collate
 from photos import crowd_of, write_photos
@@ -188,6 +189,12 @@ def test_texts_and_numbers_of_a_hugging_face_dataset():
     np.testing.assert_array_equal(model.predict_proba(dataset), model.predict_proba(texts))
     numbers = FakeHuggingFace({"x": list(range(N_ITEMS))}, {"x": value("float32")})
     assert mh.CrowdClassifier(**SETTINGS).fit(numbers, crowd()).feature_names_in_ == ["x"]
+
+
+def test_pairs_of_texts_of_a_hugging_face_dataset():
+    columns = {"text": ["a", None], "text_pair": ["b", "c"], "more": ["d", "e"]}
+    dataset = FakeHuggingFace(columns, {})
+    assert known_features(dataset) == [("a", "b"), ("", "c")]
 
 
 def test_tensors_of_a_hugging_face_dataset():

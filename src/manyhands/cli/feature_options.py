@@ -15,9 +15,9 @@ FeaturesFile = Annotated[
                         "that names it and numbers in all others (.csv .tsv .parquet .jsonl "
                         ".xlsx), or "
                         "an array with one row per item (.npy .npz). Texts: one per line (.txt), "
-                        "or a table with a column named text. Images: a folder, or a table with a "
-                        "column of paths. Tokens (.conll .bio). May be "
-                        "packed (.gz .zip ...) or - for standard input.")
+                        "or a table with a column named text, and one named text_pair for pairs. "
+                        "Images: a folder, or a table with a column of paths. Tokens (.conll .bio)."
+                        " May be packed (.gz .zip ...) or - for standard input.")
 ]  # fmt: skip
 
 
@@ -26,6 +26,9 @@ class FeatureColumns(OptionGroup):
     """Which column of a table of features holds them, if not all."""
 
     text: Annotated[str | None, in_labels("Column of texts.", metavar="NAME")] = None
+    text_pair: Annotated[
+        str | None, in_labels("Column of the second texts of pairs.", metavar="NAME")
+    ] = None
     image: Annotated[str | None, in_labels("Column of paths of images.", metavar="NAME")] = None
 
     def read(self, path: str, reading: LabelOptions) -> "mh.io.Features":
@@ -36,6 +39,7 @@ class FeatureColumns(OptionGroup):
             path,
             item=reading.item if reading.item in named else None,
             text=self.text,
+            text_pair=self.text_pair,
             image=self.image,
             encoding=reading.encoding,
             sheet=sheet,

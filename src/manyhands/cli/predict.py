@@ -10,7 +10,10 @@ from manyhands.cli.feature_options import FeatureColumns, FeaturesFile, matched
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingError
 
-_KINDS = {"numeric": "numbers", "text": "texts", "images": "images"}  # of encoders
+_KINDS = {
+    "numeric": "numbers", "images": "images",
+    "text": "texts", "subwords": "texts", "frozen-subwords": "texts",
+}  # of encoders  # fmt: skip
 
 
 @options.takes_groups

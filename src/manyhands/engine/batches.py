@@ -77,7 +77,7 @@ class CrowdData:
         annotator, label = (self._moved(each[source]) for each in (ann.annotator, ann.label))
         items = self._moved(order)
         edges = self.inputs.boundaries(order)
-        for part in even_parts(edges, batch_size, self.inputs.lengths(order[edges[:-1]])):
+        for part in self._parts(order, edges, batch_size, n_ranks):
             first, last = edges[list(part)].tolist()
             begin, end = edges[list(_share(*part, rank, n_ranks))].tolist()
             own = slice(int(ends[begin]), int(ends[end]))
@@ -96,10 +96,15 @@ class CrowdData:
         """Batches to evaluate a network on: at most `most` items, fewer where inputs are large."""
         return self.batches(order, self.inputs.items_at_once(most))
 
-    def n_batches(self, order: AnyArray, batch_size: int) -> int:
+    def n_batches(self, order: AnyArray, batch_size: int, n_ranks: int = 1) -> int:
         """How many batches `batches` makes of items in this order."""
-        edges = self.inputs.boundaries(order)
-        return len(even_parts(edges, batch_size, self.inputs.lengths(order[edges[:-1]])))
+        return len(self._parts(order, self.inputs.boundaries(order), batch_size, n_ranks))
+
+    def _parts(
+        self, order: AnyArray, edges: AnyArray, batch_size: int, n_ranks: int
+    ) -> list[tuple[int, int]]:
+        lengths = self.inputs.lengths(order[edges[:-1]])
+        return even_parts(edges, batch_size, lengths, self.inputs.most_tokens * n_ranks)
 
     def _moved(self, array: AnyArray) -> Tensor:
         kind = np.float32 if array.dtype.kind == "f" else np.int64

@@ -14,6 +14,7 @@ from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdBatch, CrowdData, finite_outputs
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
+from manyhands.engine.frozen_states import fit_transformer_encoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.task import (
     EVALUATION_BATCH,
@@ -233,6 +234,8 @@ class Tagging(Classification):
 
     def fit_encoder(self, features: Any, options: EncoderOptions) -> tuple[FeatureEncoder, Inputs]:
         """See `Task.fit_encoder`."""
+        if options.network is not None:
+            return fit_transformer_encoder(features, options, tokens=True)
         return TextEncoder.fit_transform(features, options, tokens=True)
 
     def _scores(self, truth: AnyArray, predicted: Any, features: Any) -> Scores:

@@ -26,6 +26,7 @@ from manyhands.engine.checked_numbers import (
 from manyhands.engine.dictionaries import DictionaryInputs, has_dictionaries
 from manyhands.engine.inputs import DatasetInputs, Inputs, Scaling, SparseInputs, TensorInputs
 from manyhands.io.hugging_face import gives_tensors
+from manyhands.noise.dataset import TensorRows, is_stacked
 
 _CHECKED_ROWS = 100  # rows that are looked at for a string
 _UNLIKE = 5.0  # how far the features' deviations may differ before each gets its own scale
@@ -42,6 +43,9 @@ class EncoderOptions:
     max_tokens: int | None = None
     image_size: int | None = None
     normalize: bool = True
+    network: str | None = None  # the name of a network that reads features in its own way
+    network_settings: Mapping[str, Any] | None = None
+    device: str = "auto"
     progress: bool = False
     seed: int = 0
 
@@ -209,8 +213,8 @@ def as_inputs(features: Any, *, keep_integers: bool = False) -> Inputs:
     """Features as inputs of the epoch loop, a row per item.
 
     Numbers become 32-bit floats. With `keep_integers` a torch tensor of integers stays as it is,
-    for networks that look them up. A Dataset of dictionaries gives tensors by name
-    (`DictionaryInputs`). Values that are not finite are refused by row and column.
+    for networks that look them up. A Dataset of dictionaries, or a dictionary of tensors, gives
+    tensors by name (`DictionaryInputs`). Values that are not finite are refused by row and column.
     """
     if isinstance(features, Inputs):
         return features
@@ -218,6 +222,7 @@ def as_inputs(features: Any, *, keep_integers: bool = False) -> Inputs:
         return TensorInputs(checked_tensor(features, keep_integers))
     if sparse.issparse(features):
         return SparseInputs(checked_sparse(features))
+    features = TensorRows(features) if is_stacked(features) else features
     if isinstance(features, Dataset) or gives_tensors(features):
         if not hasattr(features, "__len__") or len(features) == 0:
             raise DataError("features: a Dataset must have a length above 0; iterable ones do not")
@@ -243,6 +248,24 @@ def is_text(features: Any) -> bool:
     if not is_row and getattr(features, "ndim", 0) != 1:  # an array, or a column of a frame
         return False
     return any(isinstance(text, str) for text in islice(features, _CHECKED_ROWS))
+
+
+def is_pairs(features: Any) -> bool:
+    """Whether features are pairs of texts: tuples in a list, or two columns of an array.
+
+    >>> is_pairs([("a film", "good")]), is_pairs(["a film"]), is_pairs(np.array([["a", "b"]]))
+    (True, False, True)
+    """
+    if isinstance(features, np.ndarray) and features.ndim == 2:
+        some = features[:_CHECKED_ROWS].ravel().tolist()
+        return features.shape[1] == 2 and any(isinstance(text, str) for text in some)
+    is_row = isinstance(features, Sequence) and not isinstance(features, str)
+    if not is_row and getattr(features, "ndim", 0) != 1:
+        return False
+    return any(
+        isinstance(row, tuple) and len(row) == 2 and any(isinstance(text, str) for text in row)
+        for row in islice(features, _CHECKED_ROWS)
+    )
 
 
 def is_images(features: Any) -> bool:

@@ -2,8 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -16,6 +15,7 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.engine.features import EncoderOptions, FeatureEncoder, is_images
 from manyhands.engine.inputs import Inputs, Scaling, fits
+from manyhands.engine.item_bar import item_bar
 from manyhands.io import Images
 
 MAX_OWN_SIDE = 128  # pixels of the sides up to which images of one size keep it
@@ -114,8 +114,8 @@ class ImageEncoder(FeatureEncoder):
         n_bytes = len(images) * 3 * size[0] * size[1]
         kept = None
         if n_bytes <= _memory():
-            with _progress(len(images), options.progress) as done:
-                kept = torch.from_numpy(images.pixels(size, done=done))
+            with item_bar("reading images", len(images), options.progress) as done:
+                kept = torch.from_numpy(images.pixels(size, done=lambda: done(1)))
         stored = _Stored(size, kept)
         mean, deviation = torch.zeros(3), torch.ones(3)
         if options.normalize:
@@ -215,19 +215,3 @@ def _memory() -> float:
     except (AttributeError, OSError, ValueError):  # not on Windows
         return _MEMORY
     return _MEMORY_SHARE * total
-
-
-@contextmanager
-def _progress(n_images: int, wanted: bool) -> Iterator[Callable[[], object]]:
-    """What to call after every image; a bar on a terminal shows it."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    console = Console(stderr=True)
-    if not wanted or not console.is_terminal:
-        yield lambda: None
-        return
-    columns = TextColumn("reading images"), BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, console=console, transient=True) as bar:
-        row = bar.add_task("", total=n_images)
-        yield lambda: bar.advance(row)

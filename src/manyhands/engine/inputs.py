@@ -52,6 +52,7 @@ class Inputs(ABC):
 
     shape: tuple[int, ...]
     device: torch.device
+    most_tokens = _MAX_TOKENS  # of a batch, with padding
 
     @abstractmethod
     def __len__(self) -> int:
@@ -116,8 +117,8 @@ class Inputs(ABC):
         """These items in parts of about `size` items that a network evaluates at once."""
         if len(items) == 0:
             return [items]
-        edges = self.boundaries(items)
-        cut = even_parts(edges, self.items_at_once(size), self.lengths(items[edges[:-1]]))
+        edges, at_once = self.boundaries(items), self.items_at_once(size)
+        cut = even_parts(edges, at_once, self.lengths(items[edges[:-1]]), self.most_tokens)
         return [items[edges[first] : edges[last]] for first, last in cut]
 
     def by_length(self, items: AnyArray) -> AnyArray:
@@ -130,7 +131,7 @@ class Inputs(ABC):
 
 
 def even_parts(
-    edges: AnyArray, size: int, length_u: AnyArray | None = None
+    edges: AnyArray, size: int, length_u: AnyArray | None = None, most_tokens: int = _MAX_TOKENS
 ) -> list[tuple[int, int]]:
     """Split units with these edges into the fewest parts of about `size`, as equal as possible.
 
@@ -143,26 +144,30 @@ def even_parts(
     parts = list(pairwise(np.unique(np.searchsorted(edges, wanted)).tolist()))
     if length_u is None:
         return parts
-    return [each for first, last in parts for each in _padded_parts(first, last, length_u)]
+    found = [_padded_parts(first, last, length_u, most_tokens) for first, last in parts]
+    return [each for runs in found for each in runs]
 
 
-def _padded_parts(first: int, last: int, length_u: AnyArray) -> Iterator[tuple[int, int]]:
+def _padded_parts(
+    first: int, last: int, length_u: AnyArray, most: int
+) -> Iterator[tuple[int, int]]:
     """Units `first` up to `last` in as few runs as padding allows."""
-    if not _too_padded(last - first, length_u[first:last].max(), length_u[first:last].sum()):
+    length = length_u[first:last]
+    if not _too_padded(last - first, length.max(), length.sum(), most):
         yield first, last
         return
     begin, longest, total = first, 0, 0
     for unit, length in enumerate(length_u[first:last].tolist(), first):
         longest, total = max(longest, length), total + length
-        if unit > begin and _too_padded(unit + 1 - begin, longest, total):
+        if unit > begin and _too_padded(unit + 1 - begin, longest, total, most):
             yield begin, unit
             begin, longest, total = unit, length, length
     yield begin, last
 
 
-def _too_padded(n_units: int, longest: int, total: int) -> bool:
+def _too_padded(n_units: int, longest: int, total: int, most: int) -> bool:
     padded = n_units * longest
-    return n_units > 1 and (padded > _MAX_TOKENS or padded > max(_FEW_TOKENS, _MAX_PADDING * total))
+    return n_units > 1 and (padded > most or padded > max(_FEW_TOKENS, _MAX_PADDING * total))
 
 
 class TensorInputs(Inputs):

@@ -4,11 +4,10 @@ import copy
 import json
 import logging
 import math
-import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
@@ -29,9 +28,10 @@ from manyhands.engine.augment import augmented
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.checkpoint import Checkpoint, TrainingState, unshared
 from manyhands.engine.inputs import Inputs
+from manyhands.engine.memory import out_of_memory
 from manyhands.engine.optimisers import Stepper, make_optimisers
 from manyhands.engine.progress import EpochBar, EpochLog
-from manyhands.engine.randomness import own_random_numbers
+from manyhands.engine.randomness import deterministic, own_random_numbers
 from manyhands.engine.schedules import set_rates
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import VALIDATION, CrowdModule, torch_threads
@@ -144,7 +144,7 @@ def _work(fabric: "Fabric", run: TrainingRun, home: Path) -> TrainingResult | Ex
     cuda = [fabric.device] if fabric.device.type == "cuda" else []
     n_items = round(run.settings.batch_size * run.inputs.tokens_per_item)
     threads = torch_threads(run.module.network, run.inputs.shape, n_items, run.settings)
-    same = _deterministic(fabric.device)
+    same = deterministic(fabric.device)
     try:
         with own_random_numbers(devices=cuda), torch.enable_grad(), threads, same:
             result = _Worker(fabric, run).run_epochs()
@@ -155,30 +155,14 @@ def _work(fabric: "Fabric", run: TrainingRun, home: Path) -> TrainingResult | Ex
             return None
     except ManyhandsError as error:
         return error
+    except (MemoryError, RuntimeError) as error:
+        told = out_of_memory(error, run.settings)
+        if told is None:
+            raise
+        return told
     finally:
         if several:  # or its threads may be running when the process ends, which aborts it
             torch.distributed.destroy_process_group()
-
-
-@contextmanager
-def _deterministic(device: torch.device) -> Iterator[None]:
-    """Let a GPU use kernels with a fixed order of addition; a CPU needs nothing.
-
-    The fastest kernels add in the order in which threads happen to finish, so that the same run
-    ends with other bits every time. Operations without a deterministic kernel continue with a
-    warning.
-    """
-    if device.type != "cuda":
-        yield
-        return
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read at the first product
-    before = torch.are_deterministic_algorithms_enabled()
-    warned = torch.is_deterministic_algorithms_warn_only_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(before, warn_only=warned)
 
 
 class _Worker:
@@ -253,20 +237,27 @@ class _Worker:
         torch.manual_seed(seed_for(settings.seed, f"epoch {epoch} of process {rank}"))
         drawn = generator(settings.seed, f"order of epoch {epoch}")
         order = self.crowd.shuffled(drawn, settings.batch_size)
-        n_batches = self.crowd.n_batches(order, settings.batch_size) if rises else 0
+        n_parts = settings.accumulate
+        size = settings.batch_size * n_parts  # items of a step
+        n_batches = self.crowd.n_batches(order, size, n_ranks * n_parts) if rises else 0
         warm_up_epoch = epoch < settings.warm_up
         if not warm_up_epoch:
             self.module.on_epoch_start(self.crowd, epoch - settings.warm_up)
         total, n_steps = torch.zeros((), device=self.fabric.device), 0
         self.wrapped.train()
-        for batch in self.crowd.batches(order, settings.batch_size, rank=rank, n_ranks=n_ranks):
+        # A batch is shared between processes, and the share of a process between its parts.
+        steps = zip(*(
+            self.crowd.batches(order, size, rank=rank * n_parts + part, n_ranks=n_ranks * n_parts)
+            for part in range(n_parts)
+        ), strict=True)  # fmt: skip
+        for batches in steps:
             if self.augment is not None:  # a noise model sees the image as the annotators saw it
-                batch.inputs = self.augment(batch.inputs)
+                for batch in batches:
+                    batch.inputs = self.augment(batch.inputs)
 
-            def backward(batch: Any = batch) -> Tensor:
-                loss: Tensor = self.wrapped(batch, warm_up_epoch)
-                self.fabric.backward(loss)
-                return loss.detach()
+            def backward(batches: Any = batches) -> Tensor:
+                losses = [self._backward(each, warm_up_epoch) for each in batches]
+                return losses[0] if n_parts == 1 else torch.stack(losses).mean()
 
             n_steps += 1
             if rises:
@@ -276,6 +267,13 @@ class _Worker:
                 self.average.update()
         loss: Any = self.fabric.all_reduce(total / max(n_steps, 1), reduce_op="mean")
         return {"epoch": epoch + 1, "loss": float(loss), "warm_up_epoch": warm_up_epoch}
+
+    def _backward(self, batch: Any, warm_up_epoch: bool) -> Tensor:
+        """Add the gradient of a batch to those of the step; return its loss."""
+        loss: Tensor = self.wrapped(batch, warm_up_epoch)
+        n_parts = self.settings.accumulate
+        self.fabric.backward(loss if n_parts == 1 else loss / n_parts)
+        return loss.detach()
 
     def _evaluate(self, entry: dict[str, Any], began: float) -> None:
         """Validate the module after an epoch, and add the epoch to the state."""

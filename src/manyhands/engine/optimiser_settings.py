@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from manyhands.core.errors import SettingName
-from manyhands.core.settings import FRACTION, NOT_NEGATIVE, POSITIVE, Rule, require, setting
+from manyhands.core.settings import FEW, FRACTION, NOT_NEGATIVE, POSITIVE, Rule, require, setting
 
 GROUP = "Optimiser"
 _MILESTONES = Rule(
@@ -100,6 +100,14 @@ class OptimiserOptions:
         "Number of epochs, or a part of one, over which learning rates rise from zero, a little "
         "every step. The noise model is trained meanwhile, unlike in warm_up.",
         rule=NOT_NEGATIVE,
+        by_method=True,
+        group=GROUP,
+    )
+    accumulate: int = setting(
+        1,
+        "Number of batches whose gradients make one step, which then counts accumulate x "
+        "batch_size items and needs the memory of one batch.",
+        rule=FEW,
         by_method=True,
         group=GROUP,
     )

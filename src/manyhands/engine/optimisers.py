@@ -20,15 +20,13 @@ def make_optimisers(module: CrowdModule, settings: TrainingSettings) -> list[tor
     """One optimiser for the parameters with dense gradients, one for tables with sparse ones.
 
     Network and noise model have their own learning rates and decays, and may have their own
-    optimisers; what a module has beyond them learns like the network. A part of a noise model may
-    learn slower than the rest (`AnnotatorModel.learning_rate_multipliers`). `start` is the initial
-    learning rate of a group.
+    optimisers; what a module has beyond them learns like the network. A part of a noise model, or
+    of a network, may learn slower than the rest (`learning_rate_multipliers`). `start` is the
+    initial learning rate of a group.
     """
     tables = sparse_tables(module)
     network = list(module.network.parameters())
-    split = [[each for each in network if id(each) not in tables]]
-    split += [[each] for each in network if id(each) in tables]
-    groups = [_group(some, settings.learning_rate, settings.weight_decay) for some in split]
+    groups = _network_groups(module.network, settings, tables)
     noise_groups = _noise_groups(module.noise, settings, tables)
     held = {id(each) for each in (*network, *module.noise.parameters())}
     own = [each for each in module.parameters() if id(each) not in held]
@@ -68,6 +66,27 @@ def _row_optimiser(
     if name == "sgd":
         return RowSGD(groups, momentum=settings.sgd_momentum, nesterov=settings.nesterov)
     return RowAdam(groups, decoupled=name != "adam")  # also for RAdam: rows occur too rarely
+
+
+def _network_groups(
+    network: nn.Module, settings: TrainingSettings, tables: set[int]
+) -> list[dict[str, Any]]:
+    """One group per learning rate, and one per sparse table."""
+    factor_of: dict[int, float] = {}
+    for part in network.modules():
+        factors = getattr(part, "learning_rate_multipliers", None) or {}
+        own = dict(part.named_parameters()) if factors else {}
+        factor_of |= {id(own[name]): factor for name, factor in factors.items()}
+    split: dict[Any, tuple[float, list[nn.Parameter]]] = {}
+    for parameter in network.parameters():
+        factor = factor_of.get(id(parameter), 1.0)
+        key = ("table", id(parameter)) if id(parameter) in tables else ("rate", factor)
+        split.setdefault(key, (factor, []))[1].append(parameter)
+    ordered = sorted(split.items(), key=lambda each: each[0][0] == "table")  # dense ones first
+    return [
+        _group(some, settings.learning_rate * factor, settings.weight_decay)
+        for _, (factor, some) in ordered
+    ]
 
 
 def _noise_groups(

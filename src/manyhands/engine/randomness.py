@@ -30,3 +30,24 @@ def own_random_numbers(seed: int | None = None, devices: Sequence[Any] = ()) -> 
         if seed is not None:
             torch.manual_seed(seed)
         yield
+
+
+@contextmanager
+def deterministic(device: torch.device) -> Iterator[None]:
+    """Let a GPU use kernels with a fixed order of addition; a CPU needs nothing.
+
+    The fastest kernels add in the order in which threads happen to finish, so that the same run
+    ends with other bits every time. Operations without a deterministic kernel continue with a
+    warning.
+    """
+    if device.type != "cuda":
+        yield
+        return
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read at the first product
+    before = torch.are_deterministic_algorithms_enabled()
+    warned = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before, warn_only=warned)

@@ -131,9 +131,9 @@ class EstimatorOptions(TrainingOptions):
 
     network: Any = setting(
         None,
-        "Name of a network, such as mlp; by default one that suits the features. In Python also a "
-        "torch module, of which a copy is trained, or a function of (shape, n_outputs) that makes "
-        "one.",
+        "Name of a network, such as mlp, or hf:DIR for an encoder of transformers in a local "
+        "folder; by default one that suits the features. In Python also a torch module, of which a "
+        "copy is trained, or a function of (shape, n_outputs) that makes one.",
         group="Network",
     )
     method: Any = setting(None, "A name of `METHODS`, or a `Method` with settings of its own.")
@@ -182,7 +182,8 @@ class FeatureOptions(EstimatorOptions):
     )
     max_tokens: int | None = setting(
         1000,
-        "Number of tokens of a text that are read, from its beginning; in Python None reads all.",
+        "Number of tokens of a text that are read, from its beginning; in Python None reads all. "
+        "An encoder of transformers reads no more than it was made for.",
         rule=AT_LEAST_ONE,
         group="Network",
     )

@@ -36,9 +36,11 @@ from manyhands.engine.task import (
     torch_threads,
 )
 from manyhands.engine.tasks import TASKS
+from manyhands.engine.transformer_text import FINE_TUNING, NOISE_LEARNING_RATE
 from manyhands.estimators.labels import images_to_learn, item_weights, labels_of_rows
 from manyhands.methods import METHODS, Method, Problem
 from manyhands.methods.base import FitPlan, MethodFit
+from manyhands.networks.pretrained import is_pretrained
 
 Predict = Callable[[Any], Floats]
 Callback = Callable[[Predict], Mapping[str, float]]
@@ -229,10 +231,17 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
     def _training_options(self) -> dict[str, Any]:
         """The settings of training that were given, with the defaults of the task."""
         given = {each.name: getattr(self, each.name) for each in fields(TrainingOptions)}
-        defaults = self._task().defaults
+        defaults = self._fine_tuning() | dict(self._task().defaults)
         return {
             name: defaults.get(name) if value is None else value for name, value in given.items()
         }
+
+    def _fine_tuning(self) -> dict[str, Any]:
+        """The defaults of training for a pretrained network that is not frozen."""
+        if not is_pretrained(self.network) or (self.network_settings or {}).get("freeze"):
+            return {}
+        own = self._resolve_method().defaults.get("noise_learning_rate")
+        return FINE_TUNING | ({} if own else {"noise_learning_rate": NOISE_LEARNING_RATE})
 
     def _encoder_options(self, method: Method) -> EncoderOptions:
         # A network by name computes with numbers; one of your own may look integers up.
@@ -247,6 +256,9 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
             max_tokens=getattr(self, "max_tokens", None),
             image_size=getattr(self, "image_size", None),
             normalize=scale != "none",
+            network=self.network if is_pretrained(self.network) else None,
+            network_settings=self.network_settings,
+            device=self.device,
             progress=self.progress,
             seed=self.seed,
         )

@@ -15,12 +15,14 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.engine.checkpoint import as_arrays, as_tensors, require_like
 from manyhands.engine.features import NumericEncoder
+from manyhands.engine.frozen_states import FrozenEncoder
 from manyhands.engine.images import ImageEncoder
 from manyhands.engine.new_network import make_network
 from manyhands.engine.randomness import own_random_numbers
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import TargetScaler
 from manyhands.engine.text import TextEncoder
+from manyhands.engine.transformer_text import SubwordEncoder
 from manyhands.estimators.base import CrowdEstimator
 from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.estimators.regressor import CrowdRegressor
@@ -49,11 +51,20 @@ ESTIMATORS: dict[str, type[CrowdEstimator]] = {
     each.task: each for each in (CrowdClassifier, CrowdRegressor, CrowdTagger)
 }
 _ENCODERS: dict[str, Any] = {
-    each.kind: each for each in (NumericEncoder, TextEncoder, ImageEncoder, CrfEncoder)
+    each.kind: each
+    for each in (
+        NumericEncoder,
+        TextEncoder,
+        ImageEncoder,
+        CrfEncoder,
+        SubwordEncoder,
+        FrozenEncoder,
+    )
 }
 FIELDS: Fields = {
     "task": TEXT, "method": TEXT, "method_class": TEXT, "init": optional(TEXT), "options": OBJECT,
     "network": optional(TEXT), "network_class": TEXT, "restored_with": OBJECT,
+    "network_config": optional(OBJECT),
     "noise": optional(TEXT), "noise_settings": OBJECT, "encoder": TEXT, "encoder_settings": OBJECT,
     "scaler": NUMBERS, "training": OBJECT, "epoch": COUNT, "history": OBJECTS,
     "search_history": OBJECTS, "classes": NAMES, "annotators": NAMES, "annotator_columns": TEXTS,
@@ -65,6 +76,8 @@ _ENCODER_FIELDS: dict[str, Fields] = {
         "max_tokens": optional(COUNT),
     },
     "images": {"size": COUNTS, "naming": TEXT},
+    "subwords": {"tokens": FLAG, "pairs": FLAG, "max_tokens": optional(COUNT), "padding": COUNT},
+    "frozen-subwords": {"subwords": OBJECT, "pooling": TEXT, "config": OBJECT},
     "crf": {"features": TEXTS},
 }  # fmt: skip
 _METHOD_CLASSES: dict[str, type[Method]] = {
@@ -160,10 +173,8 @@ def _restored(
 
     def new_network() -> nn.Module:
         settings, config = model.network_settings, header["network_config"]
-        if (
-            settings and config is not None
-        ):  # the folder of a pretrained network need not be there any more
-            settings = {**settings, "folder": None, "config": config}
+        if config is not None:  # the folder of a pretrained network need not be there any more
+            settings = {**(settings or {}), "folder": None, "config": config}
         return make_network(asked_for, encoder.shape, task.n_outputs(crowd.n_classes), settings)
 
     def restored_network() -> nn.Module:

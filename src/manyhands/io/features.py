@@ -21,10 +21,10 @@ from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.io.image_columns import image_column, images_of_column
 from manyhands.io.images import Images, is_image_path, read_images
 from manyhands.io.tables import SUFFIXES, Table, format_of
+from manyhands.io.text_columns import TEXT, TEXT_PAIR, pair_column, text_cells, text_column
 from manyhands.io.texts import existing, read_texts
 
 FEATURE_SUFFIXES = SUFFIXES | {".npy": "npy", ".npz": "npz", ".txt": "txt"}
-_TEXT_NAMES = ("text", "texts")
 _LEAVE_OUT = "leave the row out"
 _REMEDY = "name the columns of a truth table item and truth"
 
@@ -32,6 +32,8 @@ _REMEDY = "name the columns of a truth table item and truth"
 @dataclass(frozen=True)
 class Features:
     """One row per item: `values` (i, ...) are numbers, (i,) texts, or `Images`; `items` the names.
+
+    Pairs of texts are tuples.
 
     `names` are the names of the columns of numbers, if they have names, and `unused` those of
     columns beside a text or an image. `kind` tells what the values are: "numbers", "texts" or
@@ -89,6 +91,7 @@ def read_features(
     *,
     item: str | None = None,
     text: str | None = None,
+    text_pair: str | None = None,
     image: str | None = None,
     format: str | None = None,
     encoding: str = "utf-8",
@@ -98,7 +101,8 @@ def read_features(
 
     A table (.csv .tsv .parquet .jsonl) has a column of items, found by its name or given by `item`,
     and numbers in all other columns. If it has a column called text, or `text` names one, the
-    features are these texts. If it has a column such as path, image or filename with names of image
+    features are these texts; with a column called text_pair, or named by `text_pair`, they are
+    pairs (text, text_pair). If it has a column such as path, image or filename with names of image
     files, or `image` names one, the features are these images; paths are relative to the folder of
     the table. A folder is one of images (`read_images`). An array (.npy) has a row per item, and
     the items are 0, 1, 2 ...; an archive (.npz) holds such an array, and perhaps the names of its
@@ -107,7 +111,7 @@ def read_features(
     `sheet` names a sheet.
     """
     if Path(path).is_dir():
-        _require_no_column(path, text, image)
+        _require_no_column(path, text=text, text_pair=text_pair, image=image)
         images = read_images(path)
         return Features(images.items, images)
     if is_image_path(str(path)) and format is None:
@@ -119,50 +123,41 @@ def read_features(
     if kind == "npz":
         return _from_archive(found)
     if kind == "txt":
-        _require_no_column(found, text, image)
+        _require_no_column(found, text=text, text_pair=text_pair, image=image)
         texts = read_texts(found, encoding=encoding)
         return Features(np.arange(len(texts)), texts)
     table = Table(found, kind, encoding)
     if text is not None and image is not None:
         raise SettingError("name either ", SettingName("text"), " or ", SettingName("image"))
-    column = None if image is not None else _text_column(table, text)
+    column = None if image is not None else text_column(table, text)
     if column is not None:
-        return _texts(table, column, item)
+        return _texts(table, column, pair_column(table, column, text_pair), item)
+    if text_pair is not None:
+        raise SettingError(
+            SettingName("text_pair"), " is the second text of a pair; name the first with ",
+            SettingName("text", ...),
+        )  # fmt: skip
     column = image_column(table, image, item)
     return _numbers(table, item) if column is None else _images(table, column, item)
 
 
-def _require_no_column(path: str | Path, text: str | None, image: str | None) -> None:
-    for name, given in (("text", text), ("image", image)):
+def _require_no_column(path: str | Path, **columns: str | None) -> None:
+    for name, given in columns.items():
         if given is not None:
             raise SettingError(SettingName(name), f" is a column of a table; {path} is none")
 
 
-def _text_column(table: Table, given: str | None) -> str | None:
-    """The column of texts: the given one, or one called text if another can be the items'."""
-    if given is not None:
-        return table.find_column("text", given)
-    named = [name for name in table.columns if str(name).lower() in _TEXT_NAMES]
-    others = [name for name in table.columns if name not in named]
-    has_items = any(is_candidate(name, "item") for name in others)
-    return named[0] if len(named) == 1 and (has_items or not others) else None
-
-
-def _texts(table: Table, column: str, item: str | None) -> Features:
-    others = [name for name in table.columns if name != column]
+def _texts(table: Table, column: str, pair: str | None, item: str | None) -> Features:
+    others = [name for name in table.columns if name not in (column, pair)]
     key = table.find_column("item", item, among=others) if others else None
-    columns = table.select([name for name in (column, key) if name is not None])
-    cells = columns[column].to_pylist()
-    for row, cell in enumerate(cells):
-        if cell is not None and not isinstance(cell, str):
-            where = f"{table.place(row)}, column {column!r}"
-            raise DataError(
-                f"{where}: {cell!r} is no text; name another column with ", SettingName("text", ...)
-            )
-    texts = object_array(["" if cell is None else cell for cell in cells])
+    columns = table.select([name for name in (column, pair, key) if name is not None])
+    texts = text_cells(table, TEXT, column, columns)
+    if pair is not None:
+        both = zip(texts, text_cells(table, TEXT_PAIR, pair, columns), strict=True)
+        texts = list(both)
     items = np.arange(len(texts)) if key is None else _distinct(table, columns[key])
-    unused = tuple(name for name in table.columns if name not in {column, key})
-    return Features(items, texts, unused=unused)
+    unused = tuple(name for name in table.columns if name not in {column, pair, key})
+    return Features(items, object_array(texts), unused=unused)
 
 
 def _images(table: Table, column: str, item: str | None) -> Features:

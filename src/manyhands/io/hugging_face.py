@@ -7,8 +7,8 @@ from typing import Any
 from manyhands.annotations.vocabulary import join_names
 from manyhands.core.errors import DataError
 from manyhands.io.images import Images
+from manyhands.io.text_columns import TEXT, TEXT_PAIR
 
-_TEXT = "text"
 _NUMBERS = ("int", "uint", "float", "bool")
 _TENSORS = ("torch", "custom")  # formats whose entries are dictionaries of tensors
 
@@ -28,7 +28,8 @@ def features_of(dataset: Any) -> Any:
     """The features in a dataset of Hugging Face: its images, its texts, or its numbers.
 
     A dataset with the format "torch", or with a transform, stays as it is. Of other datasets the
-    column of images is taken, else the column of texts, else all columns if they are numbers.
+    column of images is taken, else the column of texts, else all columns if they are numbers. The
+    columns text and text_pair make pairs of texts.
     """
     if isinstance(dataset, Mapping):
         raise DataError(
@@ -43,7 +44,9 @@ def features_of(dataset: Any) -> Any:
         return dataset
     kinds = {str(name): _kind(dataset, str(name)) for name in dataset.column_names}
     images, texts = ([name for name in kinds if kinds[name] == kind] for kind in ("image", "text"))
-    texts = [_TEXT] if _TEXT in texts and len(texts) > 1 else texts
+    if not images and {TEXT, TEXT_PAIR} <= set(texts):
+        return list(zip(_texts(dataset, TEXT), _texts(dataset, TEXT_PAIR), strict=True))
+    texts = [TEXT] if TEXT in texts and len(texts) > 1 else texts
     if len(images) + len(texts) > 1:
         raise DataError(
             f"features: several columns may be the features: {join_names([*images, *texts])}; "
@@ -52,7 +55,7 @@ def features_of(dataset: Any) -> Any:
     if images:
         return _images(dataset, images[0])
     if texts:
-        return ["" if text is None else str(text) for text in dataset[texts[0]]]
+        return _texts(dataset, texts[0])
     others = [name for name, kind in kinds.items() if kind != "numbers"]
     if others:
         raise DataError(
@@ -60,6 +63,10 @@ def features_of(dataset: Any) -> Any:
             'leave them out, or give X.with_format("torch")'
         )
     return dataset.to_pandas()
+
+
+def _texts(dataset: Any, column: str) -> list[str]:
+    return ["" if text is None else str(text) for text in dataset[column]]
 
 
 def _images(dataset: Any, column: str) -> Images:

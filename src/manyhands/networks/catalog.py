@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from torch import nn
@@ -12,7 +13,9 @@ from manyhands.core.settings import Registry, nearest_names
 from manyhands.networks.cnn import SmallCNN
 from manyhands.networks.image_encoder import ImageEncoder
 from manyhands.networks.mlp import MLP, LogisticRegression
+from manyhands.networks.pretrained import PREFIX, is_pretrained
 from manyhands.networks.text import Tagger, TextCNN
+from manyhands.networks.transformer import transformer_network
 from manyhands.networks.vgg import VGG16
 from manyhands.networks.wide_resnet import WideResNet
 
@@ -71,7 +74,9 @@ PRETRAINED_NETWORKS = ("image-encoder",)
 def network_by_name(
     name: str, shape: tuple[int, ...], n_classes: int, settings: Mapping[str, Any] | None = None
 ) -> nn.Module:
-    """A network of `NETWORKS` with these settings; a name that it does not have is refused.
+    """A network of `NETWORKS`, or one named hf:DIR, with these settings.
+
+    A setting that it does not have is refused.
 
     >>> network_by_name("wide-resnet", (3, 32, 32), 10, {"dept": 16})
     Traceback (most recent call last):
@@ -79,6 +84,13 @@ def network_by_name(
     manyhands.core.errors.SettingError: network_settings: the network wide-resnet has no setting \
 'dept'; did you mean depth? known: depth, width, dropout
     """
+    if is_pretrained(name):
+        return transformer_network(name, shape, n_classes, settings)
+    if name not in NETWORKS and Path(name, "config.json").is_file():
+        raise SettingError(
+            f"no network {name!r}; if it is the folder of an encoder of transformers, write ",
+            SettingName("network", f"{PREFIX}{name}"),
+        )
     entry, given = NETWORKS[name], dict(settings or {})
     for each in given:
         if each not in entry.settings:

@@ -13,10 +13,41 @@ from manyhands.core.errors import DataError
 from manyhands.noise.base import AnnotationBatch
 
 
+class TensorRows(Dataset[dict[str, Tensor]]):
+    """The rows of a dictionary of tensors, each a dictionary, as a tokenizer gives them stacked.
+
+    >>> rows = TensorRows({"ids": torch.tensor([[1, 2], [3, 4]])})
+    >>> len(rows), rows[1]
+    (2, {'ids': tensor([3, 4])})
+    """
+
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        self.tensors = dict(tensors)
+        sizes = {name: len(each) for name, each in self.tensors.items()}
+        if len(set(sizes.values())) != 1:
+            raise DataError(f"inputs: every tensor has a row per item; got {sizes}")
+
+    def __len__(self) -> int:
+        return len(next(iter(self.tensors.values())))
+
+    def __getitem__(self, row: int) -> dict[str, Tensor]:
+        return {name: each[row] for name, each in self.tensors.items()}
+
+
+def is_stacked(inputs: Any) -> bool:
+    """Whether inputs are a dictionary of tensors with a row per item."""
+    return isinstance(inputs, Mapping) and all(isinstance(each, Tensor) for each in inputs.values())
+
+
 class AnnotatedDataset(Dataset[tuple[Any, Tensor, Tensor]]):
-    """A torch dataset whose entry i is (input, annotators, labels) of item i."""
+    """A torch dataset whose entry i is (input, annotators, labels) of item i.
+
+    Inputs are a tensor, a list, a dataset, or a dictionary of tensors with a row per item, such as
+    `tokenizer(texts, padding=True, return_tensors="pt")`.
+    """
 
     def __init__(self, inputs: Any, annotations: Annotations) -> None:
+        inputs = TensorRows(inputs) if is_stacked(inputs) else inputs
         if len(inputs) != annotations.n_items:
             raise DataError(
                 f"{len(inputs)} inputs for {annotations.n_items} items; input i belongs to item i"
