@@ -74,6 +74,9 @@ def test_one_column_beside_a_truth_is_no_share(run):
         ("item,p_cat,p_dog\na,1,0\na,1,0\n", "the shares of item 'a' are given more than once"),
         ("item,p_cat,p_dog\nz,1,0\n", "check that the item names match"),
         ("p_cat,p_dog\n1,0\n", "item"),
+        ("item,p_cat,p_cat\na,0.5,0.5\n", "two columns have the shares of class 'cat'"),
+        ("item,p_1,p_1.0\na,0.5,0.5\n", "two columns have the shares of class 1"),
+        ("item,p_cat,p_dog\n", "has a header line and no rows"),
     ],
 )
 def test_what_is_no_share_is_refused(run, truth, text):

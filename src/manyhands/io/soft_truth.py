@@ -49,6 +49,10 @@ def read_soft_truth(
         raise DataError(
             f"{table.path}: has no shares; name the columns {_PREFIX}<class>, such as {_PREFIX}cat"
         )
+    classes = normalize_classes([name.removeprefix(_PREFIX) for name in names]).tolist()
+    twice = repeated(classes)
+    if twice:
+        raise DataError(f"{table.path}: two columns have the shares of class {twice[0]!r}")
     others = [name for name in table.columns if name not in names]
     key = table.find_column("item", item, among=others)
     columns = table.select([key, *names])
@@ -56,7 +60,6 @@ def read_soft_truth(
     twice = repeated(items)
     if twice:
         raise DataError(f"{table.path}: the shares of item {twice[0]!r} are given more than once")
-    classes = normalize_classes([name.removeprefix(_PREFIX) for name in names]).tolist()
     share_ki = [[_share(cell) for cell in columns[name].to_pylist()] for name in names]
     share_ik = np.array(share_ki).T
     _require_shares(table, names, share_ik)
