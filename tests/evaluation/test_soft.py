@@ -182,7 +182,7 @@ def test_a_consensus_is_scored_against_shares_of_labels(votes):
 
 
 def test_shares_of_a_class_without_labels_have_no_probability(votes):
-    card = votes.score_soft({1: {"other": 1.0}})
+    card = votes.score_soft({1: {"other": 1.0, 0: 0.0}})
     assert card.manhattan == pytest.approx(2.0)
     assert card.cross_entropy == pytest.approx(-np.log(1e-9))
     assert card.wasserstein is None
@@ -203,6 +203,8 @@ def test_hard_scores_agree_with_scikit_learn(crowd):
 def test_shares_that_do_not_sum_to_one_and_numbers_are_refused(votes):
     with pytest.raises(DataError, match=r"sums to 0\.7"):
         votes.score_soft({1: {0: 0.7}})
+    with pytest.raises(DataError, match="of the classes A, B, the labels of 0, 1, 4; check"):
+        votes.score_soft({1: {"A": 0.7, "B": 0.3}})
     with pytest.raises(DataError, match="check that the item names match"):
         votes.score_soft({99: {0: 1.0}})
     numbers = Gaussian().fit(Annotations.from_arrays([1, 1], ["u", "v"], [0.5, 0.7]))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.annotations import Vocabulary
+from manyhands.annotations.vocabulary import join_names
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.evaluation import scores, soft
@@ -121,6 +122,11 @@ def soft_scorecard(
     """
     row, shares = match_truth(items, truth)
     named = Vocabulary.of({str(name): name for each in shares for name in each}.values(), "class")
+    if not np.any(classes.codes(named.names.tolist()) >= 0):
+        raise DataError(
+            f"the shares are of the classes {join_names(named.names)}, the labels of "
+            f"{join_names(classes.names)}; check the names of the classes"
+        )
     both = classes.extended(named)
     target_ik = np.zeros((len(row), len(both)))
     for target_k, share in zip(target_ik, shares, strict=True):
