@@ -90,6 +90,7 @@ def test_text_becomes_the_declared_type():
     [
         ("max_iter", "a setting must be NAME=VALUE; got 'max_iter'"),
         ("max_iter=five", "max_iter must be a whole number; got 'five'"),
+        ("max_iter=" + "1" * 400, "max_iter must be a number of 64 bits"),
         ("max_iter=5.5", "max_iter must be a whole number; got '5.5'"),
         ("tol=", "tol must be a number; got ''"),
         ("max_itr=5", "dawid-skene has no setting 'max_itr'; did you mean max_iter?"),

@@ -21,15 +21,7 @@ from manyhands.annotations.columns import make_frame
 from manyhands.annotations.html import HtmlTable
 from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.core.errors import DataError
-from manyhands.evaluation import (
-    ClassificationScorecard,
-    RegressionScorecard,
-    apply_temperature,
-    classification_scorecard,
-    fit_temperature,
-    regression_scorecard,
-)
-from manyhands.evaluation.scorecard import match_truth
+from manyhands.evaluation import apply_temperature, fit_temperature, scorecard
 
 if TYPE_CHECKING:
     from manyhands.aggregation.base import Aggregator
@@ -297,7 +289,7 @@ class Consensus(HtmlTable):
 
         save_consensus(folder, self)
 
-    def score(self, truth: Mapping[Any, Any]) -> ClassificationScorecard | RegressionScorecard:
+    def score(self, truth: Mapping[Any, Any]) -> scorecard.Scorecard:
         """How well this consensus does on the items whose truth is given as {item: truth}.
 
         Items whose truth was known beforehand do not count.
@@ -305,10 +297,18 @@ class Consensus(HtmlTable):
         truth = self._without_known(truth)
         items, classes = self.annotations.item_vocabulary, self.annotations.class_vocabulary
         if self.probabilities is None or classes is None:
-            return regression_scorecard(items, self._numbers, truth)
-        return classification_scorecard(
+            return scorecard.regression_scorecard(items, self._numbers, truth)
+        return scorecard.classification_scorecard(
             items, classes, self.probabilities, self.labels, self.confidence, truth
         )
+
+    def score_soft(self, truth: Mapping[Any, Mapping[Any, float]]) -> scorecard.SoftScorecard:
+        """Score the probabilities against shares of labels, {item: {class: share}}; see `score`."""
+        classes, p_ik = self.annotations.class_vocabulary, self.probabilities
+        if p_ik is None or classes is None:
+            raise DataError("shares of labels are truths of classes; these labels are numbers")
+        items, truth = self.annotations.item_vocabulary, self._without_known(truth)
+        return scorecard.soft_scorecard(items, classes, p_ik, self.labels, truth)
 
     def calibrated(self, truth: Mapping[Any, Any]) -> "Consensus":
         """The same consensus with a temperature for its probabilities, fitted to some truths.
@@ -319,7 +319,9 @@ class Consensus(HtmlTable):
         classes = self.annotations.class_vocabulary
         if self.probabilities is None or classes is None:
             raise DataError("only class probabilities can be calibrated; these labels are numbers")
-        row, names = match_truth(self.annotations.item_vocabulary, self._without_known(truth))
+        row, names = scorecard.match_truth(
+            self.annotations.item_vocabulary, self._without_known(truth)
+        )
         code = classes.codes(names)
         if not np.any(code >= 0):
             raise DataError("the truths to calibrate with are all classes that nobody said")

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import manyhands as mh
 from manyhands.cli import options, output
 from manyhands.cli.options import in_labels, in_output
+from manyhands.cli.scoring import Truths, score_lines
 from manyhands.cli.tool_files import ToolFiles, written_lines
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import SettingError
@@ -129,7 +130,7 @@ def _aggregate_items(request: Request) -> None:
             f"--spans is for tagged tokens; {request.file.shown} has labels of items"
         )
     reading = request.reading
-    truth = reading.truth(request.truth)
+    truths = Truths.read(reading, request.truth)
     with output.working(f"aggregating {request.file.shown}"):
         ann = request.file.read_items()
         request.tools.require_targets(ann)
@@ -137,7 +138,7 @@ def _aggregate_items(request: Request) -> None:
         consensus = mh.aggregate(ann, request.method, known=known, **request.settings(ann.kind))
     if request.calibrate is not None:
         consensus = consensus.calibrated(reading.truth(request.calibrate) or {})
-    scores = consensus.score(truth).as_dict() if truth is not None else {}
+    scores = truths.of_consensus(consensus)
     columns = consensus.item_columns()
     written = request.tools.write(consensus)
     if request.annotators:
@@ -146,7 +147,7 @@ def _aggregate_items(request: Request) -> None:
         output.put_table(columns, request.out)
     facts = {"source": output.source_of(ann), "summary": _summary(consensus) | written}
     lines = _lines(request, consensus, scores) + written_lines(written)
-    _tell(request, facts | {"scores": scores}, columns, lines)
+    _tell(request, facts | scores, columns, lines)
 
 
 def _aggregate_tokens(request: Request) -> None:
@@ -231,19 +232,13 @@ def _lines(request: Request, consensus: "mh.Consensus", scores: Mapping[str, Any
     if consensus.temperature != 1.0:
         how = f"calibrated, temperature {consensus.temperature:.2f}"
     lines.append(f"mean confidence {consensus.confidence.mean():.3f} ({how})")
-    if scores:
-        lines.append(", ".join(f"{key} {_number(value)}" for key, value in scores.items()))
-    return lines
+    return lines + score_lines(scores)
 
 
 def _believed(consensus: "mh.Consensus") -> list[str]:
     """Why this method, and why its consensus should not be believed."""
     chosen = [f"chosen: {consensus.chosen}"] if consensus.chosen else []
     return [*chosen, *(f"WARNING: {text}" for text in consensus.warnings)]
-
-
-def _number(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.4g}"
 
 
 def _token_summary(found: "mh.aggregation.TokenConsensus", notes: list[str]) -> dict[str, object]:

@@ -47,8 +47,8 @@ AnyLabelsFiles = Annotated[
 AnyLabelsFile = Annotated[str, typer.Argument(metavar="LABELS", help=f"{_LABELS}{_TOKENS}{_WAYS}")]
 Truth = Annotated[
     str | None,
-    in_labels("Table with columns item, truth, to score with. For tokens a file with lines of a "
-              "token and its tag (.bio).", metavar="FILE"),
+    in_labels("Table with columns item and truth, or p_<class> (shares of labels), to score with. "
+              "For tokens a file with lines of a token and its tag (.bio).", metavar="FILE"),
 ]  # fmt: skip
 Json = Annotated[bool, in_output("Print the result as one JSON object.", "--json")]
 OutFile = Annotated[

@@ -7,6 +7,7 @@ import typer
 import manyhands as mh
 from manyhands.cli import options, output
 from manyhands.cli.feature_options import FeatureColumns, FeaturesFile, matched
+from manyhands.cli.scoring import Truths, score_lines
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingError
 
@@ -28,6 +29,7 @@ def predict(
         options.in_labels("Labels of these items, which the prediction then uses too.",
                           metavar="FILE"),
     ] = None,
+    truth: options.Truth = None,
     json: options.Json = False,
 ) -> None:  # fmt: skip
     """Predict with a model that manyhands train wrote.
@@ -36,9 +38,12 @@ def predict(
     with its spread, the standard deviation of the truth around it. With --labels the labels of
     these items count too, weighted by what the model knows of their annotators; the table then
     has the columns agreement and n_annotations as well. For a tagger FEATURES are tokens (one
-    per line, a blank line between sentences), and --out may be a .conll or .bio file.
+    per line, a blank line between sentences), and --out may be a .conll or .bio file. With --truth
+    the predictions of items are scored, also against shares of labels.
 
     Example: manyhands predict model features.csv --out predictions.csv
+
+    Example: manyhands predict model features.csv --truth soft.csv --out predictions.csv
 
     Example: manyhands predict model features.csv --labels labels.csv --out predictions.csv
 
@@ -53,22 +58,28 @@ def predict(
             "it out"
         )
     tagging = task == "tagging"
-    output.require_targets(out, read=[features, labels], tagged=out if tagging else None)
+    if tagging and truth is not None:
+        raise SettingError(f"--truth is for items; {model} tags tokens; compare scores taggers")
+    output.require_targets(out, read=[features, labels, truth], tagged=out if tagging else None)
+    truths = Truths.read(reading, truth)
+    scores: dict[str, dict[str, float]] = {}
     with output.working(f"reading {features}"), output.noting():
         if tagging:
             target = None if json and out == "-" else out
             found, source = _predict_tokens(trained, features, labels, target, reading)
         else:
             found, source = _predict_items(trained, features, labels, columns, reading)
+            scores = truths.of_predictions(trained, found) if truth is not None else {}
             if out != "-" or not json:
                 output.put_table(found, out)
     n_items, what = len(found["item"]), "tokens" if tagging else "items"
     if json:
         rows = {"predictions": output.records(found)} if out == "-" else {}
         classes = {"classes": trained.classes_.tolist()} if trained.kind == "classes" else {}
-        output.say_json(source | {what: n_items} | classes | rows)
-    elif out != "-":
-        output.remark(f"{n_items} {what}")
+        output.say_json(source | {what: n_items} | classes | scores | rows)
+        return
+    for line in [f"{n_items} {what}"] * (out != "-") + score_lines(scores):
+        output.remark(line)
 
 
 def _predict_items(

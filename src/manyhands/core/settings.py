@@ -95,7 +95,7 @@ class Setting:
             text, number, make = _NUMBERS[self.type]
             require(isinstance(value, number), self.name, text, value)
             if isinstance(value, Integral):  # longer ones have no float
-                require(-(2**63) <= value < 2**63, self.name, "a number of 64 bits", value)
+                require(abs(int(value)) < 2**63, self.name, "a number of 64 bits", value)
             value = make(value)  # numpy's numbers, as a grid search gives, become Python's own
         elif typing.get_origin(self.type) is Sequence:
             value = _number_list(self.name, value)

@@ -22,8 +22,10 @@ from manyhands.evaluation.runs import paired_difference, summarize_runs
 from manyhands.evaluation.scorecard import (
     ClassificationScorecard,
     RegressionScorecard,
+    SoftScorecard,
     classification_scorecard,
     regression_scorecard,
+    soft_scorecard,
 )
 from manyhands.evaluation.scores import (
     accuracy_score,
@@ -33,17 +35,28 @@ from manyhands.evaluation.scores import (
     fit_temperature,
     log_loss,
     regression_scores,
+)
+from manyhands.evaluation.soft import (
+    AnnotatorScores,
+    annotator_scores,
+    jensen_shannon_distance,
+    jensen_shannon_divergence,
+    manhattan_distance,
     soft_cross_entropy,
+    wasserstein_distance,
 )
 
 __all__ = [
     "CRITERIA",
     "CROWD_METRICS",
     "RANKS",
+    "AnnotatorScores",
     "ClassificationScorecard",
     "LabelPredictions",
     "RegressionScorecard",
+    "SoftScorecard",
     "accuracy_score",
+    "annotator_scores",
     "apply_temperature",
     "calibration_curve",
     "classification_scorecard",
@@ -55,8 +68,11 @@ __all__ = [
     "global_js",
     "identity_similarity",
     "individual_js",
+    "jensen_shannon_distance",
+    "jensen_shannon_divergence",
     "js_divergence",
     "log_loss",
+    "manhattan_distance",
     "normalize_counts",
     "paired_difference",
     "rank_average",
@@ -65,5 +81,7 @@ __all__ = [
     "score_entities",
     "score_entity_lists",
     "soft_cross_entropy",
+    "soft_scorecard",
     "summarize_runs",
+    "wasserstein_distance",
 ]

@@ -46,7 +46,7 @@ class LabelPredictions:
     @cached_property
     def correct_n(self) -> Floats:
         """1 if the annotator gave the predicted label, 1 / m if m predicted labels tie, else 0."""
-        return np.asarray(_top(self.log_label_nl)[np.arange(len(self.label)), self.label])
+        return np.asarray(top_shares(self.log_label_nl)[np.arange(len(self.label)), self.label])
 
     @cached_property
     def label_counts_ik(self) -> Floats:
@@ -59,7 +59,9 @@ class LabelPredictions:
     @cached_property
     def agreement_i(self) -> Floats:
         """1 if the most probable class is the majority label, else 0; ties count in part."""
-        return np.asarray((_top(self.log_class_ik) * _top(self.label_counts_ik)).sum(axis=1))
+        return np.asarray(
+            (top_shares(self.log_class_ik) * top_shares(self.label_counts_ik)).sum(axis=1)
+        )
 
 
 # For the examples below. Two annotators label the first item 0, and the model predicts 0. One
@@ -177,7 +179,7 @@ CRITERIA: Registry[Callable[[Scores], Floats]] = Registry(
 )
 
 
-def _top(values: Floats) -> Floats:
+def top_shares(values: Floats) -> Floats:
     """1 at the largest entry of each row; tied entries have equal shares that sum to 1."""
     top = values == values.max(axis=1, keepdims=True)
     return np.asarray(top / top.sum(axis=1, keepdims=True))

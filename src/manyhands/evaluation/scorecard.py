@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 
 from manyhands.annotations import Vocabulary
+from manyhands.annotations.vocabulary import join_names
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
-from manyhands.evaluation import scores
+from manyhands.evaluation import scores, soft
+
+LEWIDI_EPS = 1e-9  # the smallest probability that the scorer of LeWiDi 2023 takes a logarithm of
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,34 @@ class RegressionScorecard:
     def as_dict(self) -> dict[str, float]:
         """The scores by name."""
         return asdict(self)
+
+
+Scorecard = ClassificationScorecard | RegressionScorecard
+
+
+@dataclass(frozen=True)
+class SoftScorecard:
+    """Scores of class probabilities against the shares of labels that people gave.
+
+    `cross_entropy` is in nats, with probabilities of at least 1e-9. `manhattan` is 0..2, the
+    Jensen-Shannon divergence (base 2) and its root, the distance, are 0..1. `wasserstein` is given
+    where the classes are numbers, in their unit. `f1_micro` and `f1_macro` compare the predicted
+    labels with the most frequent ones, without the `n_tied` items that have several.
+    """
+
+    n_items: int
+    n_tied: int
+    cross_entropy: float
+    manhattan: float
+    js_divergence: float
+    js_distance: float
+    wasserstein: float | None
+    f1_micro: float | None
+    f1_macro: float | None
+
+    def as_dict(self) -> dict[str, float]:
+        """The scores by name, without those that do not exist."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 def classification_scorecard(
@@ -79,6 +110,48 @@ def regression_scorecard(
     error = true_values - values[row]
     mae, rmse = float(np.abs(error).mean()), float(np.sqrt((error**2).mean()))
     return RegressionScorecard(len(row), mae, rmse)
+
+
+def soft_scorecard(
+    items: Vocabulary, classes: Vocabulary, probabilities_ik: Floats, labels: AnyArray,
+    truth: Mapping[Any, Mapping[Any, float]],
+) -> SoftScorecard:  # fmt: skip
+    """Score class probabilities against {item: {class: share}}; rows follow the order of `items`.
+
+    A class that nobody is predicted to give, because it has no label, has the probability 0.
+    """
+    row, shares = match_truth(items, truth)
+    named = Vocabulary.of({str(name): name for each in shares for name in each}.values(), "class")
+    if not np.any(classes.codes(named.names.tolist()) >= 0):
+        raise DataError(
+            f"the shares are of the classes {join_names(named.names)}, the labels of "
+            f"{join_names(classes.names)}; check the names of the classes"
+        )
+    both = classes.extended(named)
+    target_ik = np.zeros((len(row), len(both)))
+    for target_k, share in zip(target_ik, shares, strict=True):
+        target_k[both.codes(share)] = list(share.values())
+    predicted_ik = np.zeros_like(target_ik)
+    predicted_ik[:, : len(classes)] = probabilities_ik[row]
+    if both.is_whole_numbers:
+        order = np.argsort(both.names)
+        wasserstein = soft.wasserstein_distance(
+            target_ik[:, order], predicted_ik[:, order], values=both.names[order]
+        )
+    top_ik = target_ik == target_ik.max(axis=1, keepdims=True)
+    clear = top_ik.sum(axis=1) == 1
+    hard = target_ik[clear].argmax(axis=1), both.codes(labels[row][clear].tolist())
+    return SoftScorecard(
+        len(row),
+        int((~clear).sum()),
+        soft.soft_cross_entropy(target_ik, predicted_ik, eps=LEWIDI_EPS),
+        soft.manhattan_distance(target_ik, predicted_ik),
+        soft.jensen_shannon_divergence(target_ik, predicted_ik),
+        soft.jensen_shannon_distance(target_ik, predicted_ik),
+        wasserstein if both.is_whole_numbers else None,
+        scores.f1_score(*hard, average="micro") if clear.any() else None,
+        scores.f1_score(*hard, average="macro") if clear.any() else None,
+    )
 
 
 def match_truth(items: Vocabulary, truth: Mapping[Any, Any]) -> tuple[AnyArray, list[Any]]:

@@ -77,17 +77,6 @@ def f1_score(truth: AnyArray, predicted: AnyArray, *, average: str = "macro") ->
     return float((2 * correct_k / total_k).mean())
 
 
-def soft_cross_entropy(distribution_ik: Floats, probabilities_ik: Floats) -> float:
-    """Mean cross-entropy of probabilities against the label distribution of a crowd.
-
-    >>> round(soft_cross_entropy(np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]])), 4)
-    0.6931
-    """
-    tiny = np.finfo(np.float64).tiny
-    log_ik = np.log(np.maximum(probabilities_ik, tiny))
-    return float(-(distribution_ik * log_ik).sum(axis=1).mean())
-
-
 def regression_scores(truth: Floats, predicted: Floats) -> dict[str, float]:
     """The scores of numbers by name: mae, rmse, r2, correlation.
 

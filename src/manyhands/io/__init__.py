@@ -11,6 +11,7 @@ from manyhands.io.labels import read_annotations
 from manyhands.io.opening import STANDARD_INPUT, input_files, sheet_of
 from manyhands.io.read import TAGGED_LAYOUTS, LabelFile, read, require_same_tokens
 from manyhands.io.sniff import column_names
+from manyhands.io.soft_truth import read_soft_truth, truth_kinds
 from manyhands.io.span_imports import (
     require_span_target,
     write_span_relabel,
@@ -52,6 +53,7 @@ __all__ = [
     "read_conll",
     "read_features",
     "read_images",
+    "read_soft_truth",
     "read_spans",
     "read_texts",
     "read_truth",
@@ -64,6 +66,7 @@ __all__ = [
     "require_suggestions_target",
     "require_target",
     "sheet_of",
+    "truth_kinds",
     "write_annotations",
     "write_bio",
     "write_conll",
