@@ -3,6 +3,7 @@
 import json
 import re
 import tempfile
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -261,7 +262,7 @@ def test_words_as_truth_of_numbers_are_told(decimals, tmp_path):
     ("words", "message"),
     [
         (["simulate", "spamers"], "no scenario 'spamers'; did you mean spammers"),
-        (["simulate", "spammers", "--items", "0"], "n_items must be >= 1; got 0"),
+        (["simulate", "spammers", "--items", "0"], "n_items must be in 1..10^12; got 0"),
         (["simulate", "spammers", "--items", "many"], "--items"),
         (["simulate", "spammers", "--share", "1.5"], "share must be in 0..1; got 1.5"),
         (["simulate", "spammers", "--share", "nan"], "share must be in 0..1; got nan"),
@@ -321,10 +322,12 @@ def test_a_conversion_that_cannot_be(words, message, labels, tmp_path):
     assert list(tmp_path.iterdir()) == [labels]
 
 
-def test_no_memory_is_one_line_and_the_run_failed(tmp_path):
-    outcome = call("simulate", "spammers", "--out", tmp_path / "crowd", "--items", 10**14)
+def test_no_memory_is_one_line_and_the_run_failed(tmp_path, monkeypatch):
+    monkeypatch.setattr(mh, "aggregate", mock.Mock(side_effect=MemoryError("8 GiB")))
+    (tmp_path / "labels.csv").write_text(SMALL)
+    outcome = call("aggregate", tmp_path / "labels.csv")
     assert_refused(outcome, code=1)
-    assert "not enough memory" in outcome.err
+    assert "not enough memory: 8 GiB" in outcome.err
 
 
 def test_an_unknown_command_and_a_missing_file_name():

@@ -176,7 +176,7 @@ def test_models_of_images_refuse_other_features(photos, tmp_path):
         classifier(augment="flip").fit(np.zeros((4, 3)), [[0, 1], [1, 0], [0, 0], [1, 1]])
     model.save(tmp_path / "model")
     header = json.loads((tmp_path / "model" / "model.json").read_text())
-    header["encoder_settings"]["size"] = [0, -4]
+    header["encoder_settings"]["size"] = [0, 4]
     (tmp_path / "model" / "model.json").write_text(json.dumps(header))
     with pytest.raises(DataError, match="the size or the moments of its images are wrong"):
         mh.load(tmp_path / "model")
