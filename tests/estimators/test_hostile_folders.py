@@ -89,6 +89,20 @@ def test_a_link_is_not_followed(model, crowd, tmp_path):
     assert diary.read_text() == "dear diary"
 
 
+def test_a_pipe_is_not_written_to(model, crowd, tmp_path):
+    fit("speelfc", crowd, checkpoint=tmp_path / "run", **RUN)
+    (tmp_path / "run" / "log.jsonl").unlink()
+    os.mkfifo(tmp_path / "run" / "log.jsonl")
+    with pytest.raises(DataError, match=r"log.jsonl: is not a file"):
+        fit("speelfc", crowd, checkpoint=tmp_path / "run", resume=True, **RUN)
+    model.save(tmp_path / "model")
+    weights = tmp_path / "model" / header_of(tmp_path / "model")["tensors"]
+    weights.unlink()
+    os.mkfifo(weights)
+    with pytest.raises(DataError, match=r"safetensors: is not a file"):
+        model.save(tmp_path / "model")
+
+
 # --- checkpoints ---
 
 
