@@ -64,8 +64,9 @@ def test_every_figure_is_drawn_of_the_panels_there_are(drawn, name):
 
 def test_panels_without_data_are_left_out_and_named(drawn, data):
     verdicts = {row["panel"]: row["verdict"] for row in drawn["p2/figure-2"].written.rows}
-    assert verdicts["pdis"] == "missing: there is no reader of pdis"
-    assert verdicts["gimpel-pos"] == "missing: there is no reader of gimpel-pos"
+    for name in ("pdis", "gimpel-pos"):
+        assert verdicts[name].startswith("missing: ")
+        assert verdicts[name].endswith("is not there")
     verdicts = {row["panel"]: row["verdict"] for row in drawn["p0/figure-2"].written.rows}
     assert verdicts["dogs-cats"].startswith("missing: ")
     assert (

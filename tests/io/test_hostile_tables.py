@@ -127,7 +127,7 @@ def lines(**changes):
         (lines() + '{"item":"c","annotator":"u","label":"x","label":"y"}', "line 4: 'label' is na"),
         (lines(label="@").replace('"@"', "1" * 5000), "line 1: a number has too many digits"),
         (lines(item="@").replace('"@"', "1" * 5000), "line 1: a number has too many digits"),
-        (lines(item="@").replace('"@"', "1e999"), "a name is a number that is too large"),
+        (lines(item="@").replace('"@"', "1e999"), "an item is a number that is too large"),
         (lines(label="@").replace('"@"', "[" * 500 + "]" * 500), "line 1: .* nested too deep"),
         (lines(label="@").replace('"@"', "[" * 10**5), "line 1: .* nested too deep|not JSON"),
         (lines(label="\ud800"), "is not text"),

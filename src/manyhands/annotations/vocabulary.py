@@ -99,7 +99,11 @@ def encode(values: Any, noun: str) -> tuple[Codes, Vocabulary]:
     """
     if isinstance(values, np.ndarray) and values.dtype.kind == "i":
         return _encode_whole_numbers(values, noun)
-    encoded = as_arrow(values)
+    column = values if isinstance(values, pa.Array | pa.ChunkedArray) else _arrow_of(values)
+    infinite = pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py()
+    if infinite and noun != "label":  # labels are refused with their row
+        raise DataError(f"an {noun} is a number that is too large, or infinite; write it as text")
+    encoded = as_arrow(column)
     if pa.types.is_integer(encoded.type) and encoded.null_count == 0:
         return _encode_whole_numbers(encoded.to_numpy(), noun)
     return _encode_arrow(encoded, noun)
@@ -229,8 +233,6 @@ def _arrow_of(values: Any) -> pa.Array | pa.ChunkedArray:
 def _as_text(values: pa.Array) -> pa.Array:
     if pa.types.is_string(values.type):
         return values
-    if pa.types.is_floating(values.type) and pc.any(pc.is_inf(values)).as_py():
-        raise DataError("a name is a number that is too large, or infinite; write it as text")
     try:
         return values.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

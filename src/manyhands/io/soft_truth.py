@@ -18,7 +18,7 @@ _TOLERANCE = 1e-3  # published shares are rounded to three digits
 def truth_kinds(columns: Sequence[str]) -> tuple[bool, bool]:
     """Whether the columns of a truth table give a truth per item, and shares of classes.
 
-    A single column p_... beside a truth is not taken for shares.
+    A single column `p_...` beside a truth is not taken for shares.
 
     >>> truth_kinds(["item", "p_cat", "p_dog"]), truth_kinds(["item", "truth", "p_value"])
     ((False, True), (True, False))
