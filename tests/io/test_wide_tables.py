@@ -1,5 +1,7 @@
 """Tables with a column per annotator: recognised by their names, or refused with a hint."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import manyhands as mh
@@ -70,3 +72,11 @@ def test_truths_and_times_are_no_annotators(tmp_path):
     ann = read(tmp_path, "item,ann,ben,gold", layout="wide")
     assert ann.annotators.tolist() == ["ann", "ben"]
     assert ann.source.notes == ("the column 'gold' holds truths and is no annotator",)
+
+
+@pytest.mark.parametrize("column", ["item", "u"])
+def test_records_in_the_cells_are_refused(tmp_path, column):
+    cells = {"item": ["a", "b"], "u": ["x", "y"], "v": ["x", "x"]} | {column: [{"k": 1}] * 2}
+    pq.write_table(pa.table(cells), tmp_path / "labels.parquet")
+    with pytest.raises(DataError, match=f"the column '{column}' holds lists or records"):
+        mh.read(tmp_path / "labels.parquet", layout="wide")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from manyhands.annotations.columns import (
     NONE,
@@ -44,6 +45,12 @@ class WideTable:
         if len(set(table.columns)) < len(table.columns):
             raise DataError(f"{table.path}: every column must be one annotator, named once")
         columns = table.select(table.columns)
+        for name, column in columns.items():
+            if pa.types.is_nested(column.type):
+                raise DataError(
+                    f"{table.path}: the column {name!r} holds lists or records; a wide table has "
+                    "an item or a label in every cell"
+                )
         item = _item_column(table, columns, item)
         others = [name for name in table.columns if name != item]
         if not others:
