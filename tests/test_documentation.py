@@ -119,9 +119,13 @@ PRINTED = {
     ),
     "docs/how-to/choose-a-method.md": "Majority voting is",
 }
+LONG = {"docs/how-to/choose-a-method.md", "docs/how-to/resume-training.md"}
 
 
-@pytest.mark.parametrize("page", RUNNABLE)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] * (page in LONG)) for page in RUNNABLE],
+)
 def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)  # no processes of their own

@@ -99,6 +99,7 @@ def test_majority_agrees_with_crowd_kit_where_there_is_no_tie(crowd):
 
 
 @PEER_WARNS
+@pytest.mark.slow
 def test_plain_dawid_skene_agrees_with_crowd_kit(crowd):
     # Their loop runs E before M from majority and stops by an objective that may fall, so both
     # are run long enough to reach the fixed point that they share.

@@ -141,6 +141,7 @@ def test_simulate_names_its_files_and_what_to_do_next(tmp_path):
     assert content["labels"] == 45
 
 
+@pytest.mark.slow
 def test_the_demo_tells_good_annotators_from_bad_and_writes_its_files(tmp_path):
     outcome = call("demo", "--json", "--out", tmp_path / "demo")
     content = plain_json(outcome.out)

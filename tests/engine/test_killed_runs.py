@@ -23,7 +23,8 @@ TESTS = Path(__file__).parents[1]
 RUN = {**QUICK, "method": "speelfc", "epochs": 6, "validation_fraction": 0.0}
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2, 3))])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
 def test_runs_killed_at_any_moment_end_with_the_same_bits(tmp_path, seed):
     one_thread = {**os.environ, "MANYHANDS_THREADS": "1", "OMP_NUM_THREADS": "1"}
     run = subprocess.run(

@@ -217,6 +217,7 @@ RecordStore.append = append_or_die
 """
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_of_a_line_it_goes_on(data, tmp_path, brief):
     words = ("reproduce", "p3/table-3", "--data", data, "--out", tmp_path, "--runs", 1, "--jobs", 1)
     assert start_changed(DIES, *words).code == -signal.SIGKILL

@@ -268,6 +268,7 @@ def test_the_size_of_the_network_ends_where_the_prior_is_best(name):
 
 
 @pytest.mark.parametrize("method", ["crowd-layer-s", "crowd-layer-sb"])
+@pytest.mark.slow
 def test_scales_that_nobody_has_do_not_stretch_predictions(method):
     crowd = rated(300, 6, 3, biases=0.0)
     models = [
