@@ -14,7 +14,7 @@ from fuzzing.sandbox import start
 from manyhands.io.bundle import has_bundle, read_bundle
 
 _PER_CHAIN = 10  # kills of one run, before it is let to its end
-_EPOCHS = "600"
+_EPOCHS = "300"
 _TRAINING = {
     "conal": ["features/features.csv", "labels/long.csv", "--method", "conal"],
     "validated": ["features/features.csv", "labels/long.csv", "--validation-fraction", "0.2"],
