@@ -132,7 +132,7 @@ def _model(home):
 def _records(home):
     """The scores of every record by its key, which occurs once."""
     records = [json.loads(line) for line in _lines(home / "records.jsonl")]
-    keys = [each["key"] for each in records]
+    keys = [each["key"] for each in records if "error" not in each]  # failed runs are made again
     assert len(keys) == len(set(keys)), f"{home}: a run was made twice"
     return {each["key"]: each.get("scores", each.get("error")) for each in records}
 

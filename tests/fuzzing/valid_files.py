@@ -154,7 +154,9 @@ def _truths(folder, truth):
 
 
 def _corpora(folder):
-    """A corpus of tagged sentences."""
+    """A corpus of tagged sentences, and vectors of its words."""
+    (folder / "word_vectors").mkdir(parents=True)
+    (folder / "word_vectors" / "vectors.txt").write_text("anna 0.1 0.2\noslo 0.3 -0.1\n")
     home = folder / "ner"
     home.mkdir(parents=True)
     (home / "answers_union.txt").write_text(
