@@ -102,9 +102,9 @@ def test_folders_that_cannot_be_used_are_named(folder, tmp_path):
         ImageEncoder(SHAPE, 3, folder=tmp_path)
     shutil.copy(folder / "config.json", tmp_path)
     (tmp_path / "pytorch_model.bin").write_bytes(b"pickle")
-    with pytest.raises(DataError, match="pickles, which can run code"):
+    with pytest.raises(DataError, match="a pickle, which can run any code"):
         ImageEncoder(SHAPE, 3, folder=tmp_path)
-    (tmp_path / "model.safetensors").write_bytes(b"no tensors")
+    (tmp_path / "model.safetensors").write_bytes(b"no tensors" * 1000)
     with pytest.raises(DataError, match="no encoder can be read"):
         ImageEncoder(SHAPE, 3, folder=tmp_path)
     with pytest.raises(SettingError, match="folder must be a folder with a pretrained encoder"):

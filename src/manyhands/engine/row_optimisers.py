@@ -1,5 +1,6 @@
 """Optimisers of tables with sparse gradients: a step costs as much as the rows that it changes."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -7,7 +8,7 @@ import torch
 from torch import Tensor
 
 
-class _RowOptimiser(torch.optim.Optimizer):
+class _RowOptimiser(torch.optim.Optimizer, ABC):
     """An optimiser of tables with sparse gradients."""
 
     @torch.no_grad()
@@ -19,8 +20,9 @@ class _RowOptimiser(torch.optim.Optimizer):
                 if table.grad is not None:
                     self._step(table, group)
 
+    @abstractmethod
     def _step(self, table: Tensor, group: dict[str, Any]) -> None:
-        raise NotImplementedError
+        """One step for the rows of a table that its gradient holds."""
 
 
 class RowAdam(_RowOptimiser):

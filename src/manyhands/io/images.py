@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from manyhands.annotations.grouping import ItemArray
 from manyhands.annotations.vocabulary import join_names, name_to_text, normalize_names
 from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError
@@ -33,7 +34,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Images:
+class Images(ItemArray):
     """Images of items, each decoded when it is needed.
 
     They can be sliced and indexed as an array of items; one image is an image of Pillow, upright
@@ -69,16 +70,6 @@ class Images:
 
     def __len__(self) -> int:
         return len(self.sources)
-
-    @property
-    def shape(self) -> tuple[int]:
-        """The number of images, as the shape of an array of them."""
-        return (len(self),)
-
-    @property
-    def ndim(self) -> int:
-        """1, as an array of items."""
-        return 1
 
     @property
     def has_names(self) -> bool:

@@ -1,7 +1,5 @@
 """A pretrained encoder of images from a local folder, with a linear map to the logits."""
 
-import importlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -12,6 +10,7 @@ from torch import Tensor, nn
 from manyhands.core.errors import DataError, first_line
 from manyhands.core.settings import require
 from manyhands.networks.images import ImageNetwork
+from manyhands.networks.pretrained import describe, new_body, read_body
 from manyhands.networks.sizes import require_dropout, require_flag
 
 
@@ -61,12 +60,9 @@ class ImageEncoder(ImageNetwork):
         require_dropout("dropout", dropout)
         given = (folder is None) != (config is None)
         require(given, "folder", "a folder with a pretrained encoder", folder)
-        body = _new_body(config) if folder is None else _pretrained_body(Path(folder))
-        described = body.config.to_json_string(use_diff=False)
-        self.pretrained_config: dict[str, Any] = json.loads(described)
-        if _is_trained(getattr(body, "pooler", None)):
-            body.pooler = None  # of another task; its outputs are not used
-        self.body, self.freeze = body.float(), freeze
+        body = new_body(config) if folder is None else read_body(Path(folder))
+        self.pretrained_config = describe(body)
+        self.body, self.freeze = body, freeze
         self.has_class_token = any(
             "cls_token" in name or "class_embedding" in name for name, _ in body.named_parameters()
         )
@@ -108,61 +104,3 @@ class ImageEncoder(ImageNetwork):
             ) from error
         self.body.train()
         return found.shape[1]
-
-
-def _transformers() -> Any:
-    try:
-        return importlib.import_module("transformers")
-    except ImportError as error:
-        raise DataError(
-            "image-encoder needs transformers; install it with: pip install 'manyhands[text]'"
-        ) from error
-
-
-def _new_body(config: Any) -> Any:
-    """An encoder of this description, with random weights."""
-    rule = "settings by name, as config.json holds them, with a model_type"
-    require(isinstance(config, Mapping) and "model_type" in config, "config", rule, config)
-    library, rest = _transformers(), dict(config)
-    made = library.AutoConfig.for_model(rest.pop("model_type"), **rest)
-    return library.AutoModel.from_config(made)
-
-
-def _pretrained_body(folder: Path) -> Any:
-    """The encoder of a folder."""
-    if not (folder / "config.json").is_file():
-        raise DataError(
-            f"{folder}: there is no config.json; give a folder with config.json and "
-            "model.safetensors, as save_pretrained of transformers writes it"
-        )
-    if not any(folder.glob("*.safetensors")):
-        raise DataError(
-            f"{folder}: there are no weights as .safetensors; other files of weights are pickles, "
-            "which can run code when they are read: save the model with save_pretrained"
-        )
-    library = _transformers()
-    said = library.utils.logging
-    level, bars = said.get_verbosity(), said.is_progress_bar_enabled()
-    said.set_verbosity_error()
-    said.disable_progress_bar()
-    try:
-        body, found = library.AutoModel.from_pretrained(
-            folder, local_files_only=True, use_safetensors=True, output_loading_info=True
-        )
-    except Exception as error:  # nothing in a file may be more than refused
-        raise DataError(f"{folder}: no encoder can be read: {first_line(error)}") from error
-    finally:
-        said.set_verbosity(level)
-        if bars:
-            said.enable_progress_bar()
-    lost = sorted(name for name in found["missing_keys"] if not name.startswith("pooler."))
-    if lost:
-        raise DataError(
-            f"{folder}: the weights lack {len(lost)} tensors of the encoder, such as {lost[0]!r}; "
-            "they belong to another config.json"
-        )
-    return body
-
-
-def _is_trained(layer: nn.Module | None) -> bool:
-    return layer is not None and any(True for _ in layer.parameters())

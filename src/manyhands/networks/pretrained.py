@@ -1,4 +1,4 @@
-"""Encoders of texts and their tokenizers in a local folder, as transformers writes them."""
+"""Encoders of texts or images, and tokenizers, in a local folder, as transformers writes them."""
 
 import importlib
 import json
@@ -34,7 +34,8 @@ def load_transformers() -> Any:
         return importlib.import_module("transformers")
     except ImportError as error:
         raise DataError(
-            f"networks named {PREFIX}DIR need transformers: pip install 'manyhands[text]'"
+            f"networks named {PREFIX}DIR, and image-encoder, need transformers: "
+            "pip install 'manyhands[text]'"
         ) from error
 
 
@@ -129,8 +130,9 @@ def _encoder_of(body: Any) -> Any:
     """The encoder without what is not used: a decoder, and the pooler of another task."""
     if getattr(body.config, "is_encoder_decoder", False):
         body = body.get_encoder()
-    if isinstance(getattr(body, "pooler", None), torch.nn.Module):
-        body.pooler = None
+    pooler = getattr(body, "pooler", None)
+    if isinstance(pooler, torch.nn.Module) and any(True for _ in pooler.parameters()):
+        body.pooler = None  # one without weights, as ResNet has, is only called
     return body.float()
 
 
