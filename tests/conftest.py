@@ -1,9 +1,13 @@
 """How tests are run, and crowds that many of them use."""
 
+import atexit
+import importlib.util
 import io
 import os
 import random
+import shutil
 import sys
+import tempfile
 
 import numpy as np
 import pytest
@@ -12,9 +16,17 @@ from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.internal.conjecture import providers
 
-from manyhands.engine import checkpoint
-from manyhands.simulation import SCENARIOS, CrowdSettings
 from rooms import Rooms
+
+# Where the package is read-only, as for another user, the processes of a run share a folder of
+# compiled code. Without one each of the many that tests start would compile anew for minutes.
+_PACKAGE = os.path.dirname(importlib.util.find_spec("manyhands").origin)
+if not os.access(_PACKAGE, os.W_OK) and "NUMBA_CACHE_DIR" not in os.environ:
+    os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="manyhands-tests-")
+    atexit.register(shutil.rmtree, os.environ["NUMBA_CACHE_DIR"], ignore_errors=True)
+
+from manyhands.engine import checkpoint  # noqa: E402
+from manyhands.simulation import SCENARIOS, CrowdSettings  # noqa: E402
 
 # Whoever runs the tests, and wherever: what is said has no colours and 80 columns, and the CPU
 # computes it.

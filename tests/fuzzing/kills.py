@@ -31,43 +31,47 @@ def kill_training(n_kills, seed, valid, work):
     """Runs of training, killed again and again, end as if they never were; yields lines."""
     rng = random.Random(seed)
     references = {}
-    for chain in range(-(-n_kills // _PER_CHAIN)):
+    made, chain = 0, 0
+    while made < n_kills:
         name = sorted(_TRAINING)[chain % len(_TRAINING)]
         words = ["train", *_TRAINING[name], "--epochs", _EPOCHS]
         if name not in references:
-            began = time.monotonic()
             _finish([*words, "--out", str(work / name)], valid)
-            references[name] = _model(work / name), time.monotonic() - began
-        wanted, seconds = references[name]
+            references[name] = _model(work / name)
         home = work / f"chain-{chain}"
-        command = [*words, "--out", str(home), "--resume"]
+        command = [*words, "--out", str(home)]
         epochs = []
-        for _ in range(_PER_CHAIN):
-            resumes = has_bundle(home / "checkpoint", "checkpoint")
-            _kill_after(rng.random() * seconds, command if resumes else command[:-1], valid)
+        while len(epochs) < _PER_CHAIN:
+            log = home / "checkpoint" / "log.jsonl"
+            wait = rng.choice([0, 0, 1, 10, 20]), rng.random() * 0.1
+            if not _kill(_resumed(command, home), valid, log, *wait):
+                break
             epochs.append(_require_whole(home))
-        finished = has_bundle(home / "checkpoint", "checkpoint")
-        _finish(command if finished else command[:-1], valid)
-        assert _model(home) == wanted, f"chain {chain} of {name} ended with other bits"
-        yield f"train {name}: {_PER_CHAIN} kills, checkpoints of epochs {epochs}, same bits"
+        _finish(_resumed(command, home), valid)
+        assert _model(home) == references[name], f"chain {chain} of {name} ended with other bits"
+        yield f"train {name}: {len(epochs)} kills, checkpoints of epochs {epochs}, same bits"
+        made, chain = made + len(epochs), chain + 1
 
 
 def kill_reproduce(n_kills, seed, valid, work):
     """Runs of an experiment, killed again and again: every record once, with the same scores."""
     rng = random.Random(seed)
     words = ["reproduce", "p0/table-3", "--data", "corpora", "--runs", "1", "--jobs", "2"]
-    began = time.monotonic()
     _finish([*words, "--out", str(work / "whole")], valid)
-    seconds, wanted = time.monotonic() - began, _records(work / "whole")
-    for chain in range(-(-n_kills // _PER_CHAIN)):
+    wanted = _records(work / "whole")
+    made, chain = 0, 0
+    while made < n_kills:
         home = work / f"reproduce-{chain}"
         counts = []
-        for _ in range(_PER_CHAIN):
-            _kill_after(rng.random() * seconds / 3, [*words, "--out", str(home)], valid)
+        while len(counts) < _PER_CHAIN:
+            wait = rng.choice([0, 1, 1, 2]), rng.random() * 0.1
+            if not _kill([*words, "--out", str(home)], valid, home / "records.jsonl", *wait):
+                break
             counts.append(len(_lines(home / "records.jsonl")))
         _finish([*words, "--out", str(home)], valid)
         assert _records(home) == wanted, f"chain {chain} of reproduce has other records"
-        yield f"reproduce: {_PER_CHAIN} kills, records {counts}, each once at the end"
+        yield f"reproduce: {len(counts)} kills, records {counts}, each once at the end"
+        made, chain = made + len(counts), chain + 1
 
 
 def pairs_of_writers(n_pairs, seed, valid, work):
@@ -98,12 +102,27 @@ def pairs_of_writers(n_pairs, seed, valid, work):
         yield f"two of {kind}: ended with {codes}"
 
 
-def _kill_after(seconds, words, folder):
+def _kill(words, folder, growing, n_lines, seconds):
+    """Kills a command some time after it wrote lines to a growing file; false if it ended first.
+
+    Moments by the clock alone would nearly all lie before anything is written: most of the time
+    of a short run is its start. Without lines to wait for, the moment is one of the start.
+    """
     process = start(words, folder, os.devnull, limited=False)
+    seconds = seconds if n_lines else 40 * seconds
+    wanted = len(_lines(growing)) + n_lines
+    while n_lines and len(_lines(growing)) < wanted:
+        if os.waitpid(process.pid, os.WNOHANG)[0]:
+            return False
+        time.sleep(0.001)
     time.sleep(seconds)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    os.waitpid(process.pid, 0)
+    return os.WIFSIGNALED(os.waitpid(process.pid, 0)[1])
+
+
+def _resumed(command, home):
+    return [*command, "--resume"] if has_bundle(home / "checkpoint", "checkpoint") else command
 
 
 def _finish(words, folder):
