@@ -8,6 +8,7 @@ import random
 import shutil
 import sys
 import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from rooms import Rooms
 
 # Where the package is read-only, as for another user, the processes of a run share a folder of
 # compiled code. Without one each of the many that tests start would compile anew for minutes.
-_PACKAGE = os.path.dirname(importlib.util.find_spec("manyhands").origin)
+_PACKAGE = Path(importlib.util.find_spec("manyhands").origin).parent
 if not os.access(_PACKAGE, os.W_OK) and "NUMBA_CACHE_DIR" not in os.environ:
     os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="manyhands-tests-")
     atexit.register(shutil.rmtree, os.environ["NUMBA_CACHE_DIR"], ignore_errors=True)
