@@ -42,9 +42,8 @@ def kill_training(n_kills, seed, valid, work):
         command = [*words, "--out", str(home)]
         epochs = []
         while len(epochs) < _PER_CHAIN:
-            log = home / "checkpoint" / "log.jsonl"
             wait = rng.choice([0, 0, 1, 10, 20]), rng.random() * 0.1
-            if not _kill(_resumed(command, home), valid, log, *wait):
+            if not _kill(_resumed(command, home), valid, home, *wait):
                 break
             epochs.append(_require_whole(home))
         _finish(_resumed(command, home), valid)
@@ -65,7 +64,7 @@ def kill_reproduce(n_kills, seed, valid, work):
         counts = []
         while len(counts) < _PER_CHAIN:
             wait = rng.choice([0, 1, 1, 2]), rng.random() * 0.1
-            if not _kill([*words, "--out", str(home)], valid, home / "records.jsonl", *wait):
+            if not _kill([*words, "--out", str(home)], valid, home, *wait):
                 break
             counts.append(len(_lines(home / "records.jsonl")))
         _finish([*words, "--out", str(home)], valid)
@@ -102,16 +101,16 @@ def pairs_of_writers(n_pairs, seed, valid, work):
         yield f"two of {kind}: ended with {codes}"
 
 
-def _kill(words, folder, growing, n_lines, seconds):
-    """Kills a command some time after it wrote lines to a growing file; false if it ended first.
+def _kill(words, folder, home, n_lines, seconds):
+    """Kill a command some time after it wrote lines to its logs; false if it ended first.
 
     Moments by the clock alone would nearly all lie before anything is written: most of the time
     of a short run is its start. Without lines to wait for, the moment is one of the start.
     """
     process = start(words, folder, os.devnull, limited=False)
     seconds = seconds if n_lines else 40 * seconds
-    wanted = len(_lines(growing)) + n_lines
-    while n_lines and len(_lines(growing)) < wanted:
+    wanted = _n_lines(home) + n_lines
+    while n_lines and _n_lines(home) < wanted:
         if os.waitpid(process.pid, os.WNOHANG)[0]:
             return False
         time.sleep(0.001)
@@ -119,6 +118,11 @@ def _kill(words, folder, growing, n_lines, seconds):
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     return os.WIFSIGNALED(os.waitpid(process.pid, 0)[1])
+
+
+def _n_lines(home):
+    """Lines of all logs: a search for the best epoch has its own."""
+    return sum(len(_lines(path)) for path in home.rglob("*.jsonl"))
 
 
 def _resumed(command, home):
