@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types tests docs test-slow fuzz kills bench bench-training bench-costs clean
+.PHONY: demo test lint types tests docs test-slow fuzz kills bench bench-training bench-costs lock clean
 
 # What a test does must not hang on the locale or on the order of names in a set.
 PYTEST := OMP_NUM_THREADS=1 PYTHONHASHSEED=0 PYTHONUTF8=1 $(BIN)/pytest -n auto --dist worksteal --rooms
@@ -56,11 +56,23 @@ bench-training: $(READY)
 bench-costs: $(READY)
 	$(BIN)/python -m benchmarks.epoch_costs
 
-$(READY): pyproject.toml constraints.txt
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+
+# torch has no hash: its CPU build is another file than that of the package index.
+$(READY): pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	$(PIP) --require-hashes --no-deps -r requirements.lock
+	$(PIP) -c constraints.txt torch
+	$(PIP) --no-deps --no-build-isolation -e .
+	$(BIN)/pip check
 	touch $(READY)
+
+# After a change of constraints.txt: the hashes of the files of these versions, for every platform.
+lock:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) uv
+	$(BIN)/uv pip compile --quiet --no-deps --generate-hashes --no-header --no-annotate \
+		--no-emit-package torch constraints.txt --output-file requirements.lock
 
 clean:
 	rm -rf $(VENV) docs/_build .mypy_cache .pytest_cache .ruff_cache
