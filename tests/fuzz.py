@@ -10,8 +10,8 @@ is printed, with the line that makes it again, and kept in .hypothesis/examples,
 run tries it first. The round that is under way when the time is up is ended.
 
 `commands` damages files, models and checkpoints and gives them to every command, in processes with
-limits of time and memory. A number makes a case. What went wrong is kept in .fuzz, a folder for
-each number, and `cases` makes and runs some once more.
+limits of time and memory. A number makes a case. What went wrong is kept in the folder .fuzz of the
+working directory, by number, and `cases` makes and runs some once more.
 
 `kills` kills training and reproduction at random moments and lets two commands write one folder.
 """
@@ -27,7 +27,7 @@ from collections import Counter
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parents[1]
-KEPT = HOME / ".fuzz"
+KEPT = Path(".fuzz").resolve()
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MANYHANDS_THREADS")
 
 

@@ -13,8 +13,10 @@ FOUND = [int(line) for line in (HERE / "found.txt").read_text().splitlines() if 
 
 
 @pytest.mark.slow
-def test_damaged_files_are_refused_or_read():
+def test_damaged_files_are_refused_or_read(tmp_path):
     command = [sys.executable, str(HERE.parent / "fuzz.py"), "cases", *map(str, FOUND)]
     one_thread = {"PYTHONHASHSEED": "0", **os.environ}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=one_thread)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=one_thread, cwd=tmp_path
+    )
     assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}\n{done.stderr}"
