@@ -109,6 +109,8 @@ def train(run: TrainingRun) -> TrainingResult:
             raise found
         result: TrainingResult = _read_result(Path(home)) if settings.devices > 1 else found
     run.module.load_state_dict(result.weights)
+    if settings.compile:  # a copy is not compiled: predictions have batches of any size
+        run.module.network = copy.deepcopy(run.module.network)
     return result
 
 
@@ -174,6 +176,8 @@ class _Worker:
         made = make_optimisers(self.module, self.settings)
         if not made:
             raise DataError("the network has no parameters to train")
+        if self.settings.compile:
+            self.module.network.compile()
         self.wrapped: Any = self.module
         self.optimisers: list[Any] = made
         if self.settings.devices > 1 or self.settings.precision != "32":
