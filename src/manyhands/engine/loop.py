@@ -38,6 +38,7 @@ from manyhands.engine.task import VALIDATION, CrowdModule, torch_threads
 from manyhands.engine.weight_average import WeightAverage
 from manyhands.evaluation import CRITERIA, CROWD_METRICS
 from manyhands.io.folders import locked_folder, make_folder
+from manyhands.networks.images import set_memory_format
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -108,6 +109,7 @@ def train(run: TrainingRun) -> TrainingResult:
         if isinstance(found, ManyhandsError):
             raise found
         result: TrainingResult = _read_result(Path(home)) if settings.devices > 1 else found
+    set_memory_format(run.module, torch.contiguous_format)
     run.module.load_state_dict(result.weights)
     if settings.compile:  # a copy is not compiled: predictions have batches of any size
         run.module.network = copy.deepcopy(run.module.network)
@@ -173,6 +175,8 @@ class _Worker:
     def __init__(self, fabric: "Fabric", run: TrainingRun) -> None:
         self.fabric, self.run, self.settings = fabric, run, run.settings
         self.module = run.module.to(fabric.device)
+        if fabric.device.type == "cuda" and self.settings.devices == 1:
+            set_memory_format(self.module, torch.channels_last)
         made = make_optimisers(self.module, self.settings)
         if not made:
             raise DataError("the network has no parameters to train")
@@ -321,7 +325,9 @@ def checked_metrics(found: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[
 
 
 def _copied(module: CrowdModule) -> dict[str, Tensor]:
-    return {name: each.detach().cpu().clone() for name, each in module.state_dict().items()}
+    plain = torch.contiguous_format
+    held = {name: each.detach().cpu() for name, each in module.state_dict().items()}
+    return {name: each.clone(memory_format=plain) for name, each in held.items()}
 
 
 def best_epoch(history: Sequence[Mapping[str, Any]], monitor: str) -> int | None:

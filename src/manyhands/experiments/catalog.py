@@ -17,6 +17,7 @@ from manyhands.experiments.tables import TableExperiment
 
 _ALL: list[Experiment] = [
     *(TableExperiment(table) for table in published_tables().values()),
+    CurveExperiment(published_curves("p3-figure-4.json")),
     CurveExperiment(published_curves("p3-figure-6.json")),
     *P0_FIGURES,
     *P1_FIGURES,

@@ -16,8 +16,10 @@ class Column:
     """A metric on a dataset, and its unit.
 
     `tested_on` and `anonymous` say how a corpus is used; `scenario`, `settings` and `items` define
-    a simulated crowd. `network` names the network if it is not the usual one. `slow` marks what
-    takes hours without a GPU, and `runs` is its number of seeds if it is not that of the table.
+    a simulated crowd; `annotators` are settings of the network whose perturbed copies its
+    annotators are (`NetworkAnnotators`). `network` names the network if it is not the usual one.
+    `slow` marks what takes hours without a GPU, and `runs` is its number of seeds if it is not that
+    of the table.
     """
 
     key: str
@@ -29,6 +31,7 @@ class Column:
     scenario: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     items: str | None = None
+    annotators: Mapping[str, Any] = field(default_factory=dict)
     network: str = ""
     slow: bool = False
     training: Mapping[str, Any] = field(default_factory=dict)

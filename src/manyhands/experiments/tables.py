@@ -12,6 +12,7 @@ from manyhands.evaluation.runs import RunSummary
 from manyhands.experiments import pages
 from manyhands.experiments.data import CorpusSource, DataSource, ScenarioSource
 from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages, found_records
+from manyhands.experiments.network_annotators import NetworkAnnotators
 from manyhands.experiments.published import Column, PublishedTable, Row, Value
 from manyhands.experiments.records import NOT_RUN, Records
 from manyhands.experiments.runs import SETTING_GROUPS, TEXT_RUNS, MethodRun
@@ -165,6 +166,9 @@ def how_chosen(method: str, validation_fraction: float | None = None) -> str:
 
 
 def _source(column: Column, features: str | None = None) -> DataSource:
+    if column.annotators:
+        given = column.scenario, column.settings, column.items, column.annotators
+        return NetworkAnnotators(*given)
     if column.scenario:
         return ScenarioSource(column.scenario, column.settings, column.items)
     if column.dataset in _SUBSTITUTES:

@@ -44,6 +44,7 @@ class ImageEncoder(ImageNetwork):
     """
 
     name = "image-encoder"
+    channels_last = False  # its body is not ours
 
     def __init__(
         self,
