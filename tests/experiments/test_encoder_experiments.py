@@ -1,12 +1,15 @@
 """Experiments with pretrained encoders, on tiny texts and images with tiny encoders."""
 
 import shutil
+import tarfile
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from tiny_texts import write_image_encoder, write_texts
+from tiny_texts import add_image, write_image_encoder, write_texts
 
+from manyhands.core.errors import DataError
+from manyhands.datasets import DATASETS
 from manyhands.experiments import EXPERIMENTS, FILE, RecordStore, RunOptions, run_missing
 from manyhands.experiments.data import CorpusSource
 from manyhands.experiments.encoders import missing_encoder, with_encoder
@@ -98,6 +101,30 @@ def test_images_come_in_the_order_of_the_lists(texts):
     trial = CorpusSource("labelme", "images").load(str(texts), 0).trial
     for images, truth in ((trial.features, trial.truth), (trial.test_features, trial.test_truth)):
         assert images.pixels((8, 8)).mean(axis=(2, 3)).argmax(axis=1).tolist() == truth.tolist()
+
+
+def test_names_in_the_archive_are_never_paths(texts, tmp_path):
+    home = shutil.copytree(texts / "labelme", tmp_path / "labelme")
+    archive = home / "images_128px.tar"
+    outside = tmp_path / "outside.jpg"
+    outside.write_bytes(b"secret")
+    with tarfile.open(
+        archive, "a"
+    ) as stream:  # later entries, which would take the place of images
+        link = tarfile.TarInfo("jpg128/train/scene_0.jpg")
+        link.type, link.linkname = tarfile.SYMTYPE, str(outside)
+        stream.addfile(link)
+        add_image(stream, "../../train/../scene_new.jpg", 0)
+    found = DATASETS["labelme"].read(tmp_path, "images").features
+    assert found[0].size == (32, 32)
+    assert not list(tmp_path.rglob("scene_*"))
+    with (home / "filenames_train.txt").open("a") as stream:
+        stream.write("other.jpg\n")
+    with pytest.raises(DataError, match=r"has no image 'other.jpg' in a folder train, which filen"):
+        DATASETS["labelme"].read(tmp_path, "images")
+    archive.write_bytes(archive.read_bytes()[:700])
+    with pytest.raises(DataError, match="is no tar archive, or cut short"):
+        DATASETS["labelme"].read(tmp_path, "images")
 
 
 def test_sentences_are_read_as_texts(texts):

@@ -46,34 +46,36 @@ def read_archive(home: Path) -> dict[str, Any]:
 
     A file in the archive is found by its own name and by the part among the folders it is in.
     """
-    path, wanted = home / _ARCHIVE, {}
-    for part in _PARTS:
-        for row, name in enumerate(read_texts(home / f"filenames_{part}.txt")):
-            wanted[part, name.strip()] = row
-    found: dict[str, dict[int, bytes]] = {part: {} for part in _PARTS}
+    path = home / _ARCHIVE
+    names = {
+        part: [name.strip() for name in read_texts(home / f"filenames_{part}.txt")]
+        for part in _PARTS
+    }
+    wanted = {(part, name) for part in _PARTS for name in names[part]}
+    found: dict[tuple[str, str], bytes] = {}
     try:
         with tarfile.open(path, "r:") as archive:
             for member in archive:
                 place = PurePosixPath(member.name)
                 part = next((each for each in _PARTS if each in place.parent.parts), "")
-                row = wanted.get((part, place.name))
-                if row is None or not member.isreg() or member.issparse():
+                if (part, place.name) not in wanted or not member.isreg() or member.issparse():
                     continue
                 stream = archive.extractfile(member)
                 assert stream is not None, "it is an ordinary file"
-                found[part][row] = stream.read()
+                found[part, place.name] = stream.read()
     except (tarfile.TarError, EOFError) as error:
         raise DataError(f"{path}: is no tar archive, or cut short ({first_line(error)})") from None
-    lost = [f"{part}/{name}" for (part, name), row in wanted.items() if row not in found[part]]
+    lost = sorted(wanted - found.keys())
     if lost:
+        part, name = lost[0]
+        others = f"; {len(lost) - 1} others are missing too" if len(lost) > 1 else ""
         raise DataError(
-            f"{path}: has no image {lost[0]!r}, which filenames_{lost[0].split('/')[0]}.txt lists"
-            + (f" ({len(lost)} are missing)" if len(lost) > 1 else "")
+            f"{path}: has no image {name!r} in a folder {part}, which filenames_{part}.txt lists"
+            f"{others}"
         )
-    names = {part: [name for each, name in wanted if each == part] for part in _PARTS}
     return {
         part: Images(
-            object_array([found[part][row] for row in range(len(names[part]))]),
+            object_array([found[part, name] for name in names[part]]),
             object_array([f"{path}: {part}/{name}" for name in names[part]]),
             np.arange(len(names[part])),
             ROW,

@@ -45,7 +45,7 @@ def with_encoder(settings: Settings, data: str | None) -> Settings:
         return settings
     place = str(Path(str(data)) / name)
     if is_pretrained(training["network"]):
-        found = {"network": f"{PREFIX}{place}"}
+        found: dict[str, Any] = {"network": f"{PREFIX}{place}"}
     else:
         found = {"network_settings": {**training["network_settings"], "folder": place}}
     return {**settings, "training": {**training, **found}}
@@ -57,5 +57,5 @@ def _encoder(training: Settings) -> str | None:
     if network in PRETRAINED_NETWORKS:
         name = str(training.get("network_settings", {}).get("folder", ""))
     else:
-        name = network.removeprefix(PREFIX) if is_pretrained(network) else ""
+        name = str(network).removeprefix(PREFIX) if is_pretrained(network) else ""
     return name if name.startswith(f"{ENCODERS}/") else None
