@@ -13,6 +13,8 @@ from manyhands.evaluation import CRITERIA
 DOCS = Path(__file__).parent.parent / "docs"
 # Runs with a committed record, of all runs of the experiment.
 USED = {
+    "ours/fine-tuned-sentences": (0, 90),
+    "ours/labelme-images": (0, 125),
     "ours/every-method": (950, 950),
     "ours/method-selection": (9, 9),
     "ours/selection-rules": (120, 120),
@@ -24,9 +26,10 @@ USED = {
     "p1/table-1": (110, 110),
     "p1/table-2": (80, 80),
     "p2/figure-2": (2, 4),
-    "p2/table-3": (62, 62),
     "p3/figure-4": (0, 360),
     "p3/figure-5": (0, 4),
+    "p2/table-3": (62, 162),
+    "p2/table-4": (4, 6),
     "p3/figure-6": (1600, 2200),
     "p3/table-1": (180, 180),
     "p3/table-2": (80, 80),

@@ -21,7 +21,8 @@ TEST_SETS = ("test", "valid+test", "labelled")
 _TEST_SHARE = 0.2  # of the labelled items, where labels of test items are needed
 _SECONDS = {
     "labelme": 4.0, "music": 7.0, "sentiment": 20.0, "cifar10": 60.0, "common-noise": 16.0,
-    "perturbed-networks": 6.0,
+    "perturbed-networks": 6.0, "md-agreement": 600.0, "convabuse": 600.0, "sentiment/texts": 600.0,
+    "labelme/images": 900.0,
 }  # fmt: skip
 _USUAL_SECONDS = 30.0
 
@@ -96,7 +97,8 @@ class CorpusSource(DataSource):
     @property
     def expected_seconds(self) -> float:
         """See `DataSource.expected_seconds`."""
-        return _SECONDS.get(self.dataset, _USUAL_SECONDS)
+        usual = _SECONDS.get(self.dataset, _USUAL_SECONDS)
+        return _SECONDS.get(f"{self.dataset}/{self.features}", usual)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from manyhands.datasets import DATASETS, Split
 from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger
 from manyhands.evaluation import regression_scores, score_entities
 from manyhands.experiments.data import CorpusSource, DataSource
+from manyhands.experiments.encoders import with_encoder
 from manyhands.experiments.measures import measure
 from manyhands.experiments.records import Record, Records, fingerprint_key
 from manyhands.methods import METHODS, Method
@@ -94,7 +95,8 @@ class MethodRun(Run):
     def outcome(self, data: str | None) -> dict[str, Any]:
         """The scores of the trained model."""
         loaded = self.source.load(data, self.seed)
-        model = fit_method(loaded.trial, self.method, self.seed, self.settings)
+        settings = with_encoder(self.settings, data)
+        model = fit_method(loaded.trial, self.method, self.seed, settings)
         scores = measure(loaded, model)
         return {"scores": {name: rounded(value) for name, value in scores.items()}}
 
@@ -124,8 +126,9 @@ class TextRun(MethodRun):
         """The scores of the trained model."""
         method, name = METHODS[self.method], self.source.dataset
         corpus = DATASETS[_COUNTED.get(name, name) if method.needs_counts else name].read(str(data))
-        settings = {"seed": self.seed, "progress": False, **self.settings.get("training", {})}
-        own_words = method.needs_counts or method.required_network
+        given = with_encoder(self.settings, data).get("training", {})
+        settings = {"seed": self.seed, "progress": False, **given}
+        own_words = method.needs_counts or method.required_network or "network" in given
         vectors = None if own_words else word_vectors(data)
         model = self.estimator(method=self.method, word_vectors=vectors, **settings)
         truth = corpus.truth if method.needs_truth else None

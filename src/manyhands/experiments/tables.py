@@ -141,9 +141,8 @@ class TableExperiment(CellExperiment):
 
 def cells_of(table: PublishedTable, options: RunOptions) -> list[Cell]:
     """Every cell of a table, row by row."""
-    reasons = {column.key: _column_unavailable(column, options) for column in table.columns}
     return [
-        _cell(row, column, reasons[column.key], _seeds(table, column, options))
+        _cell(row, column, options, _seeds(table, column, options))
         for row in table.rows
         for column in table.columns
         if not row.only or column.dataset in row.only
@@ -177,13 +176,13 @@ def _source(column: Column, features: str | None = None) -> DataSource:
     return CorpusSource(column.dataset, features, column.tested_on, column.anonymous)
 
 
-def _cell(row: Row, column: Column, reason: str, seeds: range) -> Cell:
-    reason = _row_unavailable(row, column) or reason
-    if reason:
-        return Cell(row, column, unavailable=reason)
+def _cell(row: Row, column: Column, options: RunOptions, seeds: range) -> Cell:
     settings = {kind: dict(row.options[kind]) for kind in SETTING_GROUPS if kind in row.options}
     if column.training:
         settings["training"] = {**column.training, **settings.get("training", {})}
+    reason = _row_unavailable(row, column) or _column_unavailable(column, options, settings)
+    if reason:
+        return Cell(row, column, unavailable=reason)
     if column.metric in GROUP_METRICS:
         score = f"{column.metric}-{row.options[_GROUP]}"
     else:
@@ -193,12 +192,12 @@ def _cell(row: Row, column: Column, reason: str, seeds: range) -> Cell:
     return Cell(row, column, score, runs)
 
 
-def _column_unavailable(column: Column, options: RunOptions) -> str:
+def _column_unavailable(column: Column, options: RunOptions, settings: Mapping[str, Any]) -> str:
     if column.network and column.network not in NETWORKS:
         return f"the network {column.network} is not there yet"
     if column.network and "network" not in column.training:  # a run has the default network
         return f"it was not run with the network {column.network} yet"
-    return options.unavailable(_source(column), column.slow)
+    return options.unavailable(_source(column), column.slow, settings)
 
 
 def _row_unavailable(row: Row, column: Column) -> str:
