@@ -1,0 +1,212 @@
+"""Passes over labels on a GPU, written in Triton: posteriors of items, and sums by row.
+
+A program works on a block of items, or of chunks of labels, and goes through their labels side by
+side. Nothing is added by atomic operations, so the same labels give the same bits in every run.
+`torch_steps` has the same functions in plain torch.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from manyhands.aggregation.kernels.sum_plan import SumPlan
+
+_CELLS = 512  # of a block, four for every thread
+_N_WARPS = 4
+_MAX_WIDTH = 256  # partial sums that a program adds side by side
+
+
+def expect_confusions(
+    offsets: torch.Tensor,
+    row: torch.Tensor,
+    known: torch.Tensor | None,
+    log_prior_k: torch.Tensor,
+    log_table_rk: torch.Tensor,
+    n_subtypes: int,
+    posterior_ik: torch.Tensor,
+) -> torch.Tensor:
+    """Fill the posterior; return its sums over items, and the log-likelihood in the last cell."""
+    n_items, n_columns = posterior_ik.shape
+    columns, block = _block(n_columns)
+    n_programs = triton.cdiv(n_items, block)
+    sums = posterior_ik.new_empty(n_programs, n_columns + 1)
+    _expect_confusions[(n_programs,)](
+        offsets, row, offsets if known is None else known, log_prior_k, log_table_rk,
+        posterior_ik, sums, n_items,
+        HAS_KNOWN=known is not None, N_SUBTYPES=n_subtypes, N_COLUMNS=n_columns,
+        ITEMS=block, COLUMNS=columns, num_warps=_N_WARPS,
+    )  # fmt: skip
+    return sums.sum(dim=0)
+
+
+def expect_coins(
+    offsets: torch.Tensor,
+    annotator: torch.Tensor,
+    label: torch.Tensor,
+    known: torch.Tensor | None,
+    log_prior_k: torch.Tensor,
+    logit_a: torch.Tensor,
+    ease_i: torch.Tensor | None,
+    posterior_ik: torch.Tensor,
+) -> torch.Tensor:
+    """The same for annotators who are right or wrong; `ease_i` scales their logits."""
+    n_items, n_columns = posterior_ik.shape
+    columns, block = _block(n_columns)
+    n_programs = triton.cdiv(n_items, block)
+    sums = posterior_ik.new_empty(n_programs, n_columns + 1)
+    _expect_coins[(n_programs,)](
+        offsets, annotator, label, offsets if known is None else known, log_prior_k, logit_a,
+        logit_a if ease_i is None else ease_i, posterior_ik, sums, n_items,
+        HAS_KNOWN=known is not None, HAS_EASE=ease_i is not None, N_COLUMNS=n_columns,
+        ITEMS=block, COLUMNS=columns, num_warps=_N_WARPS,
+    )  # fmt: skip
+    return sums.sum(dim=0)
+
+
+def gather_sums(plan: SumPlan, values_vk: torch.Tensor) -> torch.Tensor:
+    """Sums of the rows of `values_vk` that a plan names, shape (r, k)."""
+    n_columns = values_vk.shape[1]
+    columns, block = _block(n_columns)
+    n_chunks, n_rows = len(plan.slot), len(plan.slot_offsets) - 1
+    partial_sk = values_vk.new_empty(n_chunks, n_columns)
+    sums_rk = values_vk.new_empty(n_rows, n_columns)
+    if n_chunks:
+        _sum_chunks[(triton.cdiv(n_chunks, block),)](
+            plan.chunk_offsets, plan.slot, plan.index, values_vk, partial_sk, n_chunks,
+            N_COLUMNS=n_columns, CHUNKS=block, COLUMNS=columns, num_warps=_N_WARPS,
+        )  # fmt: skip
+    width = triton.next_power_of_2(max(n_chunks // max(n_rows, 1), 1))
+    width = min(width, _MAX_WIDTH, max(4 * _CELLS // columns, 1))
+    _sum_slots[(n_rows,)](
+        plan.slot_offsets, partial_sk, sums_rk,
+        N_COLUMNS=n_columns, WIDTH=width, COLUMNS=columns,
+        num_warps=1 if width * columns <= 128 else _N_WARPS,
+    )  # fmt: skip
+    return sums_rk
+
+
+def _block(n_columns: int) -> tuple[int, int]:
+    """The columns of a block, a power of two, and its rows."""
+    columns = triton.next_power_of_2(n_columns)
+    return columns, max(_CELLS // columns, 1)
+
+
+@triton.jit
+def _normalise(score, known, item, inside, column, posterior, sums,
+               HAS_KNOWN: tl.constexpr, N_SUBTYPES: tl.constexpr, N_COLUMNS: tl.constexpr):  # fmt: skip
+    """Write the posterior of a block of items from their log-scores, and its sums."""
+    is_column = column < N_COLUMNS
+    if HAS_KNOWN:  # only the columns of the known class remain
+        truth = tl.load(known + item, mask=inside, other=-1)
+        is_other = (truth[:, None] >= 0) & (column[None, :] // N_SUBTYPES != truth[:, None])
+        score = tl.where(is_other, float("-inf"), score)
+    top = tl.max(score, axis=1)
+    share = tl.exp(score - top[:, None])
+    total = tl.sum(share, axis=1)
+    share = share / total[:, None]
+    log_sum = tl.where(inside, top + tl.log(total), 0.0)
+    at = item.to(tl.int64)[:, None] * N_COLUMNS + column[None, :]
+    used = inside[:, None] & is_column[None, :]
+    tl.store(posterior + at, share, mask=used)
+    sums += tl.program_id(0).to(tl.int64) * (N_COLUMNS + 1)
+    tl.store(sums + column, tl.sum(tl.where(used, share, 0.0), axis=0), mask=is_column)
+    return sums, log_sum
+
+
+@triton.jit
+def _expect_confusions(offsets, row, known, log_prior, log_table, posterior, sums, n_items,
+                       HAS_KNOWN: tl.constexpr, N_SUBTYPES: tl.constexpr, N_COLUMNS: tl.constexpr,
+                       ITEMS: tl.constexpr, COLUMNS: tl.constexpr):  # fmt: skip
+    item = tl.program_id(0) * ITEMS + tl.arange(0, ITEMS)
+    column = tl.arange(0, COLUMNS)
+    inside = item < n_items
+    is_column = column < N_COLUMNS
+    begin = tl.load(offsets + item, mask=inside, other=0)
+    n_labels = tl.load(offsets + item + 1, mask=inside, other=0) - begin
+    prior = tl.load(log_prior + column, mask=is_column, other=float("-inf"))
+    score = tl.zeros([ITEMS, COLUMNS], dtype=tl.float64) + prior[None, :]
+    most = tl.max(n_labels, axis=0)
+    for step in range(0, most, 2):  # two labels at a time, so that their loads overlap
+        for ahead in tl.static_range(2):
+            here = step + ahead < n_labels
+            cell = tl.load(row + begin + step + ahead, mask=here, other=0)
+            at = cell[:, None] * N_COLUMNS + column[None, :]
+            used = here[:, None] & is_column[None, :]
+            score += tl.load(log_table + at, mask=used, other=0.0)
+    sums, log_sum = _normalise(score, known, item, inside, column, posterior, sums,
+                               HAS_KNOWN, N_SUBTYPES, N_COLUMNS)  # fmt: skip
+    tl.store(sums + N_COLUMNS, tl.sum(log_sum, axis=0))
+
+
+@triton.jit
+def _expect_coins(offsets, annotator, label, known, log_prior, logit, ease, posterior, sums,
+                  n_items, HAS_KNOWN: tl.constexpr, HAS_EASE: tl.constexpr,
+                  N_COLUMNS: tl.constexpr, ITEMS: tl.constexpr, COLUMNS: tl.constexpr):  # fmt: skip
+    item = tl.program_id(0) * ITEMS + tl.arange(0, ITEMS)
+    column = tl.arange(0, COLUMNS)
+    inside = item < n_items
+    begin = tl.load(offsets + item, mask=inside, other=0)
+    n_labels = tl.load(offsets + item + 1, mask=inside, other=0) - begin
+    prior = tl.load(log_prior + column, mask=column < N_COLUMNS, other=float("-inf"))
+    score = tl.zeros([ITEMS, COLUMNS], dtype=tl.float64) + prior[None, :]
+    log_wrong = tl.zeros([ITEMS], dtype=tl.float64)
+    if N_COLUMNS > 1:  # a label of a single class tells nothing
+        log_others = tl.log(tl.zeros([ITEMS], dtype=tl.float64) + (N_COLUMNS - 1))
+        scale = tl.zeros([ITEMS], dtype=tl.float64) + 1.0
+        if HAS_EASE:
+            scale = tl.load(ease + item, mask=inside, other=1.0)
+        most = tl.max(n_labels, axis=0)
+        for step in range(0, most):
+            here = step < n_labels
+            who = tl.load(annotator + begin + step, mask=here, other=0)
+            said = tl.load(label + begin + step, mask=here, other=-1)
+            x = tl.load(logit + who, mask=here, other=0.0) * scale
+            gain = tl.where(here, x + log_others, 0.0)
+            score += tl.where(said[:, None] == column[None, :], gain[:, None], 0.0)
+            # log sigmoid(-x), without overflow
+            log_miss = tl.minimum(-x, 0.0) - tl.log(1.0 + tl.exp(-tl.abs(x)))
+            log_wrong += tl.where(here, log_miss - log_others, 0.0)
+    sums, log_sum = _normalise(score, known, item, inside, column, posterior, sums,
+                               HAS_KNOWN, 1, N_COLUMNS)  # fmt: skip
+    tl.store(sums + N_COLUMNS, tl.sum(log_sum + log_wrong, axis=0))
+
+
+@triton.jit
+def _sum_chunks(chunk_offsets, slot, index, values, partial, n_chunks,
+                N_COLUMNS: tl.constexpr, CHUNKS: tl.constexpr, COLUMNS: tl.constexpr):  # fmt: skip
+    chunk = tl.program_id(0) * CHUNKS + tl.arange(0, CHUNKS)
+    column = tl.arange(0, COLUMNS)
+    inside = chunk < n_chunks
+    is_column = column < N_COLUMNS
+    begin = tl.load(chunk_offsets + chunk, mask=inside, other=0)
+    n_values = tl.load(chunk_offsets + chunk + 1, mask=inside, other=0) - begin
+    total = tl.zeros([CHUNKS, COLUMNS], dtype=tl.float64)
+    most = tl.max(n_values, axis=0)
+    for step in range(0, most, 2):
+        for ahead in tl.static_range(2):
+            here = step + ahead < n_values
+            value = tl.load(index + begin + step + ahead, mask=here, other=0)
+            at = value[:, None] * N_COLUMNS + column[None, :]
+            used = here[:, None] & is_column[None, :]
+            total += tl.load(values + at, mask=used, other=0.0)
+    into = tl.load(slot + chunk, mask=inside, other=0).to(tl.int64)
+    at = into[:, None] * N_COLUMNS + column[None, :]
+    tl.store(partial + at, total, mask=inside[:, None] & is_column[None, :])
+
+
+@triton.jit
+def _sum_slots(slot_offsets, partial, sums,
+               N_COLUMNS: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr):  # fmt: skip
+    row = tl.program_id(0)
+    column = tl.arange(0, COLUMNS)
+    is_column = column < N_COLUMNS
+    begin = tl.load(slot_offsets + row)
+    end = tl.load(slot_offsets + row + 1)
+    total = tl.zeros([WIDTH, COLUMNS], dtype=tl.float64)
+    for first in range(begin, end, WIDTH):
+        slot = first + tl.arange(0, WIDTH)
+        at = slot.to(tl.int64)[:, None] * N_COLUMNS + column[None, :]
+        used = (slot < end)[:, None] & is_column[None, :]
+        total += tl.load(partial + at, mask=used, other=0.0)
+    at = row.to(tl.int64) * N_COLUMNS + column
+    tl.store(sums + at, tl.sum(total, axis=0), mask=is_column)
