@@ -133,9 +133,7 @@ class Glad(IterativeAggregator[GladParameters], ClassAggregator[GladParameters])
     ) -> Floats:
         """Each ability at the maximum of a quadratic bound of the expected objective."""
         ability_a = parameters.ability_a
-        slope_a, bend_a = passed.ability_slopes(
-            expected, ability_a, np.exp(parameters.log_ease_i)
-        )
+        slope_a, bend_a = passed.ability_slopes(expected, ability_a, np.exp(parameters.log_ease_i))
         precision = self.ability_deviation**-2
         slope_a = slope_a - precision * (ability_a - self.ability_mean)
         return np.asarray(ability_a + slope_a / (bend_a + precision))

@@ -80,7 +80,7 @@ class DeviceConfusionPass(ConfusionPass):
         self._known, self._n_subtypes = self._labels.known(evidence), n_subtypes
         n_columns = ann.n_classes * n_subtypes
         self._shape_alk = (ann.n_annotators, ann.n_classes, n_columns)
-        self._posterior_ik = self._labels.empty(ann.n_items, n_columns)
+        self._posterior = self._labels.empty(ann.n_items, n_columns)
 
     @cached_property
     def _by_row(self) -> SumPlan:
@@ -101,14 +101,14 @@ class DeviceConfusionPass(ConfusionPass):
             labels.move(log_prior_k),
             table,
             self._n_subtypes,
-            self._posterior_ik,
+            self._posterior,
         )
         return self._counted(sums)
 
     def count(self, posterior_ik: Floats) -> Expectation:
         """The counts of a given posterior, such as the initial one."""
-        self._posterior_ik.copy_(self._on_device(posterior_ik))
-        sums = torch.cat([self._posterior_ik.sum(dim=0), self._posterior_ik.new_zeros(1)])
+        self._posterior.copy_(self._on_device(posterior_ik))
+        sums = torch.cat([self._posterior.sum(dim=0), self._posterior.new_zeros(1)])
         return self._counted(sums)
 
     def majority(self) -> Floats:
@@ -128,12 +128,11 @@ class DeviceConfusionPass(ConfusionPass):
         return ConfusionStep(cast(Floats, DeviceTable(log_confusion_alk)), log_prior)
 
     def _counted(self, sums: torch.Tensor) -> Expectation:
-        counts_rk = self._labels.sums(self._by_row, self._posterior_ik)
+        counts_rk = self._labels.sums(self._by_row, self._posterior)
         counts_alk = counts_rk.reshape(self._shape_alk)
-        return DeviceExpectation(self._posterior_ik, counts_alk, sums)
+        return DeviceExpectation(self._posterior, counts_alk, sums)
 
     def _on_device(self, table: Any) -> torch.Tensor:
         if isinstance(table, DeviceTable):
             return table.tensor
         return self._labels.move(np.asarray(table, dtype=np.float64))
-

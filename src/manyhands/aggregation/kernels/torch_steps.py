@@ -47,12 +47,10 @@ def expect_coins(
 
 def gather_sums(plan: SumPlan, values_vk: torch.Tensor) -> torch.Tensor:
     """Sums of the rows of `values_vk` that a plan names, shape (r, k)."""
-    n_slots, n_rows = len(plan.slot), len(plan.slot_offsets) - 1
-    partial_sk = values_vk.new_zeros(n_slots, values_vk.shape[1])
-    slot_n = plan.slot.long()[_items(plan.chunk_offsets)]
-    partial_sk.index_add_(0, slot_n, values_vk[plan.index.long()])
-    sums_rk = values_vk.new_zeros(n_rows, values_vk.shape[1])
-    return sums_rk.index_add_(0, _items(plan.slot_offsets), partial_sk)
+    for level in plan:
+        sums_ck = values_vk.new_zeros(len(level.offsets) - 1, values_vk.shape[1])
+        values_vk = sums_ck.index_add_(0, _items(level.offsets), values_vk[level.index.long()])
+    return values_vk
 
 
 def _items(offsets: torch.Tensor) -> torch.Tensor:

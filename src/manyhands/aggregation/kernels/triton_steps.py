@@ -13,7 +13,7 @@ from manyhands.aggregation.kernels.sum_plan import SumPlan
 
 _CELLS = 512  # of a block, four for every thread
 _N_WARPS = 4
-_MAX_WIDTH = 256  # partial sums that a program adds side by side
+_MAX_ROWS = 32 * _N_WARPS  # one for every thread: more would have to be exchanged between threads
 
 
 def expect_confusions(
@@ -34,7 +34,7 @@ def expect_confusions(
         offsets, row, offsets if known is None else known, log_prior_k, log_table_rk,
         posterior_ik, sums, n_items,
         HAS_KNOWN=known is not None, N_SUBTYPES=n_subtypes, N_COLUMNS=n_columns,
-        ITEMS=block, COLUMNS=columns, num_warps=_N_WARPS,
+        ITEMS=block, COLUMNS=columns, AHEAD=_ahead(columns), num_warps=_N_WARPS,
     )  # fmt: skip
     return sums.sum(dim=0)
 
@@ -67,33 +67,42 @@ def gather_sums(plan: SumPlan, values_vk: torch.Tensor) -> torch.Tensor:
     """Sums of the rows of `values_vk` that a plan names, shape (r, k)."""
     n_columns = values_vk.shape[1]
     columns, block = _block(n_columns)
-    n_chunks, n_rows = len(plan.slot), len(plan.slot_offsets) - 1
-    partial_sk = values_vk.new_empty(n_chunks, n_columns)
-    sums_rk = values_vk.new_empty(n_rows, n_columns)
-    if n_chunks:
-        _sum_chunks[(triton.cdiv(n_chunks, block),)](
-            plan.chunk_offsets, plan.slot, plan.index, values_vk, partial_sk, n_chunks,
-            N_COLUMNS=n_columns, CHUNKS=block, COLUMNS=columns, num_warps=_N_WARPS,
+    for level in plan:
+        n_sums = len(level.offsets) - 1
+        sums_ck = values_vk.new_empty(n_sums, n_columns)
+        _gather_sums[(triton.cdiv(n_sums, block),)](
+            level.offsets, level.index, values_vk, sums_ck, n_sums,
+            N_COLUMNS=n_columns, SUMS=block, COLUMNS=columns, AHEAD=_ahead(columns),
+            num_warps=_N_WARPS,
         )  # fmt: skip
-    width = triton.next_power_of_2(max(n_chunks // max(n_rows, 1), 1))
-    width = min(width, _MAX_WIDTH, max(4 * _CELLS // columns, 1))
-    _sum_slots[(n_rows,)](
-        plan.slot_offsets, partial_sk, sums_rk,
-        N_COLUMNS=n_columns, WIDTH=width, COLUMNS=columns,
-        num_warps=1 if width * columns <= 128 else _N_WARPS,
-    )  # fmt: skip
-    return sums_rk
+        values_vk = sums_ck
+    return values_vk
 
 
 def _block(n_columns: int) -> tuple[int, int]:
     """The columns of a block, a power of two, and its rows."""
     columns = triton.next_power_of_2(n_columns)
-    return columns, max(_CELLS // columns, 1)
+    return columns, min(max(_CELLS // columns, 1), _MAX_ROWS)
+
+
+def _ahead(columns: int) -> int:
+    """How many labels are read before the first is used, so that their reads overlap."""
+    return 4 if columns <= 4 else 2
 
 
 @triton.jit
-def _normalise(score, known, item, inside, column, posterior, sums,
-               HAS_KNOWN: tl.constexpr, N_SUBTYPES: tl.constexpr, N_COLUMNS: tl.constexpr):  # fmt: skip
+def _normalise(
+    score,
+    known,
+    item,
+    inside,
+    column,
+    posterior,
+    sums,
+    HAS_KNOWN: tl.constexpr,
+    N_SUBTYPES: tl.constexpr,
+    N_COLUMNS: tl.constexpr,
+):
     """Write the posterior of a block of items from their log-scores, and its sums."""
     is_column = column < N_COLUMNS
     if HAS_KNOWN:  # only the columns of the known class remain
@@ -114,9 +123,22 @@ def _normalise(score, known, item, inside, column, posterior, sums,
 
 
 @triton.jit
-def _expect_confusions(offsets, row, known, log_prior, log_table, posterior, sums, n_items,
-                       HAS_KNOWN: tl.constexpr, N_SUBTYPES: tl.constexpr, N_COLUMNS: tl.constexpr,
-                       ITEMS: tl.constexpr, COLUMNS: tl.constexpr):  # fmt: skip
+def _expect_confusions(
+    offsets,
+    row,
+    known,
+    log_prior,
+    log_table,
+    posterior,
+    sums,
+    n_items,
+    HAS_KNOWN: tl.constexpr,
+    N_SUBTYPES: tl.constexpr,
+    N_COLUMNS: tl.constexpr,
+    ITEMS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    AHEAD: tl.constexpr,
+):
     item = tl.program_id(0) * ITEMS + tl.arange(0, ITEMS)
     column = tl.arange(0, COLUMNS)
     inside = item < n_items
@@ -126,22 +148,37 @@ def _expect_confusions(offsets, row, known, log_prior, log_table, posterior, sum
     prior = tl.load(log_prior + column, mask=is_column, other=float("-inf"))
     score = tl.zeros([ITEMS, COLUMNS], dtype=tl.float64) + prior[None, :]
     most = tl.max(n_labels, axis=0)
-    for step in range(0, most, 2):  # two labels at a time, so that their loads overlap
-        for ahead in tl.static_range(2):
+    for step in range(0, most, AHEAD):
+        for ahead in tl.static_range(AHEAD):
             here = step + ahead < n_labels
             cell = tl.load(row + begin + step + ahead, mask=here, other=0)
             at = cell[:, None] * N_COLUMNS + column[None, :]
             used = here[:, None] & is_column[None, :]
             score += tl.load(log_table + at, mask=used, other=0.0)
-    sums, log_sum = _normalise(score, known, item, inside, column, posterior, sums,
-                               HAS_KNOWN, N_SUBTYPES, N_COLUMNS)  # fmt: skip
+    sums, log_sum = _normalise(
+        score, known, item, inside, column, posterior, sums, HAS_KNOWN, N_SUBTYPES, N_COLUMNS
+    )
     tl.store(sums + N_COLUMNS, tl.sum(log_sum, axis=0))
 
 
 @triton.jit
-def _expect_coins(offsets, annotator, label, known, log_prior, logit, ease, posterior, sums,
-                  n_items, HAS_KNOWN: tl.constexpr, HAS_EASE: tl.constexpr,
-                  N_COLUMNS: tl.constexpr, ITEMS: tl.constexpr, COLUMNS: tl.constexpr):  # fmt: skip
+def _expect_coins(
+    offsets,
+    annotator,
+    label,
+    known,
+    log_prior,
+    logit,
+    ease,
+    posterior,
+    sums,
+    n_items,
+    HAS_KNOWN: tl.constexpr,
+    HAS_EASE: tl.constexpr,
+    N_COLUMNS: tl.constexpr,
+    ITEMS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
     item = tl.program_id(0) * ITEMS + tl.arange(0, ITEMS)
     column = tl.arange(0, COLUMNS)
     inside = item < n_items
@@ -166,47 +203,38 @@ def _expect_coins(offsets, annotator, label, known, log_prior, logit, ease, post
             # log sigmoid(-x), without overflow
             log_miss = tl.minimum(-x, 0.0) - tl.log(1.0 + tl.exp(-tl.abs(x)))
             log_wrong += tl.where(here, log_miss - log_others, 0.0)
-    sums, log_sum = _normalise(score, known, item, inside, column, posterior, sums,
-                               HAS_KNOWN, 1, N_COLUMNS)  # fmt: skip
+    sums, log_sum = _normalise(
+        score, known, item, inside, column, posterior, sums, HAS_KNOWN, 1, N_COLUMNS
+    )
     tl.store(sums + N_COLUMNS, tl.sum(log_sum + log_wrong, axis=0))
 
 
 @triton.jit
-def _sum_chunks(chunk_offsets, slot, index, values, partial, n_chunks,
-                N_COLUMNS: tl.constexpr, CHUNKS: tl.constexpr, COLUMNS: tl.constexpr):  # fmt: skip
-    chunk = tl.program_id(0) * CHUNKS + tl.arange(0, CHUNKS)
+def _gather_sums(
+    offsets,
+    index,
+    values,
+    sums,
+    n_sums,
+    N_COLUMNS: tl.constexpr,
+    SUMS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    AHEAD: tl.constexpr,
+):
+    chunk = tl.program_id(0) * SUMS + tl.arange(0, SUMS)
     column = tl.arange(0, COLUMNS)
-    inside = chunk < n_chunks
+    inside = chunk < n_sums
     is_column = column < N_COLUMNS
-    begin = tl.load(chunk_offsets + chunk, mask=inside, other=0)
-    n_values = tl.load(chunk_offsets + chunk + 1, mask=inside, other=0) - begin
-    total = tl.zeros([CHUNKS, COLUMNS], dtype=tl.float64)
+    begin = tl.load(offsets + chunk, mask=inside, other=0)
+    n_values = tl.load(offsets + chunk + 1, mask=inside, other=0) - begin
+    total = tl.zeros([SUMS, COLUMNS], dtype=tl.float64)
     most = tl.max(n_values, axis=0)
-    for step in range(0, most, 2):
-        for ahead in tl.static_range(2):
+    for step in range(0, most, AHEAD):
+        for ahead in tl.static_range(AHEAD):
             here = step + ahead < n_values
             value = tl.load(index + begin + step + ahead, mask=here, other=0)
             at = value[:, None] * N_COLUMNS + column[None, :]
             used = here[:, None] & is_column[None, :]
             total += tl.load(values + at, mask=used, other=0.0)
-    into = tl.load(slot + chunk, mask=inside, other=0).to(tl.int64)
-    at = into[:, None] * N_COLUMNS + column[None, :]
-    tl.store(partial + at, total, mask=inside[:, None] & is_column[None, :])
-
-
-@triton.jit
-def _sum_slots(slot_offsets, partial, sums,
-               N_COLUMNS: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr):  # fmt: skip
-    row = tl.program_id(0)
-    column = tl.arange(0, COLUMNS)
-    is_column = column < N_COLUMNS
-    begin = tl.load(slot_offsets + row)
-    end = tl.load(slot_offsets + row + 1)
-    total = tl.zeros([WIDTH, COLUMNS], dtype=tl.float64)
-    for first in range(begin, end, WIDTH):
-        slot = first + tl.arange(0, WIDTH)
-        at = slot.to(tl.int64)[:, None] * N_COLUMNS + column[None, :]
-        used = (slot < end)[:, None] & is_column[None, :]
-        total += tl.load(partial + at, mask=used, other=0.0)
-    at = row.to(tl.int64) * N_COLUMNS + column
-    tl.store(sums + at, tl.sum(total, axis=0), mask=is_column)
+    at = chunk.to(tl.int64)[:, None] * N_COLUMNS + column[None, :]
+    tl.store(sums + at, total, mask=inside[:, None] & is_column[None, :])
