@@ -1,6 +1,7 @@
 """`CoinPass` and `GladPass` on a GPU."""
 
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import torch
@@ -100,9 +101,9 @@ class DeviceGladPass(DeviceCoinPass, GladPass):
 
     def _right_n(self, expected: CoinExpectation) -> torch.Tensor:
         """The posterior probability that each label is right."""
-        assert isinstance(expected, DeviceCoinExpectation), "it comes from this pass"
-        cell = self._labels.item * expected.posterior.shape[1] + self._labels.label
-        return expected.posterior.view(-1)[cell]
+        posterior_ik = cast(DeviceCoinExpectation, expected).posterior
+        cell = self._labels.item * posterior_ik.shape[1] + self._labels.label
+        return posterior_ik.view(-1)[cell]
 
     def ability_slopes(
         self, expected: CoinExpectation, ability_a: Floats, ease_i: Floats

@@ -133,6 +133,5 @@ class DeviceConfusionPass(ConfusionPass):
         return DeviceExpectation(self._posterior, counts_alk, sums)
 
     def _on_device(self, table: Any) -> torch.Tensor:
-        if isinstance(table, DeviceTable):
-            return table.tensor
-        return self._labels.move(np.asarray(table, dtype=np.float64))
+        tensor: torch.Tensor | None = getattr(table, "tensor", None)  # of a `DeviceTable`
+        return self._labels.move(np.asarray(table, dtype=np.float64)) if tensor is None else tensor
