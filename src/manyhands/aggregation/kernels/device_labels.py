@@ -47,10 +47,10 @@ class DeviceLabels:
 
     @cached_property
     def row(self) -> torch.Tensor:
-        """The row of every label in tables (annotator, label) x class; smaller codes are faster."""
+        """The row of every label in tables (annotator, label) x class."""
         ann = self.annotations
         row = self.annotator.long() * ann.n_classes + self.label
-        return row.int() if ann.n_annotators * ann.n_classes**2 < 2**27 else row
+        return narrow(row, ann.n_annotators * ann.n_classes**2)
 
     @cached_property
     def by_row(self) -> SumPlan:

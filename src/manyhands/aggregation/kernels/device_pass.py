@@ -3,6 +3,7 @@
 Tables stay on the device between steps, and are copied when somebody reads them as arrays.
 """
 
+import math
 from functools import cached_property
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ from manyhands.aggregation.kernels.confusion_pass import (
     Expectation,
 )
 from manyhands.aggregation.kernels.device_labels import device_labels, to_host
-from manyhands.aggregation.kernels.sum_plan import SumPlan, plan_sums
+from manyhands.aggregation.kernels.sum_plan import SumPlan, narrow, plan_sums
 from manyhands.core.arrays import AnyArray, Floats
 
 
@@ -83,6 +84,10 @@ class DeviceConfusionPass(ConfusionPass):
         self._posterior = self._labels.empty(ann.n_items, n_columns)
 
     @cached_property
+    def _row(self) -> torch.Tensor:
+        return narrow(self._labels.row, math.prod(self._shape_alk))  # products index the table
+
+    @cached_property
     def _by_row(self) -> SumPlan:
         if self._n_subtypes == 1:
             return self._labels.by_row
@@ -96,7 +101,7 @@ class DeviceConfusionPass(ConfusionPass):
         table = self._on_device(log_confusion_alk).reshape(-1, self._shape_alk[2])
         sums = labels.steps.expect_confusions(
             labels.offsets,
-            labels.row,
+            self._row,
             self._known,
             labels.move(log_prior_k),
             table,

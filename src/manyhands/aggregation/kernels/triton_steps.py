@@ -13,7 +13,10 @@ from manyhands.aggregation.kernels.sum_plan import SumPlan
 
 _CELLS = 512  # of a block, four for every thread
 _N_WARPS = 4
-_MAX_ROWS = 32 * _N_WARPS  # one for every thread: more would have to be exchanged between threads
+_LANES = 32  # of a warp
+_MAX_ROWS = (
+    _LANES * _N_WARPS
+)  # one for every thread: more would have to be exchanged between threads
 
 
 def expect_confusions(
@@ -66,14 +69,15 @@ def expect_coins(
 def gather_sums(plan: SumPlan, values_vk: torch.Tensor) -> torch.Tensor:
     """Sums of the rows of `values_vk` that a plan names, shape (r, k)."""
     n_columns = values_vk.shape[1]
-    columns, block = _block(n_columns)
+    columns = triton.next_power_of_2(n_columns)
+    width = max(_LANES // columns, 1)
+    block = max(_CELLS // (columns * width), 1)
     for level in plan:
         n_sums = len(level.offsets) - 1
         sums_ck = values_vk.new_empty(n_sums, n_columns)
         _gather_sums[(triton.cdiv(n_sums, block),)](
             level.offsets, level.index, values_vk, sums_ck, n_sums,
-            N_COLUMNS=n_columns, SUMS=block, COLUMNS=columns, AHEAD=_ahead(columns),
-            num_warps=_N_WARPS,
+            N_COLUMNS=n_columns, SUMS=block, WIDTH=width, COLUMNS=columns, num_warps=_N_WARPS,
         )  # fmt: skip
         values_vk = sums_ck
     return values_vk
@@ -218,23 +222,27 @@ def _gather_sums(
     n_sums,
     N_COLUMNS: tl.constexpr,
     SUMS: tl.constexpr,
+    WIDTH: tl.constexpr,
     COLUMNS: tl.constexpr,
-    AHEAD: tl.constexpr,
 ):
+    """Sums of gathered values; `WIDTH` of a sum are read side by side, as they follow in memory."""
     chunk = tl.program_id(0) * SUMS + tl.arange(0, SUMS)
+    lane = tl.arange(0, WIDTH)
     column = tl.arange(0, COLUMNS)
     inside = chunk < n_sums
     is_column = column < N_COLUMNS
     begin = tl.load(offsets + chunk, mask=inside, other=0)
     n_values = tl.load(offsets + chunk + 1, mask=inside, other=0) - begin
-    total = tl.zeros([SUMS, COLUMNS], dtype=tl.float64)
+    # Lanes come first: in this order Triton gives neighbouring lanes to neighbouring threads.
+    total = tl.zeros([WIDTH, SUMS, COLUMNS], dtype=tl.float64)
     most = tl.max(n_values, axis=0)
-    for step in range(0, most, AHEAD):
-        for ahead in tl.static_range(AHEAD):
-            here = step + ahead < n_values
-            value = tl.load(index + begin + step + ahead, mask=here, other=0)
-            at = value[:, None] * N_COLUMNS + column[None, :]
-            used = here[:, None] & is_column[None, :]
+    for step in range(0, most, 2 * WIDTH):
+        for ahead in tl.static_range(2):
+            place = step + ahead * WIDTH + lane[:, None]
+            here = place < n_values[None, :]
+            value = tl.load(index + begin[None, :] + place, mask=here, other=0)
+            at = value[:, :, None] * N_COLUMNS + column[None, None, :]
+            used = here[:, :, None] & is_column[None, None, :]
             total += tl.load(values + at, mask=used, other=0.0)
     at = chunk.to(tl.int64)[:, None] * N_COLUMNS + column[None, :]
-    tl.store(sums + at, total, mask=inside[:, None] & is_column[None, :])
+    tl.store(sums + at, tl.sum(total, axis=0), mask=inside[:, None] & is_column[None, :])
