@@ -1,7 +1,7 @@
-"""Aggregation on a GPU: the laws of its passes, on tensors of the CPU.
+"""Aggregation on a GPU: the laws of its passes, on the GPU or else on tensors of the CPU.
 
-`device="cuda"` is forced onto the CPU by plain torch, and in a process of its own by the
-interpreter of Triton, which runs the kernels themselves.
+On a machine without a GPU `device="cuda"` is forced onto the CPU by plain torch, and in a process
+of its own by the interpreter of Triton, which runs the kernels themselves.
 """
 
 import importlib.util
@@ -34,8 +34,8 @@ QUICK = {"ebcc": {"n_subtypes": 3, "max_iter": 20}, "common-noise": {"max_iter":
 
 @pytest.fixture(autouse=True)
 def torch_device(request, monkeypatch):
-    """Let "cuda" be the CPU, by passes of plain torch."""
-    if "without_device" not in request.keywords:
+    """Without a GPU let "cuda" be the CPU, by passes of plain torch."""
+    if "without_device" not in request.keywords and not torch.cuda.is_available():
         monkeypatch.setattr(device, "open_device", lambda: ("cpu", torch_steps))
 
 
@@ -123,6 +123,14 @@ def test_the_order_of_labels_changes_nothing(name):
     model = AGGREGATORS[name](device="cuda", **QUICK.get(name, {}))
     found, other = model.fit(ann), model.fit(shuffled)
     np.testing.assert_allclose(other.probabilities, found.probabilities, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ON_DEVICE)
+def test_a_fit_gives_the_same_bits_again(name):
+    model = AGGREGATORS[name](device="cuda", **QUICK.get(name, {}))
+    first, second = (model.fit(crowd(9, n_items=300, n_labels=3000)) for _ in range(2))
+    np.testing.assert_array_equal(second.probabilities, first.probabilities)
+    assert second.objective == first.objective
 
 
 def test_a_consensus_of_a_device_continues_and_is_saved_without_it(tmp_path):
