@@ -38,7 +38,7 @@ def test_settings_are_set_on_a_new_aggregator():
 
 
 def test_wrong_settings_are_refused():
-    with pytest.raises(SettingError, match="dawid-skene has no setting 'max_iters'; known: max_it"):
+    with pytest.raises(SettingError, match="dawid-skene has no setting 'max_iters'; known: device"):
         DawidSkene().set_params(max_iters=7)
     with pytest.raises(SettingError, match="max_iter must be"):
         DawidSkene().set_params(max_iter=0)

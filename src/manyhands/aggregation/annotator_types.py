@@ -14,7 +14,7 @@ from manyhands.aggregation.confidence import discount_correlation
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.cost import Cost, confusion_cost
 from manyhands.aggregation.dawid_skene import ConfusionAggregator, PassParameters
-from manyhands.aggregation.evidence import Evidence, majority_posterior
+from manyhands.aggregation.evidence import Evidence
 from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, Expectation
 from manyhands.aggregation.kernels.type_pass import TypeExpectation, TypePriors, expect_types
 from manyhands.aggregation.one_coin import OneCoin
@@ -191,12 +191,12 @@ class AnnotatorTypes(ConfusionAggregator[TypeParameters]):
         )
 
     def _fit(self, evidence: Evidence, start: TypeParameters | None) -> Consensus:
-        ann, expect, used_k = evidence.annotations, ConfusionPass(evidence), _used(evidence)
+        ann, expect, used_k = evidence.annotations, self.confusion_pass(evidence), _used(evidence)
         first = self.first_parameters(ann.n_annotators, used_k)
         if start is not None and np.array_equal(start.class_pseudo_k, first.class_pseudo_k):
             return self._fit_from(evidence, expect, start, start.expected(expect))
         best: Consensus | None = None
-        for posterior_ik in self._starts(evidence):
+        for posterior_ik in self._starts(expect):
             found = self._fit_from(evidence, expect, first, expect.count(posterior_ik))
             margin = _SAME_BOUND * ann.n_annotations
             if best is None or found.objective[-1] > best.objective[-1] + margin:
@@ -204,9 +204,10 @@ class AnnotatorTypes(ConfusionAggregator[TypeParameters]):
         assert best is not None, "there is at least one start"
         return best
 
-    def _starts(self, evidence: Evidence) -> Iterator[Floats]:
-        yield majority_posterior(evidence)
-        for model in (OneCoin(), WorkerClustering())[: self.n_starts - 1]:
+    def _starts(self, expect: ConfusionPass) -> Iterator[Floats]:
+        evidence, device = expect.evidence, self.device
+        yield expect.majority()
+        for model in (OneCoin(device=device), WorkerClustering(device=device))[: self.n_starts - 1]:
             start = model.fit(evidence.annotations, evidence.known_by_name())
             yield np.asarray(start.probabilities)
 
@@ -236,7 +237,7 @@ class AnnotatorTypes(ConfusionAggregator[TypeParameters]):
         return counted, counted.log_evidence() + self._log_hyperprior(counted, used_k)
 
     def _estimate_items(self, evidence: Evidence, parameters: TypeParameters) -> dict[str, Any]:
-        raw_ik = parameters.expected(ConfusionPass(evidence)).posterior_ik
+        raw_ik = parameters.expected(self.confusion_pass(evidence)).posterior_ik
         doubted_ik = discount_correlation(
             raw_ik, evidence.annotations.labels_per_item, self.correlation
         )

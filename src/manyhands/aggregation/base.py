@@ -4,12 +4,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.cost import Cost, require_affordable
+from manyhands.aggregation.device import DEVICE, require_device_pass
 from manyhands.aggregation.evidence import Evidence, Quality, estimate_quality, gather_evidence
 from manyhands.annotations import Annotations, Kind, Labels, as_annotations, recode_like
 from manyhands.core.arrays import AnyArray, Floats
@@ -47,6 +48,10 @@ class Parameters:
         """The same parameters with `n_new` average annotators appended."""
         return self
 
+    def on_host(self) -> Self:
+        """The same parameters as arrays of numpy."""
+        return self
+
     def for_new_items(self, n_items: int) -> Self:
         """The same parameters for `n_items` other items, about which nothing is known."""
         return self
@@ -63,10 +68,14 @@ class Aggregator(ABC, Generic[P]):
     name: ClassVar[str]
     kind: ClassVar[Kind]
     parameters_type: ClassVar[type[Parameters]]
+    has_device_pass: ClassVar[bool] = False
+
+    device: Literal["cpu", "cuda"] = setting("cpu", DEVICE)
 
     def __post_init__(self) -> None:
         for name, declared in settings_of(type(self)).items():
             object.__setattr__(self, name, declared.checked(getattr(self, name)))
+        require_device_pass(self.name, self.device, self.has_device_pass)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings by name, as scikit-learn asks for them: `sklearn.base.clone` works."""
@@ -293,6 +302,6 @@ class IterativeAggregator(Aggregator[P]):
             return maximise(expected, parameters), expected.log_likelihood + log_prior
 
         run = self._run(evidence, start, step)
-        parameters, _ = run.state
+        parameters = run.state[0].on_host()
         estimates = self._estimate_items(evidence, parameters)
         return self._consensus(evidence, parameters, estimates, run.objective, run.converged)

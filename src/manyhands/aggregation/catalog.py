@@ -51,7 +51,7 @@ def make_aggregator(method: str, settings: Mapping[str, Any]) -> Aggregator[Any]
     Traceback (most recent call last):
     ...
     manyhands.core.errors.SettingError: mixture has no setting 'n_group'; did you mean n_groups? \
-known: max_iter, tol, n_groups, n_restarts, pseudo_count, class_pseudo_count, seed
+known: device, max_iter, tol, n_groups, n_restarts, pseudo_count, class_pseudo_count, seed
     """
     known = default_settings(method)
     for name in settings:
@@ -63,7 +63,8 @@ def default_settings(method: str) -> dict[str, Any]:
     """The settings of a method of `AGGREGATORS`, with their defaults.
 
     >>> default_settings("one-coin")
-    {'max_iter': 100, 'tol': 1e-06, 'prior_strength': 5.0, 'class_pseudo_count': inf}
+    {'device': 'cpu', 'max_iter': 100, 'tol': 1e-06, 'prior_strength': 5.0, \
+'class_pseudo_count': inf}
     """
     return {each.name: each.default for each in dataclasses.fields(AGGREGATORS[method])}
 
@@ -92,8 +93,6 @@ def parse_settings(method: str, pairs: Iterable[str]) -> dict[str, Any]:
 def _require_setting(method: str, name: str, known: Mapping[str, Any]) -> None:
     if name in known:
         return
-    if not known:
-        raise SettingError(f"{method} has no setting {name!r}; it has no settings")
     near = nearest_names(name, known)
     hint = f" did you mean {' or '.join(near)}?" if near else ""
     raise SettingError(f"{method} has no setting {name!r};{hint} known: {', '.join(known)}")

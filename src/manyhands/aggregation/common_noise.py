@@ -20,7 +20,7 @@ from manyhands.aggregation.dawid_skene import (
     first_expectation,
     fit_class_prior,
 )
-from manyhands.aggregation.evidence import Evidence, majority_posterior
+from manyhands.aggregation.evidence import Evidence
 from manyhands.aggregation.kernels.confusion_pass import (
     TINY,
     ConfusionPass,
@@ -153,7 +153,7 @@ class CommonNoise(ConfusionAggregator[CommonNoiseParameters]):
         )
 
     def _fit(self, evidence: Evidence, start: CommonNoiseParameters | None) -> Consensus:
-        expect = ConfusionPass(evidence)
+        expect = self.confusion_pass(evidence)
         first, crowd_lk = self.first_parameters(expect)
 
         def maximise(
@@ -172,7 +172,7 @@ class CommonNoise(ConfusionAggregator[CommonNoiseParameters]):
         """
         expected, crowd_lk = first_expectation(
             expect,
-            majority_posterior(expect.evidence),
+            expect.majority(),
             lambda crowd_lk: self.prior_strength * crowd_lk[None],
             self.prior_strength,
             self.class_pseudo_count,

@@ -16,13 +16,14 @@ from manyhands.aggregation.base import (
 )
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.cost import Cost, confusion_cost
-from manyhands.aggregation.evidence import Evidence, gather_evidence, majority_posterior
+from manyhands.aggregation.evidence import Evidence, gather_evidence
 from manyhands.aggregation.kernels.confusion_pass import (
     TINY,
     ConfusionPass,
     Expectation,
     fit_confusions,
 )
+from manyhands.aggregation.kernels.passes import confusion_pass
 from manyhands.aggregation.spectral import spectral_posterior
 from manyhands.annotations import Annotations, Labels, as_annotations
 from manyhands.core.arrays import Floats
@@ -44,8 +45,14 @@ Q = TypeVar("Q", bound=PassParameters)
 class ConfusionAggregator(IterativeAggregator[Q], ClassAggregator[Q]):
     """An aggregator of classes whose E-step is a `ConfusionPass`."""
 
+    has_device_pass: ClassVar[bool] = True
+
+    def confusion_pass(self, evidence: Evidence) -> ConfusionPass:
+        """The E-step over these labels, on the device of the settings."""
+        return confusion_pass(evidence, self.device)
+
     def _estimate_items(self, evidence: Evidence, parameters: Q) -> dict[str, Any]:
-        return {"probabilities": parameters.expected(ConfusionPass(evidence)).posterior_ik}
+        return {"probabilities": parameters.expected(self.confusion_pass(evidence)).posterior_ik}
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,10 @@ class ConfusionParameters(PassParameters):
     def expected(self, expect: ConfusionPass) -> Expectation:
         """The E-step under these parameters."""
         return expect(self.log_prior_k, self.log_confusion_alk)
+
+    def on_host(self) -> Self:
+        """The same with arrays of numpy: during a fit on a GPU the confusions are there."""
+        return replace(self, log_confusion_alk=np.asarray(self.log_confusion_alk))
 
     def with_unseen_annotators(self, n_new: int) -> Self:
         """The same with average annotators appended."""
@@ -138,15 +149,15 @@ class DawidSkene(ConfusionAggregator[ConfusionParameters]):
         return confusion_cost(annotations, tables=4.2, more=6, steps=self.max_iter, nanoseconds=15)
 
     def _fit(self, evidence: Evidence, start: ConfusionParameters | None) -> Consensus:
-        expect = ConfusionPass(evidence)
+        expect = self.confusion_pass(evidence)
         expected, crowd_lk = self.first_expectation(expect)
         pseudo_alk = self.pseudo_counts(crowd_lk, evidence.annotations)
 
         def maximise(
             expected: Expectation, before: ConfusionParameters | None
         ) -> tuple[ConfusionParameters, float]:
+            step = expect.fit_confusions(expected, pseudo_alk)
             log_prior_k, log_p_prior = fit_class_prior(expected.mass_k, self.class_pseudo_count)
-            step = fit_confusions(expected.counts_alk, pseudo_alk)
             parameters = ConfusionParameters(log_prior_k, step.log_confusion_alk, np.log(crowd_lk))
             return parameters, log_p_prior + step.log_prior
 
@@ -158,9 +169,9 @@ class DawidSkene(ConfusionAggregator[ConfusionParameters]):
     def first_expectation(self, expect: ConfusionPass) -> tuple[Expectation, Floats]:
         """The first expectation, and the crowd's confusion (l, k) in it."""
         evidence = expect.evidence
-        posterior_ik = majority_posterior(evidence)
+        posterior_ik = expect.majority()
         if self.start == "spectral":
-            posterior_ik = spectral_posterior(evidence, posterior_ik, self.seed)
+            posterior_ik = spectral_posterior(evidence, np.asarray(posterior_ik), self.seed)
         return first_expectation(
             expect,
             posterior_ik,

@@ -15,6 +15,7 @@ from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, Expectation
 from manyhands.aggregation.kernels.dirichlet_rows import expect_logs
 from manyhands.aggregation.kernels.nameless_draws import draw_shares, fingerprints
+from manyhands.aggregation.kernels.passes import confusion_pass
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import AT_LEAST_ONE, COUNT, POSITIVE, generator, setting
@@ -119,6 +120,7 @@ class Ebcc(IterativeAggregator[SubtypeParameters], ClassAggregator[SubtypeParame
     name: ClassVar[str] = "ebcc"
     parameters_type: ClassVar[type[Parameters]] = SubtypeParameters
     cheaper: ClassVar[str] = "n_subtypes"
+    has_device_pass: ClassVar[bool] = True
 
     n_subtypes: int = setting(10, "Number of subtypes of a class.", rule=AT_LEAST_ONE)
     n_restarts: int = setting(1, "Number of starts.", rule=AT_LEAST_ONE)
@@ -145,7 +147,7 @@ class Ebcc(IterativeAggregator[SubtypeParameters], ClassAggregator[SubtypeParame
         )
 
     def _fit(self, evidence: Evidence, start: SubtypeParameters | None) -> Consensus:
-        expect = ConfusionPass(evidence, self.n_subtypes)
+        expect = confusion_pass(evidence, self.device, self.n_subtypes)
 
         def step(state: SubtypeParameters) -> tuple[SubtypeParameters, float]:
             expected = state.expected(expect)
@@ -183,7 +185,7 @@ class Ebcc(IterativeAggregator[SubtypeParameters], ClassAggregator[SubtypeParame
         )
 
     def _estimate_items(self, evidence: Evidence, parameters: SubtypeParameters) -> dict[str, Any]:
-        expected = parameters.expected(ConfusionPass(evidence, self.n_subtypes))
+        expected = parameters.expected(confusion_pass(evidence, self.device, self.n_subtypes))
         n_classes = evidence.annotations.n_classes
         posterior_ikm = expected.posterior_ik.reshape(-1, n_classes, self.n_subtypes)
         posterior_ik = posterior_ikm.sum(axis=2)

@@ -105,13 +105,14 @@ def _pack_names(names: Mapping[str, AnyArray]) -> Packed:
 
 
 def _pack_method(method: Aggregator[Any]) -> dict[str, Any]:
-    """The name and the settings of an aggregator."""
+    """The name and the settings of an aggregator; where it ran is no part of the model."""
     if "name" not in vars(type(method)):
         raise DataError(
             f"{type(method).__name__} is not in AGGREGATORS, so its consensus cannot be saved; "
             "pickle it"
         )
-    settings = {each.name: getattr(method, each.name) for each in dataclasses.fields(method)}
+    names = [each.name for each in dataclasses.fields(method) if each.name != "device"]
+    settings = {name: getattr(method, name) for name in names}
     return {
         "method": method.name,
         "settings": {name: _pack_setting(value) for name, value in settings.items()},

@@ -16,9 +16,10 @@ from manyhands.aggregation.base import (
 )
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.dawid_skene import fit_class_prior
-from manyhands.aggregation.evidence import Evidence, majority_posterior
-from manyhands.aggregation.kernels.coin_pass import CoinExpectation, expect_coins
-from manyhands.aggregation.kernels.glad_steps import ability_slopes, improve_easiness
+from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.kernels.coin_pass import CoinExpectation
+from manyhands.aggregation.kernels.glad_steps import GladPass
+from manyhands.aggregation.kernels.passes import glad_pass
 from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions, symmetric_diagonals
 from manyhands.core.settings import POSITIVE, setting
 
@@ -84,6 +85,7 @@ class Glad(IterativeAggregator[GladParameters], ClassAggregator[GladParameters])
 
     name: ClassVar[str] = "glad"
     parameters_type: ClassVar[type[Parameters]] = GladParameters
+    has_device_pass: ClassVar[bool] = True
 
     ability_mean: float = setting(1.0, "Prior mean of abilities.")
     ability_deviation: float = setting(1.0, "Prior deviation of abilities.", rule=POSITIVE)
@@ -91,10 +93,11 @@ class Glad(IterativeAggregator[GladParameters], ClassAggregator[GladParameters])
     class_pseudo_count: float = setting(math.inf, CLASS_PSEUDO_COUNT, rule=MAY_BE_INFINITE)
 
     def _fit(self, evidence: Evidence, start: GladParameters | None) -> Consensus:
-        start = self._first(evidence) if start is None else _with_new_items(start, evidence)
+        passed = glad_pass(evidence, self.device)
+        start = self._first(passed) if start is None else _with_new_items(start, evidence)
 
         def expect(parameters: GladParameters) -> CoinExpectation:
-            return _expect(evidence, parameters)
+            return _expect(passed, parameters)
 
         def maximise(
             expected: CoinExpectation, before: GladParameters
@@ -102,22 +105,18 @@ class Glad(IterativeAggregator[GladParameters], ClassAggregator[GladParameters])
             if evidence.annotations.n_classes == 1:  # no label can be wrong, so none tells anything
                 return before, self._log_p(before)
             log_prior_k, _ = fit_class_prior(expected.mass_k, self.class_pseudo_count)
-            ability_a = self._abilities(evidence, expected.posterior_ik, before)
-            log_ease_i = improve_easiness(
-                evidence.annotations,
-                expected.posterior_ik,
-                ability_a,
-                before.log_ease_i,
-                self.ease_deviation**-2,
+            ability_a = self._abilities(passed, expected, before)
+            log_ease_i = passed.improve_easiness(
+                expected, ability_a, before.log_ease_i, self.ease_deviation**-2
             )
             better = GladParameters(log_prior_k, ability_a, log_ease_i)
             return better, self._log_p(better)
 
         return self._alternate(evidence, (start, self._log_p(start)), expect, maximise)
 
-    def _first(self, evidence: Evidence) -> GladParameters:
+    def _first(self, passed: GladPass) -> GladParameters:
         """Average annotators and items, and the class prior of the majority."""
-        ann, mass_k = evidence.annotations, majority_posterior(evidence).sum(axis=0)
+        ann, mass_k = passed.evidence.annotations, passed.majority().mass_k
         log_prior_k, _ = fit_class_prior(mass_k, self.class_pseudo_count)
         ability_a = np.full(ann.n_annotators, self.ability_mean)
         return GladParameters(log_prior_k, ability_a, np.zeros(ann.n_items))
@@ -130,27 +129,25 @@ class Glad(IterativeAggregator[GladParameters], ClassAggregator[GladParameters])
         return float(learnt * parameters.log_prior_k.sum() - (ability @ ability + ease @ ease) / 2)
 
     def _abilities(
-        self, evidence: Evidence, posterior_ik: Floats, parameters: GladParameters
+        self, passed: GladPass, expected: CoinExpectation, parameters: GladParameters
     ) -> Floats:
         """Each ability at the maximum of a quadratic bound of the expected objective."""
         ability_a = parameters.ability_a
-        slope_a, bend_a = ability_slopes(
-            evidence.annotations, posterior_ik, ability_a, np.exp(parameters.log_ease_i)
-        )
+        slope_a, bend_a = passed.ability_slopes(expected, ability_a, np.exp(parameters.log_ease_i))
         precision = self.ability_deviation**-2
         slope_a = slope_a - precision * (ability_a - self.ability_mean)
         return np.asarray(ability_a + slope_a / (bend_a + precision))
 
     def _estimate_items(self, evidence: Evidence, parameters: GladParameters) -> dict[str, Any]:
         return {
-            "probabilities": _expect(evidence, parameters).posterior_ik,
+            "probabilities": _expect(glad_pass(evidence, self.device), parameters).posterior_ik,
             "item_traits": {"easiness": np.exp(parameters.log_ease_i)},
         }
 
 
-def _expect(evidence: Evidence, parameters: GladParameters) -> CoinExpectation:
+def _expect(passed: GladPass, parameters: GladParameters) -> CoinExpectation:
     ease_i = np.exp(parameters.log_ease_i)
-    return expect_coins(evidence, parameters.log_prior_k, parameters.ability_a, ease_i)
+    return passed(parameters.log_prior_k, parameters.ability_a, ease_i)
 
 
 def _with_new_items(parameters: GladParameters, evidence: Evidence) -> GladParameters:

@@ -49,14 +49,14 @@ def fit_guarded(
     except TooLargeError as error:
         if not replace_collapsed:
             raise
-        consensus = _next_best(model.name, annotations, known)
+        consensus = _next_best(model, annotations, known)
         texts = [f"{error}; {consensus.method_name} is used instead"]
     if consensus.probabilities is None:
         return consensus
     texts += _without_agreement(consensus)
     reason = find_collapse(consensus) if consensus.method_name == model.name else ""
     if reason and replace_collapsed:
-        consensus = _next_best(consensus.method_name, annotations, known)
+        consensus = _next_best(model, annotations, known)
     if reason:
         used = consensus.method_name
         instead = f"{used} is used instead" if used != model.name else "do not rely on it"
@@ -113,9 +113,12 @@ def _lost_classes(consensus: Consensus) -> str:
     return ""
 
 
-def _next_best(failed: str, annotations: Annotations, known: Mapping[Any, Any] | None) -> Consensus:
-    for model in (AnnotatorTypes(), OneCoin()):
-        if model.name == failed:
+def _next_best(
+    failed: Aggregator[Any], annotations: Annotations, known: Mapping[Any, Any] | None
+) -> Consensus:
+    """The consensus of another model, on the same device."""
+    for model in (AnnotatorTypes(device=failed.device), OneCoin(device=failed.device)):
+        if model.name == failed.name:
             continue
         try:
             found = model.fit(annotations, known)
@@ -123,7 +126,7 @@ def _next_best(failed: str, annotations: Annotations, known: Mapping[Any, Any] |
             continue
         if not find_collapse(found):
             return found
-    return Majority().fit(annotations, known)
+    return Majority(device=failed.device).fit(annotations, known)
 
 
 def _without_agreement(consensus: Consensus) -> list[str]:

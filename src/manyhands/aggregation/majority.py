@@ -35,10 +35,18 @@ class Majority(ClassAggregator[MajorityParameters]):
 
     name: ClassVar[str] = "majority"
     parameters_type: ClassVar[type[Parameters]] = MajorityParameters
+    has_device_pass: ClassVar[bool] = True
 
     def _fit(self, evidence: Evidence, start: MajorityParameters | None) -> Consensus:
         parameters = MajorityParameters(label_distribution(evidence))
         return self._consensus(evidence, parameters, self._estimate_items(evidence, parameters))
 
     def _estimate_items(self, evidence: Evidence, parameters: MajorityParameters) -> dict[str, Any]:
-        return {"probabilities": majority_posterior(evidence, parameters.label_distribution_k)}
+        if self.device == "cpu":
+            posterior_ik = majority_posterior(evidence, parameters.label_distribution_k)
+        else:
+            from manyhands.aggregation.kernels import device_labels as there
+
+            labels = there.device_labels(evidence.annotations)
+            posterior_ik = there.to_host(labels.majority(evidence, parameters.label_distribution_k))
+        return {"probabilities": posterior_ik}

@@ -16,9 +16,9 @@ from manyhands.aggregation.base import (
 )
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.dawid_skene import fit_class_prior
-from manyhands.aggregation.evidence import Evidence, majority_posterior
-from manyhands.aggregation.kernels.coin_pass import CoinExpectation, expect_coins
-from manyhands.aggregation.sums import annotator_sums
+from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.kernels.coin_pass import CoinExpectation, CoinPass
+from manyhands.aggregation.kernels.passes import coin_pass
 from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions, symmetric_diagonals
 from manyhands.core.settings import NOT_NEGATIVE, setting
 
@@ -80,6 +80,7 @@ class OneCoin(IterativeAggregator[CoinParameters], ClassAggregator[CoinParameter
 
     name: ClassVar[str] = "one-coin"
     parameters_type: ClassVar[type[Parameters]] = CoinParameters
+    has_device_pass: ClassVar[bool] = True
 
     prior_strength: float = setting(
         5.0, "Weight of the crowd's accuracy for an annotator, in labels.", rule=NOT_NEGATIVE
@@ -88,12 +89,13 @@ class OneCoin(IterativeAggregator[CoinParameters], ClassAggregator[CoinParameter
 
     def _fit(self, evidence: Evidence, start: CoinParameters | None) -> Consensus:
         n_a = evidence.annotations.labels_per_annotator.astype(np.float64)
-        first = _from_majority(evidence)
+        passed = coin_pass(evidence, self.device)
+        first = passed.majority()
         weight_a = 1.0 / (n_a + max(self.prior_strength, 1.0))
         crowd = float((first.right_a @ weight_a + 1e-3) / (n_a @ weight_a + 2e-3))
 
         def expect(parameters: CoinParameters) -> CoinExpectation:
-            return _expect(evidence, parameters)
+            return _expect(passed, parameters)
 
         def maximise(
             expected: CoinExpectation, before: CoinParameters | None
@@ -108,7 +110,8 @@ class OneCoin(IterativeAggregator[CoinParameters], ClassAggregator[CoinParameter
         return self._alternate(evidence, initial, expect, maximise)
 
     def _estimate_items(self, evidence: Evidence, parameters: CoinParameters) -> dict[str, Any]:
-        return {"probabilities": _expect(evidence, parameters).posterior_ik}
+        passed = coin_pass(evidence, self.device)
+        return {"probabilities": _expect(passed, parameters).posterior_ik}
 
 
 def accuracies(right_a: Floats, n_a: Floats, crowd: float, strength: float) -> Floats:
@@ -120,13 +123,5 @@ def accuracies(right_a: Floats, n_a: Floats, crowd: float, strength: float) -> F
     return np.clip(share_a, _MARGIN, 1.0 - _MARGIN)
 
 
-def _expect(evidence: Evidence, parameters: CoinParameters) -> CoinExpectation:
-    return expect_coins(evidence, parameters.log_prior_k, parameters.logit_a, np.zeros(0))
-
-
-def _from_majority(evidence: Evidence) -> CoinExpectation:
-    ann = evidence.annotations
-    posterior_ik = majority_posterior(evidence)
-    right_n = posterior_ik[ann.item, ann.label]
-    right_a = annotator_sums(ann, right_n)
-    return CoinExpectation(posterior_ik, right_a, 0.0)
+def _expect(passed: CoinPass, parameters: CoinParameters) -> CoinExpectation:
+    return passed(parameters.log_prior_k, parameters.logit_a)

@@ -20,7 +20,7 @@ from manyhands.aggregation.dawid_skene import (
     crowd_confusion,
     fit_class_prior,
 )
-from manyhands.aggregation.evidence import Evidence, majority_posterior
+from manyhands.aggregation.evidence import Evidence
 from manyhands.aggregation.kernels.confusion_pass import (
     ConfusionPass,
     Expectation,
@@ -113,9 +113,9 @@ class WorkerClustering(ConfusionAggregator[ClusterParameters]):
         )
 
     def _fit(self, evidence: Evidence, start: ClusterParameters | None) -> Consensus:
-        expect = ConfusionPass(evidence)
+        expect = self.confusion_pass(evidence)
         if start is None:
-            expected = expect.count(majority_posterior(evidence))
+            expected = expect.count(expect.majority())
             member_am = accuracy_levels(expected.counts_alk, self.n_clusters)
         else:
             expected, member_am = start.expected(expect), start.member_am

@@ -34,6 +34,10 @@ class Request(options.OptionGroup):
         options.option("A setting of the method, such as max_iter=5. Repeatable.", "--set",
                        metavar="NAME=VALUE"),
     ] = None  # fmt: skip
+    device: Annotated[
+        Literal["cpu", "cuda"] | None,
+        options.option("Where the passes over labels run; cuda is a GPU.", show_default="cpu"),
+    ] = None
     out: options.OutFile = "-"
     annotators: options.AnnotatorsFile = None
     spans: Annotated[
@@ -63,10 +67,14 @@ class Request(options.OptionGroup):
         """The settings of the aggregator for this kind of labels."""
         method = self.method or mh.aggregation.DEFAULTS[kind]
         if method == mh.aggregation.AUTO:
-            if self.set_:
-                raise SettingError("--set goes with a named method; auto has no settings")
+            given = [
+                name for name, value in (("--set", self.set_), ("--device", self.device)) if value
+            ]
+            if given:
+                raise SettingError(f"{given[0]} goes with a named method; auto has no settings")
             return {}
-        return mh.aggregation.parse_settings(method, self.set_ or [])
+        device = [] if self.device is None else [f"device={self.device}"]
+        return mh.aggregation.parse_settings(method, [*(self.set_ or []), *device])
 
 
 @options.takes_groups
@@ -89,6 +97,8 @@ def aggregate(request: Request) -> None:
     Example: manyhands aggregate round1.csv round2.csv.gz --out consensus.csv
 
     Example: manyhands aggregate labels.csv --method glad --set max_iter=50
+
+    Example: manyhands aggregate labels.parquet --method dawid-skene --device cuda --out out.parquet
 
     Example: manyhands aggregate ratings.csv --task regression --range 1:5 --out consensus.csv
 

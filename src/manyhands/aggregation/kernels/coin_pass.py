@@ -5,20 +5,42 @@ x_n = logit_a x ease_i. It costs one look-up per label, whatever the number of c
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.confusion_pass import normalise_scores
+from manyhands.aggregation.sums import annotator_sums
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
 
 _N_BLOCKS = 16
 
 
-@dataclass(frozen=True)
-class CoinExpectation:
+class CoinExpectation(Protocol):
     """The posterior, each annotator's expected number of right labels, the log-likelihood."""
+
+    @property
+    def posterior_ik(self) -> Floats:
+        """The posterior of items."""
+
+    @property
+    def mass_k(self) -> Floats:
+        """The posterior summed over items."""
+
+    @property
+    def right_a(self) -> Floats:
+        """Each annotator's expected number of right labels."""
+
+    @property
+    def log_likelihood(self) -> float:
+        """The log-likelihood of the labels."""
+
+
+@dataclass(frozen=True)
+class HostCoinExpectation:
+    """A `CoinExpectation` of arrays."""
 
     posterior_ik: Floats
     right_a: Floats
@@ -30,33 +52,45 @@ class CoinExpectation:
         return np.asarray(self.posterior_ik.sum(axis=0))
 
 
-def expect_coins(
-    evidence: Evidence, log_prior_k: Floats, logit_a: Floats, ease_i: Floats
-) -> CoinExpectation:
-    """Posterior, expected right labels and log-likelihood; an empty `ease_i` means 1 for all."""
-    ann = evidence.annotations
-    posterior_ik = np.empty((ann.n_items, ann.n_classes))
-    blocks = even_blocks(ann.item_offsets, _N_BLOCKS)
-    right_ba = np.zeros((len(blocks), ann.n_annotators))
-    log_wrong_a = -np.logaddexp(0.0, logit_a) - np.log(max(ann.n_classes - 1, 1))
+class CoinPass:
+    """The E-step of models in which annotators are right or wrong, over one set of labels."""
 
-    def work(block: int) -> float:
-        return _expect_block(
-            *blocks[block],
-            ann.item_offsets,
-            ann.annotator,
-            ann.label,
-            evidence.known,
-            log_prior_k,
-            logit_a,
-            log_wrong_a,
-            ease_i,
-            posterior_ik,
-            right_ba[block],
-        )
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
 
-    parts = run_blocks(work, range(len(blocks)))
-    return CoinExpectation(posterior_ik, right_ba.sum(axis=0), sum(parts))
+    def __call__(
+        self, log_prior_k: Floats, logit_a: Floats, ease_i: Floats | None = None
+    ) -> CoinExpectation:
+        """Posterior, expected right labels and log-likelihood; without `ease_i` it is 1 for all."""
+        ann, known = self.evidence.annotations, self.evidence.known
+        posterior_ik = np.empty((ann.n_items, ann.n_classes))
+        blocks = even_blocks(ann.item_offsets, _N_BLOCKS)
+        right_ba = np.zeros((len(blocks), ann.n_annotators))
+        log_wrong_a = -np.logaddexp(0.0, logit_a) - np.log(max(ann.n_classes - 1, 1))
+
+        def work(block: int) -> float:
+            return _expect_block(
+                *blocks[block],
+                ann.item_offsets,
+                ann.annotator,
+                ann.label,
+                known,
+                log_prior_k,
+                logit_a,
+                log_wrong_a,
+                np.zeros(0) if ease_i is None else ease_i,
+                posterior_ik,
+                right_ba[block],
+            )
+
+        parts = run_blocks(work, range(len(blocks)))
+        return HostCoinExpectation(posterior_ik, right_ba.sum(axis=0), sum(parts))
+
+    def majority(self) -> CoinExpectation:
+        """The expectation under the label distributions of items."""
+        ann, posterior_ik = self.evidence.annotations, majority_posterior(self.evidence)
+        right_a = annotator_sums(ann, posterior_ik[ann.item, ann.label])
+        return HostCoinExpectation(posterior_ik, right_a, 0.0)
 
 
 @kernel

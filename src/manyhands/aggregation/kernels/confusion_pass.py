@@ -10,11 +10,12 @@ subtypes of the first class, those of the second and so on; labels and known tru
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from manyhands.aggregation.cost import require_confusions
-from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
 from manyhands.core.prefetch import prefetch
@@ -25,9 +26,29 @@ _MAX_BLOCKS = 16
 _MAX_BUFFER = 1 << 28  # bytes of partial counts
 
 
-@dataclass(frozen=True)
-class Expectation:
+class Expectation(Protocol):
     """The result of an E-step: posterior, its sum per class, soft counts, log-likelihood."""
+
+    @property
+    def posterior_ik(self) -> Floats:
+        """The posterior of items."""
+
+    @property
+    def mass_k(self) -> Floats:
+        """The posterior summed over items."""
+
+    @property
+    def counts_alk(self) -> Floats:
+        """The soft counts of annotators."""
+
+    @property
+    def log_likelihood(self) -> float:
+        """The log-likelihood of the labels."""
+
+
+@dataclass(frozen=True)
+class HostExpectation:
+    """An `Expectation` of arrays."""
 
     posterior_ik: Floats
     mass_k: Floats
@@ -113,6 +134,14 @@ class ConfusionPass:
 
         return self._total(run_blocks(work, range(len(self._blocks))))
 
+    def majority(self) -> Floats:
+        """Label distributions of items: where iterative models start."""
+        return majority_posterior(self.evidence)
+
+    def fit_confusions(self, expected: Expectation, pseudo_alk: Floats) -> ConfusionStep:
+        """The M-step of an expectation of this pass; see the function of this name."""
+        return fit_confusions(expected.counts_alk, pseudo_alk)
+
     def _total(self, parts: list[float]) -> Expectation:
         total_alk = self._counts_balk[0]
 
@@ -122,7 +151,7 @@ class ConfusionPass:
                 total_alk[chunk] += counts_alk[chunk]
 
         run_blocks(add, even_blocks(np.arange(len(total_alk) + 1), _MAX_BLOCKS))
-        return Expectation(self._posterior_ik, self._mass_bk.sum(axis=0), total_alk, sum(parts))
+        return HostExpectation(self._posterior_ik, self._mass_bk.sum(axis=0), total_alk, sum(parts))
 
 
 def fit_confusions(counts_alk: Floats, pseudo_alk: Floats) -> ConfusionStep:

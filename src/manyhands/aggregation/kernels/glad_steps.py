@@ -2,68 +2,66 @@
 
 import numpy as np
 
-from manyhands.aggregation.kernels.coin_pass import log_sigmoid
-from manyhands.annotations import Annotations
+from manyhands.aggregation.kernels.coin_pass import CoinExpectation, CoinPass, log_sigmoid
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
 
 _N_BLOCKS = 16
-_HALVINGS = 20
+HALVINGS = 20
 
 
-def ability_slopes(
-    annotations: Annotations, posterior_ik: Floats, ability_a: Floats, ease_i: Floats
-) -> tuple[Floats, Floats]:
-    """Slope in each ability of the expected log-likelihood, and curvature of its tangent bound."""
-    ann = annotations
-    blocks = even_blocks(ann.item_offsets, _N_BLOCKS)
-    slope_ba = np.zeros((len(blocks), ann.n_annotators))
-    bend_ba = np.zeros((len(blocks), ann.n_annotators))
+class GladPass(CoinPass):
+    """The E-step of coins, and the M-step of GLAD."""
 
-    def work(block: int) -> None:
-        _slope_block(
-            *blocks[block],
-            ann.item_offsets,
-            ann.annotator,
-            ann.label,
-            posterior_ik,
-            ability_a,
-            ease_i,
-            slope_ba[block],
-            bend_ba[block],
-        )
+    def ability_slopes(
+        self, expected: CoinExpectation, ability_a: Floats, ease_i: Floats
+    ) -> tuple[Floats, Floats]:
+        """Slope in each ability of the expected log-likelihood, and its tangent bound's bend."""
+        ann, posterior_ik = self.evidence.annotations, expected.posterior_ik
+        blocks = even_blocks(ann.item_offsets, _N_BLOCKS)
+        slope_ba = np.zeros((len(blocks), ann.n_annotators))
+        bend_ba = np.zeros((len(blocks), ann.n_annotators))
 
-    run_blocks(work, range(len(blocks)))
-    return slope_ba.sum(axis=0), bend_ba.sum(axis=0)
+        def work(block: int) -> None:
+            _slope_block(
+                *blocks[block],
+                ann.item_offsets,
+                ann.annotator,
+                ann.label,
+                posterior_ik,
+                ability_a,
+                ease_i,
+                slope_ba[block],
+                bend_ba[block],
+            )
 
+        run_blocks(work, range(len(blocks)))
+        return slope_ba.sum(axis=0), bend_ba.sum(axis=0)
 
-def improve_easiness(
-    annotations: Annotations,
-    posterior_ik: Floats,
-    ability_a: Floats,
-    log_ease_i: Floats,
-    precision: float,
-) -> Floats:
-    """Each item's log-easiness after one Newton step, halved until the objective does not fall.
+    def improve_easiness(
+        self, expected: CoinExpectation, ability_a: Floats, log_ease_i: Floats, precision: float
+    ) -> Floats:
+        """Each item's log-easiness after one Newton step, halved until the objective does not fall.
 
-    `precision` is that of the normal prior of log-easiness.
-    """
-    ann, better_i = annotations, log_ease_i.copy()
+        `precision` is that of the normal prior of log-easiness.
+        """
+        ann, better_i = self.evidence.annotations, log_ease_i.copy()
+        posterior_ik = expected.posterior_ik
 
-    def work(block: tuple[int, int]) -> None:
-        _climb_block(
-            *block,
-            ann.item_offsets,
-            ann.annotator,
-            ann.label,
-            posterior_ik,
-            ability_a,
-            precision,
-            better_i,
-        )
+        def work(block: tuple[int, int]) -> None:
+            _climb_block(
+                *block,
+                ann.item_offsets,
+                ann.annotator,
+                ann.label,
+                posterior_ik,
+                ability_a,
+                precision,
+                better_i,
+            )
 
-    run_blocks(work, even_blocks(ann.item_offsets, _N_BLOCKS))
-    return better_i
+        run_blocks(work, even_blocks(ann.item_offsets, _N_BLOCKS))
+        return better_i
 
 
 @kernel
@@ -115,7 +113,7 @@ def _climb_block(
             bend += x * (right - sigmoid) - x * x * sigmoid * (1.0 - sigmoid)
         move = slope / max(-bend, precision)
         move = min(max(move, -1.0), 1.0)
-        for _ in range(_HALVINGS):
+        for _ in range(HALVINGS):
             there = here + move
             ease = np.exp(there)
             gained = -0.5 * precision * there * there
