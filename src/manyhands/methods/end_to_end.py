@@ -16,7 +16,8 @@ from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.regression import RegressionModule, init_regression_layer
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import CrowdModule
-from manyhands.methods.base import About, Method, NetworkMethod, Problem
+from manyhands.methods.base import About, Method, Problem
+from manyhands.methods.network_method import NetworkMethod
 from manyhands.noise import NOISE, NoiseModel, RegressionLayer
 
 INITS = ("auto", "own", "consensus")
