@@ -1,8 +1,10 @@
 """The same fit with many seeds: as one program where that is possible."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
+import torch
 from sklearn.base import clone
 
 from manyhands.annotations import Labels
@@ -62,6 +64,12 @@ def why_separate(
     """Why `fit_many` fits the seeds of an estimator one by one; None where it is one program."""
     given = {"sample_weight": sample_weight, "X_items": X_items, "truth": truth}
     return _prepared([estimator, estimator], X, [y, y], given)[0]
+
+
+def gpu_trains(settings: Mapping[str, Any] | None = None) -> bool:
+    """Whether an estimator with these settings is trained on a GPU, where many seeds gain most."""
+    device = (settings or {}).get("device") or "auto"
+    return device in ("auto", "cuda") and torch.cuda.is_available()
 
 
 def fit_each(
@@ -124,7 +132,12 @@ def _prepared(
         model._prepare(features, own, **named, encoded=encoded)
         for model, own in zip(models[1:], labels[1:], strict=True)
     ]
-    fittings = [first, *others]
+    # What is computed of the same labels is computed once.
+    shared = [
+        replace(each, problem=first.problem) if own is labels[0] else each
+        for each, own in zip(others, labels[1:], strict=True)
+    ]
+    fittings = [first, *shared]
     reason = first.method.why_separate(
         first.inputs, [each.problem for each in fittings], [each.plan for each in fittings]
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from torch import nn
@@ -28,6 +28,7 @@ SEARCH_FOLDER = "search"  # of the checkpoint: the run that finds the best epoch
 _SEARCH_SETTINGS = ("validation_fraction", "patience", "refit")
 _FEW = 50  # validation labels that are too few to tell one epoch from another
 NetworkMaker = Callable[[], nn.Module]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,14 @@ class Problem:
     truth: AnyArray | None = None
     item_weights: Floats | None = None
     validation: Annotations | None = None
+    _found: dict[Any, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def once(self, key: Any, compute: Callable[[Annotations], T]) -> T:
+        """What is computed of the labels alone, such as a consensus: once for all seeds."""
+        if key not in self._found:
+            self._found[key] = compute(self.annotations)
+        found: T = self._found[key]
+        return found
 
     @property
     def task(self) -> Task:

@@ -79,9 +79,8 @@ class EndToEnd(NoiseMethod):
         layer = self._layer(problem, uses_sparse(settings, large))
         layer.set_label_counts(ann.labels_per_annotator)
         if self.init != "own":
-            model = DawidSkene()
-            consensus = model.fit(ann) if self.init == "consensus" else fit_guarded(model, ann)
-            layer.init_from_confusions(_confusions(consensus))
+            fit = DawidSkene().fit if self.init == "consensus" else _fit_guarded
+            layer.init_from_confusions(_confusions(problem.once(self.init, fit)))
         return ClassificationModule(network, layer, problem.task.targets(ann))
 
     def resolve_settings(
@@ -148,6 +147,10 @@ def uses_sparse(settings: TrainingSettings, large: bool) -> bool:
     Not every backend of torch sums sparse gradients between processes.
     """
     return large and settings.devices == 1 if settings.sparse is None else settings.sparse
+
+
+def _fit_guarded(annotations: Annotations) -> Consensus:
+    return fit_guarded(DawidSkene(), annotations)
 
 
 def _confusions(consensus: Consensus) -> Floats:

@@ -44,7 +44,7 @@ class TwoStage(NetworkMethod):
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> CrowdModule:
         """See `NetworkMethod.make_module`."""
-        consensus = fit_guarded(self._model, problem.annotations)
+        consensus = problem.once("consensus", lambda ann: fit_guarded(self._model, ann))
         return problem.task.module_on_consensus(network, consensus, hard=self.hard)
 
 
