@@ -78,6 +78,7 @@ FEW_LABELS = Benchmark(
     "few-labels", ("kind", "lowest", "highest", "n_classes", "labels_per_annotator")
 )
 ZOO = Benchmark("zoo", ("kind", "seed"))
+GPU_TRAINING = Benchmark("gpu-training", ("kind", "variant", "batch_size"))
 
 
 def parser(module: str, description: str | None) -> argparse.ArgumentParser:

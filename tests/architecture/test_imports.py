@@ -27,6 +27,7 @@ SIMULATION_USERS = {
     "cli/simulate.py",
     "datasets/demo.py",
     "experiments/data.py",
+    "experiments/network_annotators.py",
     "experiments/figures/p3_theorem_1.py",
 }
 

@@ -62,3 +62,27 @@ def test_workers_end_with_the_process_that_asked(tmp_path):
         parent.kill()
         # It ends when the last process that may write to it has.
         assert parent.stdout.read() == ""
+
+
+FAILED_WORK = """
+from manyhands.core.parallel import in_processes
+
+def work(x):
+    if x == 0:
+        raise ValueError("no")
+    import time
+    time.sleep(600)
+
+try:
+    list(in_processes(work, [(x,) for x in range(4)], 2))
+except ValueError:
+    print("an error")
+"""
+
+
+@pytest.mark.slow
+def test_workers_are_gone_after_an_error(tmp_path):
+    script = tmp_path / "failed.py"
+    script.write_text(FAILED_WORK)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("an error\n", "")

@@ -1,6 +1,8 @@
 """Tiny files in the formats of the image sets."""
 
+import io
 import json
+import tarfile
 
 import numpy as np
 from PIL import Image
@@ -28,3 +30,17 @@ def write_dogs_cats(home, n_each=12):
         size = (20 + number, 16)
         Image.new("RGB", size, (200, 10, 10)).save(home / f"cat.{number}.jpg")
         Image.new("L", size, 90).save(home / f"dog.{number}.jpg")
+
+
+def write_archive(home, sizes):
+    """The images of LabelMe, and the lists of their names; the archive has another order."""
+    with tarfile.open(home / "images_128px.tar", "w") as archive:
+        for part, size in sizes.items():
+            names = [f"{row}.jpg" for row in range(size)]
+            (home / f"filenames_{part}.txt").write_text("\n".join(names) + "\n")
+            for row in reversed(range(size)):
+                stream = io.BytesIO()
+                Image.new("RGB", (16, 16), (20 * row, 0, 0)).save(stream, "JPEG")
+                member = tarfile.TarInfo(f"jpg128/{part}/street/{row}.jpg")
+                member.size = len(stream.getvalue())
+                archive.addfile(member, io.BytesIO(stream.getvalue()))

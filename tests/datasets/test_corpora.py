@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from disagreement_files import WRITERS as DISAGREEMENT_WRITERS
-from image_files import write_cifar10
+from image_files import write_archive, write_cifar10
 from text_files import write_moviereviews, write_moviereviews_words, write_ner
 
 from manyhands.core.errors import DataError
@@ -26,6 +26,7 @@ def write_labelme(home):
         home / "efflite0_gap_1280.npz",
         **{f"x_{part}": rng.random((size, 7)).astype(np.float16) for part, size in sizes.items()},
     )
+    write_archive(home, sizes)
 
 
 def write_music(home):

@@ -3,12 +3,12 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
+import datasets
 import manyhands as mh
 from manyhands.core.errors import DataError
 from manyhands.engine.encoders import known_features
@@ -122,44 +122,10 @@ def test_entries_that_do_not_fit_are_refused():
         mh.CrowdClassifier("logistic", **SETTINGS).fit(Tokens(), crowd())
 
 
-class FakeHuggingFace:
-    """What a dataset of the package `datasets` can do, as far as it is used."""
-
-    def __init__(self, columns, kinds, form=None):
-        self.columns, self.features = columns, kinds
-        self.column_names, self.format = list(columns), {"type": form}
-
-    def __len__(self):
-        return len(next(iter(self.columns.values())))
-
-    def __getitem__(self, key):
-        if isinstance(key, str):
-            return self.columns[key]
-        row = {name: values[key] for name, values in self.columns.items()}
-        if self.format["type"] == "torch":
-            row = {name: torch.as_tensor(value) for name, value in row.items()}
-        return row
-
-    def select_columns(self, names):
-        chosen = {name: self.columns[name] for name in names}
-        return FakeHuggingFace(chosen, {name: self.features[name] for name in names})
-
-    def with_format(self, form):
-        return FakeHuggingFace(self.columns, self.features, form)
-
-    def map(self, function):
-        raise NotImplementedError
-
-    def to_pandas(self):
-        return pd.DataFrame(self.columns)
-
-
-class Image:
-    """The declared type of a column of images."""
-
-
-def value(kind):
-    return SimpleNamespace(dtype=kind)
+def as_images(columns, kinds):
+    """A dataset whose images are bytes, as the files of a dataset hold them."""
+    entries = [{"bytes": each, "path": None} for each in columns["image"]]
+    return datasets.Dataset.from_dict(columns | {"image": entries}, kinds)
 
 
 def test_images_of_a_hugging_face_dataset(tmp_path):
@@ -167,39 +133,37 @@ def test_images_of_a_hugging_face_dataset(tmp_path):
     ann = crowd_of(truth)
     files = [tmp_path / f"{name}.png" for name in ann.items]
     images = mh.io.Images.from_paths(files)
-    stored = {
-        "image": [{"bytes": path.read_bytes(), "path": None} for path in files],
-        "label": list(range(N_ITEMS)),
-    }
-    dataset = FakeHuggingFace(stored, {"image": Image(), "label": value("int64")})
+    stored = {"image": [path.read_bytes() for path in files], "label": list(range(N_ITEMS))}
+    kinds = datasets.Features(image=datasets.Image(), label=datasets.Value("int64"))
+    dataset = as_images(stored, kinds)
     model = mh.CrowdClassifier(**SETTINGS).fit(dataset, ann)
     by_file = mh.CrowdClassifier(**SETTINGS).fit(images, ann)
     np.testing.assert_array_equal(model.predict_proba(dataset), by_file.predict_proba(images))
-    dataset.columns["image"][7] = {"bytes": b"", "path": None}
+    stored["image"][7] = b"not an image"
+    dataset = as_images(stored, kinds)
     with pytest.raises(DataError, match=r"image 7: is no image"):
         mh.CrowdClassifier(**SETTINGS).fit(dataset, ann)
 
 
 def test_texts_and_numbers_of_a_hugging_face_dataset():
     texts = ["a good film", "a bad film"] * (N_ITEMS // 2)
-    kinds = {"text": value("string"), "other": value("string"), "label": value("int64")}
     columns = {"text": texts, "other": texts, "label": [0] * N_ITEMS}
-    dataset = FakeHuggingFace(columns, kinds)
+    dataset = datasets.Dataset.from_dict(columns)
     model = mh.CrowdClassifier(**SETTINGS).fit(dataset, crowd())
     np.testing.assert_array_equal(model.predict_proba(dataset), model.predict_proba(texts))
-    numbers = FakeHuggingFace({"x": list(range(N_ITEMS))}, {"x": value("float32")})
+    numbers = datasets.Dataset.from_dict({"x": [float(item) for item in range(N_ITEMS)]})
     assert mh.CrowdClassifier(**SETTINGS).fit(numbers, crowd()).feature_names_in_ == ["x"]
 
 
 def test_pairs_of_texts_of_a_hugging_face_dataset():
     columns = {"text": ["a", None], "text_pair": ["b", "c"], "more": ["d", "e"]}
-    dataset = FakeHuggingFace(columns, {})
+    dataset = datasets.Dataset.from_dict(columns)
     assert known_features(dataset) == [("a", "b"), ("", "c")]
 
 
 def test_tensors_of_a_hugging_face_dataset():
     columns = {"input_ids": [[1, 2, 3]] * N_ITEMS, "attention_mask": [[1, 1, 1]] * N_ITEMS}
-    dataset = FakeHuggingFace(columns, {})
+    dataset = datasets.Dataset.from_dict(columns)
     with pytest.raises(DataError, match=r'input_ids, attention_mask are neither .*"torch"'):
         mh.CrowdClassifier(Keywords(), **SETTINGS).fit(dataset, crowd())
     tensors = dataset.with_format("torch")
@@ -208,13 +172,11 @@ def test_tensors_of_a_hugging_face_dataset():
 
 
 def test_what_to_choose_of_a_hugging_face_dataset_is_said():
-    kinds = {"image": Image(), "caption": value("string")}
-    both = FakeHuggingFace({"image": [b"", b""], "caption": ["a", "b"]}, kinds)
+    kinds = datasets.Features(image=datasets.Image(), caption=datasets.Value("string"))
+    both = as_images({"image": [b"", b""], "caption": ["a", "b"]}, kinds)
     with pytest.raises(DataError, match=r"image, caption; choose one, such as X.select_columns"):
         mh.CrowdClassifier(**SETTINGS).fit(both, crowd())
 
-    class Splits(dict):
-        column_names, with_format, map = {}, None, None
-
+    splits = datasets.DatasetDict(train=both, test=both)
     with pytest.raises(DataError, match=r"splits \(train, test\); give one .* X\['train'\]"):
-        mh.CrowdClassifier(**SETTINGS).fit(Splits(train=both, test=both), crowd())
+        mh.CrowdClassifier(**SETTINGS).fit(splits, crowd())

@@ -37,7 +37,7 @@ HERE = {
 def drawn(data, tmp_path_factory):
     """Every figure as it was written: its folder, its rows and what was drawn of each panel."""
     folder = tmp_path_factory.mktemp("figures")
-    store, options = RecordStore(folder / FILE), RunOptions(data=data)
+    store, options = RecordStore(folder / FILE), RunOptions(data=data, slow=True)
     made = {}
     for name in HERE:
         experiment = EXPERIMENTS[name]

@@ -52,7 +52,7 @@ def tiny(name, settings=QUICK, **crowd):
 
 def drawn(experiment, data, folder):
     """Collect, record, read back and draw; the files and what is recorded."""
-    options = RunOptions(data=data)
+    options = RunOptions(data=data, slow=True)
     store = RecordStore(folder / FILE)
     run_missing(experiment.runs(options), store, data)
     again = RecordStore(folder / FILE)

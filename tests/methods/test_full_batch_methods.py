@@ -168,3 +168,10 @@ def test_topics_are_learnt_from_counts_dense_or_sparse():
 def test_topics_of_features_that_are_not_counts_raise(crowd):
     with pytest.raises(DataError, match="topic models take whole numbers, 0 or more"):
         CrowdClassifier(method="ma-slda-c", progress=False).fit(crowd.x, crowd.annotations)
+
+
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+def test_texts_are_no_rows_of_numbers(name):
+    texts, labels = ["a good film", "a bad one"] * 4, [[0, 1], [1, 0]] * 4
+    with pytest.raises(DataError, match="rows of numbers, and these features are texts; give"):
+        CrowdClassifier(method=name, progress=False).fit(texts, labels)

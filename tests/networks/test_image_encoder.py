@@ -6,12 +6,15 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch.nn import functional
 
 from featured_crowds import assert_same_bits, featured, fit
 from manyhands.core.errors import DataError, SettingError
-from manyhands.estimators import load
+from manyhands.estimators import CrowdClassifier, load
+from manyhands.io import Images
 from manyhands.networks import ImageEncoder
+from manyhands.networks.pretrained import read_image_moments
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow  # importing transformers takes seconds
@@ -95,6 +98,68 @@ def test_heads_of_annotators_stand_on_an_encoder(folder, tmp_path):
     model = fit("doctor-net", crowd, x=x, network="image-encoder", network_settings=settings)
     model.save(tmp_path)
     np.testing.assert_array_equal(load(tmp_path).predict_proba(x), model.predict_proba(x))
+
+
+def test_images_are_normalised_as_the_encoder_expects(folder, tmp_path):
+    home = shutil.copytree(folder, tmp_path / "encoder")
+    rng = np.random.default_rng(0)
+    photos = [Image.fromarray(each) for each in rng.integers(0, 256, (12, 8, 8, 3), np.uint8)]
+    labels = (np.arange(12) % 2)[:, None].repeat(3, axis=1)
+    settings = {"network": "image-encoder", "network_settings": {"folder": str(home)}, "epochs": 1}
+
+    def fitted():
+        model = CrowdClassifier(method="two-stage-majority", progress=False, **settings)
+        return model.fit(Images.from_list(photos), labels)
+
+    own = fitted().encoder_
+    moments = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.25, 0.5]}
+    (home / "preprocessor_config.json").write_text(json.dumps(moments))
+    model = fitted()
+    assert own.mean.tolist() != pytest.approx(moments["image_mean"], abs=1e-3)
+    assert model.encoder_.mean.tolist() == pytest.approx(moments["image_mean"])
+    assert model.encoder_.deviation.tolist() == pytest.approx(moments["image_std"])
+    model.save(tmp_path / "model")
+    shutil.rmtree(home)  # a saved model has the moments
+    found = load(tmp_path / "model").predict_proba(Images.from_list(photos))
+    np.testing.assert_array_equal(found, model.predict_proba(Images.from_list(photos)))
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ([1], "expected settings by name"),
+        ({"image_mean": [0.5] * 3, "image_std": [0.5, 0.5, 0]}, "must have three numbers each"),
+        ({"image_mean": [0.5], "image_std": [0.5] * 3}, "must have three numbers each"),
+        ({"image_mean": ["0"] * 3, "image_std": [0.5] * 3}, "must have three numbers each"),
+        ({"image_mean": [0.5] * 3, "image_std": [1] * 3, "rescale_factor": 1}, "must be 1/255"),
+    ],
+)
+def test_a_wrong_normalisation_is_refused(given, reason, tmp_path):
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(given))
+    with pytest.raises(DataError, match=f"{reason}.*without this file images are normalised by"):
+        read_image_moments(tmp_path)
+
+
+def test_a_normalisation_that_is_off_or_not_given(tmp_path):
+    assert read_image_moments(tmp_path) is None
+    for given, found in (({"size": 8}, None), ({"do_normalize": False}, ([0.0] * 3, [1.0] * 3))):
+        (tmp_path / "preprocessor_config.json").write_text(json.dumps(given))
+        assert read_image_moments(tmp_path) == found
+
+
+def test_weights_of_16_bits_are_trained_in_32(folder, images, tmp_path):
+    body = transformers.AutoModel.from_pretrained(folder, dtype=torch.float16)
+    body.save_pretrained(tmp_path)
+    network = ImageEncoder(SHAPE, 3, folder=tmp_path).eval()
+    assert {each.dtype for each in network.parameters()} == {torch.float32}
+    whole = ImageEncoder(SHAPE, 3, folder=folder).eval()
+    torch.testing.assert_close(
+        network.features(images), whole.features(images), rtol=0.02, atol=0.02
+    )
+    assert (
+        ImageEncoder(SHAPE, 3, config=network.pretrained_config).output.weight.dtype
+        == torch.float32
+    )
 
 
 def test_folders_that_cannot_be_used_are_named(folder, tmp_path):

@@ -26,7 +26,7 @@ def reproduce(
     data: DataFolder = None,
     runs: Annotated[
         int | None,
-        option("Seeds per cell.", min=1, show_default="10; 5 for p3/figure-6; 1 for other figures"),
+        option("Seeds per cell.", min=1, show_default="10; 3 or 5 for curves; 1 for other figures"),
     ] = None,
     out: Annotated[
         str, in_output("Folder for records, tables and figures.", metavar="DIR")

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from joblib import Parallel, delayed
+from joblib.externals.loky import get_reusable_executor
 
 _GLANCE = 1.0  # seconds between two looks for the process that asked for the work
 
@@ -28,6 +29,10 @@ def in_processes(
             "a process that did part of the work was killed, perhaps because memory ran out; try "
             "again with fewer jobs"
         ) from error
+    except Exception:
+        if jobs > 1:  # workers that are left at the end are said to have leaked
+            get_reusable_executor().shutdown(wait=True, kill_workers=True)
+        raise
 
 
 def _work(asked_by: int, function: Callable[..., Any], *arguments: Any) -> Any:

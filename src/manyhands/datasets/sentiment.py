@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
-from manyhands.core.arrays import AnyArray
+from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError
 from manyhands.datasets.arrays import as_rows, read_codes, read_npz
 from manyhands.datasets.corpus import Corpus, Reader, Split
@@ -23,7 +23,7 @@ def load_sentiment(home: Path, features: str) -> Corpus:
 
     Features `minilm` are 384-dimensional sentence embeddings; `tfidf` are TF-IDF weights of words
     and word pairs, reduced to 300 dimensions and fitted on the training sentences; `words` are the
-    counts of the words that occur in at least five training sentences.
+    counts of the words that occur in at least five training sentences; `texts` are the sentences.
     """
     truth = read_codes(home / "Sentiment_Z_train.txt")
     test = Table(home / "test_answer.csv", "csv").select([_SENTENCE, _TRUTH])
@@ -34,8 +34,7 @@ def load_sentiment(home: Path, features: str) -> Corpus:
         texts = read_texts(home / "Sentiment_text_train.txt").tolist()
         if not texts:
             raise DataError("there are no training sentences; the file of texts is empty")
-        vectorize = word_counts if features == "words" else tfidf
-        rows = list(vectorize(texts, test[_SENTENCE].to_pylist()))
+        rows = list(_VECTORIZERS[features](texts, test[_SENTENCE].to_pylist()))
     return Corpus(
         "sentiment",
         rows[0],
@@ -59,6 +58,13 @@ def word_counts(train: list[str], test: list[str]) -> tuple[AnyArray, AnyArray]:
     return vectorizer.fit_transform(train).toarray(), vectorizer.transform(test).toarray()
 
 
+def plain_texts(train: list[str], test: list[str]) -> tuple[AnyArray, AnyArray]:
+    """The sentences as they are, an array of strings each."""
+    return object_array(train), object_array(test)
+
+
+_VECTORIZERS = {"tfidf": tfidf, "words": word_counts, "texts": plain_texts}
+
 SENTIMENT = Reader(
     "sentiment",
     "2 polarities, 4999 sentences, 203 annotators",
@@ -67,6 +73,7 @@ SENTIMENT = Reader(
         "minilm": ["minilm_emb.npz"],
         "tfidf": ["Sentiment_text_train.txt"],
         "words": ["Sentiment_text_train.txt"],
+        "texts": ["Sentiment_text_train.txt"],
     },
     load_sentiment,
 )

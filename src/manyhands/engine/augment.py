@@ -75,13 +75,13 @@ def shift(images: Tensor, down: Tensor, right: Tensor) -> Tensor:
     """
     moved = images
     for axis, amount in ((2, down), (3, right)):
-        place = torch.arange(images.shape[axis])
-        source = place - amount.unsqueeze(1)
+        place = torch.arange(images.shape[axis], device=images.device)
+        source = place - _sent(amount, images).unsqueeze(1)
         inside = (source >= 0) & (source < images.shape[axis])
-        index = source.clamp(0, images.shape[axis] - 1).to(images.device)
+        index = source.clamp(0, images.shape[axis] - 1)
         view = (len(images), 1, -1, 1) if axis == 2 else (len(images), 1, 1, -1)
         moved = moved.gather(axis, index.view(view).expand_as(moved))
-        moved = moved * inside.to(images.device, images.dtype).view(view)
+        moved = moved * inside.to(images.dtype).view(view)
     return moved
 
 
@@ -97,7 +97,7 @@ def warp(images: Tensor, *, shear: Tensor, factor: Tensor, angle: Tensor) -> Ten
     row_y = torch.stack([sin * (width / height), cos], dim=1)
     theta = functional.pad(torch.stack([row_x, row_y], dim=1), (0, 1))
     grid = functional.affine_grid(
-        theta.to(images.device, images.dtype), list(images.shape), align_corners=False
+        _sent(theta, images).to(images.dtype), list(images.shape), align_corners=False
     )
     return functional.grid_sample(images, grid, padding_mode="zeros", align_corners=False)
 
@@ -115,4 +115,9 @@ def _whole(side: int, n_images: int) -> Tensor:
 
 
 def _like(flags: Tensor, images: Tensor) -> Tensor:
-    return flags.to(images.device).view(-1, 1, 1, 1)
+    return _sent(flags, images).view(-1, 1, 1, 1)
+
+
+def _sent(drawn: Tensor, images: Tensor) -> Tensor:
+    """Random numbers on the device of the images, without waiting for what it computes."""
+    return drawn.to(images.device, non_blocking=True)

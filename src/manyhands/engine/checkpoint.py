@@ -186,7 +186,7 @@ def _short(value: Any) -> str:
 
 def as_arrays(tensors: Mapping[str, Tensor]) -> dict[str, AnyArray]:
     """The tensors as arrays on the CPU."""
-    return {key: each.detach().cpu().numpy() for key, each in tensors.items()}
+    return {key: each.detach().cpu().contiguous().numpy() for key, each in tensors.items()}
 
 
 def as_tensors(arrays: Mapping[str, AnyArray]) -> dict[str, Tensor]:

@@ -43,6 +43,7 @@ class EncoderOptions:
     max_tokens: int | None = None
     image_size: int | None = None
     normalize: bool = True
+    image_encoder: str | None = None  # the folder of an encoder that says how to normalise images
     network: str | None = None  # the name of a network that reads features in its own way
     network_settings: Mapping[str, Any] | None = None
     device: str = "auto"

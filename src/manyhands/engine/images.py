@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from manyhands.engine.features import EncoderOptions, FeatureEncoder, is_images
 from manyhands.engine.inputs import Inputs, Scaling, fits
 from manyhands.engine.item_bar import item_bar
 from manyhands.io import Images
+from manyhands.networks.pretrained import read_image_moments
 
 MAX_OWN_SIDE = 128  # pixels of the sides up to which images of one size keep it
 _MEMORY_SHARE = 0.25  # of the machine's memory that decoded images may take
@@ -95,8 +97,9 @@ class _Stored:
 class ImageEncoder(FeatureEncoder):
     """Encodes images: RGB in one size, scaled to 0..1 and normalised by channel.
 
-    `mean` and `deviation` (3,) are those of the channels of the training images, 0 and 1 without
-    normalisation. `naming` is how the items of these images were named.
+    `mean` and `deviation` (3,) are those of the channels of the training images, or those that a
+    pretrained encoder expects; 0 and 1 without normalisation. `naming` is how the items of these
+    images were named.
     """
 
     kind = "images"
@@ -119,7 +122,7 @@ class ImageEncoder(FeatureEncoder):
         stored = _Stored(size, kept)
         mean, deviation = torch.zeros(3), torch.ones(3)
         if options.normalize:
-            mean, deviation = _moments(images, stored)
+            mean, deviation = _expected_moments(options) or _moments(images, stored)
         encoder = cls(size, mean, deviation, images.naming)
         return encoder, ImageInputs(images, encoder._scaling(), stored)
 
@@ -187,6 +190,14 @@ def _chosen_size(sizes: AnyArray, given: int | None) -> tuple[int, int]:
         stacklevel=3,
     )
     return side, side
+
+
+def _expected_moments(options: EncoderOptions) -> tuple[Tensor, Tensor] | None:
+    """The moments that a pretrained encoder was trained with, if its folder tells."""
+    if options.image_encoder is None:
+        return None
+    found = read_image_moments(Path(options.image_encoder))
+    return None if found is None else (torch.tensor(found[0]), torch.tensor(found[1]))
 
 
 def _moments(images: Images, stored: _Stored) -> tuple[Tensor, Tensor]:

@@ -146,4 +146,6 @@ def result_of(module: CrowdModule, crowd: CrowdData, state: TrainingState) -> Tr
 
 def copied(module: CrowdModule) -> Weights:
     """A copy of the weights of a module, on the CPU."""
-    return {name: each.detach().cpu().clone() for name, each in module.state_dict().items()}
+    plain = torch.contiguous_format
+    held = {name: each.detach().cpu() for name, each in module.state_dict().items()}
+    return {name: each.clone(memory_format=plain) for name, each in held.items()}

@@ -36,6 +36,7 @@ from manyhands.engine.task import VALIDATION, CrowdModule, torch_threads
 from manyhands.engine.weight_average import WeightAverage
 from manyhands.evaluation import CRITERIA, CROWD_METRICS
 from manyhands.io.folders import locked_folder, make_folder
+from manyhands.networks.images import set_memory_format
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -78,7 +79,10 @@ def train_together(runs: Sequence[TrainingRun]) -> list[TrainingResult]:
             [_read_result(Path(home))] if settings.devices > 1 else found
         )
     for run, result in zip(runs, results, strict=True):
+        set_memory_format(run.module, torch.contiguous_format)
         run.module.load_state_dict(result.weights)
+        if settings.compile:  # a copy is not compiled: predictions have batches of any size
+            run.module.network = copy.deepcopy(run.module.network)
     return results
 
 
@@ -148,9 +152,13 @@ class _Worker:
             StackedLearner(runs, fabric.device) if stacked else Learner(self.run, fabric.device)
         )
         self.module = self.learner.module
+        if fabric.device.type == "cuda" and self.settings.devices == 1 and not stacked:
+            set_memory_format(self.module, torch.channels_last)
         made = make_optimisers(self.module, self.settings)
         if not made:
             raise DataError("the network has no parameters to train")
+        if self.settings.compile:
+            self.module.network.compile()
         self.wrapped: Any = self.learner if stacked else self.module
         self.optimisers: list[Any] = made
         if self.settings.devices > 1 or self.settings.precision != "32":

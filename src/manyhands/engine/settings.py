@@ -117,6 +117,12 @@ class TrainingOptions(OptimiserOptions):
     precision: Literal["32", "bf16"] = setting(
         "32", 'Floating-point precision of training: "32", or "bf16" for mixed precision.'
     )
+    compile: bool = setting(
+        False,
+        "Compile the network with torch.compile, which takes a minute at the start and makes the "
+        "steps of large networks on a GPU faster. It needs Triton or a C++ compiler; dropout then "
+        "draws other numbers.",
+    )
     threads: int | None = setting(
         None,
         "Number of torch threads on the CPU. By default one for small networks, else all cores.",

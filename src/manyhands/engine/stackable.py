@@ -15,7 +15,9 @@ _LAYERS = {
     nn.Sequential, nn.Flatten, nn.Identity, nn.Linear, nn.Dropout, nn.BatchNorm1d, nn.LayerNorm,
     nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Softplus, nn.Sigmoid, nn.Tanh, BatchNorm1d,
 }  # fmt: skip
-_NEEDED: dict[str, Any] = {"devices": 1, "precision": "32", "accumulate": 1, "augment": None}
+_NEEDED: dict[str, Any] = {
+    "devices": 1, "precision": "32", "accumulate": 1, "augment": None, "compile": False,
+}  # fmt: skip
 
 
 def why_separate(runs: Sequence[TrainingRun]) -> str | None:

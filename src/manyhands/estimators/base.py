@@ -41,6 +41,7 @@ from manyhands.estimators.fitting import Fitting
 from manyhands.estimators.labels import images_to_learn, item_weights, labels_of_rows
 from manyhands.methods import METHODS, Method, Problem
 from manyhands.methods.base import FitPlan, MethodFit
+from manyhands.networks.catalog import PRETRAINED_NETWORKS
 from manyhands.networks.pretrained import is_pretrained
 
 Predict = Callable[[Any], Floats]
@@ -274,6 +275,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         own_network = not (self.network is None or isinstance(self.network, str))
         scale = getattr(self, "scale", "none")
         unscaled = own_network or method.needs_counts
+        pretrained = self.network_settings if self.network in PRETRAINED_NETWORKS else None
         return EncoderOptions(
             scale="none" if scale == "auto" and unscaled else str(scale),
             keep_integers=own_network,
@@ -282,6 +284,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
             max_tokens=getattr(self, "max_tokens", None),
             image_size=getattr(self, "image_size", None),
             normalize=scale != "none",
+            image_encoder=(pretrained or {}).get("folder"),
             network=self.network if is_pretrained(self.network) else None,
             network_settings=self.network_settings,
             device=self.device,

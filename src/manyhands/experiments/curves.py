@@ -26,7 +26,8 @@ class CurveExperiment(CellExperiment):
     @property
     def needs(self) -> list[str]:
         """See `Experiment.needs`."""
-        return ["nothing: the crowds are simulated"]
+        items = dict.fromkeys(column.items for column in self.table.columns if column.items)
+        return list(items) or ["nothing: the crowds are simulated"]
 
     def cells(self, options: RunOptions) -> list[Cell]:
         """See `CellExperiment.cells`; every point of every curve is a cell."""
@@ -61,7 +62,8 @@ class CurveExperiment(CellExperiment):
                         linestyle="--" if line[0]["ours"] else "-", color=f"C{number}",
                         marker="o", markersize=3, linewidth=1.2, capsize=2, label=method,
                     )  # fmt: skip
-            axes.set_title(column.dataset.removeprefix("simulated/synthetic/"), fontsize=9)
+            title = column.dataset.removeprefix("simulated/synthetic/")
+            axes.set_title(title.removeprefix("cifar10/"), fontsize=9)
             axes.set_xlabel(str(column.axis.get("name", "")), fontsize=8)
             axes.set_ylim(0, 100)
             axes.grid(alpha=0.3)

@@ -14,13 +14,15 @@ from manyhands.core.settings import generator, require_choice
 from manyhands.datasets import DATASETS, ITEM_SETS, Corpus, Split
 from manyhands.selection import Trial, trial_of_corpus
 from manyhands.simulation import SCENARIOS
+from manyhands.simulation.crowds import SimulatedCrowd
 
 NO_FOLDER = "give --data, the folder that holds the corpora"
 TEST_SETS = ("test", "valid+test", "labelled")
 _TEST_SHARE = 0.2  # of the labelled items, where labels of test items are needed
 _SECONDS = {
     "labelme": 4.0, "music": 7.0, "sentiment": 20.0, "cifar10": 60.0, "common-noise": 16.0,
-    "perturbed-networks": 6.0,
+    "perturbed-networks": 6.0, "md-agreement": 600.0, "convabuse": 600.0, "sentiment/texts": 600.0,
+    "labelme/images": 900.0,
 }  # fmt: skip
 _USUAL_SECONDS = 30.0
 
@@ -101,7 +103,8 @@ class CorpusSource(DataSource):
     @property
     def expected_seconds(self) -> float:
         """See `DataSource.expected_seconds`."""
-        return _SECONDS.get(self.dataset, _USUAL_SECONDS)
+        usual = _SECONDS.get(self.dataset, _USUAL_SECONDS)
+        return _SECONDS.get(f"{self.dataset}/{self.features}", usual)
 
 
 @dataclass(frozen=True)
@@ -123,9 +126,9 @@ class ScenarioSource(DataSource):
 
     def load(self, data: str | None, seed: int) -> ExperimentData:
         """See `DataSource.load`."""
-        scenario = SCENARIOS[self.scenario]
-        items = None if self.items is None else _items(self.items, str(data))
-        crowd = scenario(scenario.make_settings({**self.settings, "seed": seed}), items)
+        items = None if self.items is None else read_items(self.items, str(data))
+        settings = SCENARIOS[self.scenario].make_settings({**self.settings, "seed": seed})
+        crowd = self.simulate(settings, items, data)
         test = crowd.test
         trial = Trial(
             np.asarray(crowd.features),
@@ -136,18 +139,23 @@ class ScenarioSource(DataSource):
         )
         return ExperimentData(trial, crowd=crowd)
 
+    def simulate(self, settings: Any, items: Items | None, data: str | None) -> SimulatedCrowd:
+        """The crowd of these settings that labels these items."""
+        return SCENARIOS[self.scenario](settings, items)
+
     @property
     def expected_seconds(self) -> float:
         """See `DataSource.expected_seconds`."""
-        return _SECONDS.get(self.scenario, _USUAL_SECONDS)
+        return _SECONDS.get(self.items or self.scenario, _USUAL_SECONDS)
 
 
 def _first_missing(files: Sequence[str]) -> str:
     return f"{files[0]} is not there" if files else ""
 
 
-@lru_cache(maxsize=1)
-def _items(name: str, data: str) -> Items:
+@lru_cache(maxsize=2)
+def read_items(name: str, data: str) -> Items:
+    """A set of items from the folder of the corpora; they are read once."""
     return ITEM_SETS[name].read(data)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from manyhands.experiments.data import CorpusSource, DataSource
+from manyhands.experiments.encoders import missing_encoder
 from manyhands.experiments.pages import code_block, write_page
 from manyhands.experiments.records import Record, Records
 from manyhands.experiments.runs import Run
@@ -30,11 +31,13 @@ class RunOptions:
     slow: bool = False
     recorded: bool = False
 
-    def unavailable(self, source: DataSource, slow: bool = False) -> str:
-        """Why a source cannot be used here; empty if it can."""
+    def unavailable(
+        self, source: DataSource, slow: bool = False, settings: Mapping[str, Any] | None = None
+    ) -> str:
+        """Why a source cannot be used here, or the encoder of the settings; empty if it can."""
         if self.recorded:
             return ""
-        reason = source.unavailable(self.data)
+        reason = source.unavailable(self.data) or missing_encoder(settings or {}, self.data)
         if not reason and slow and not (self.slow or torch.cuda.is_available()):
             return "takes hours without a GPU; give --slow to run it all the same"
         return reason

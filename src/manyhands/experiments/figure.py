@@ -19,7 +19,7 @@ Collect = Callable[[ExperimentData, int, Settings], Content]
 # The usual time of a panel; otherwise a second.
 _SECONDS = {
     "p0/figure-2": 120.0, "p0/figure-3": 5.0, "p0/figure-4": 60.0, "p1/figure-5": 40.0,
-    "p1/figure-6": 8.0, "p2/figure-2": 2.0, "p3/figure-5": 300.0, "p3/figure-7": 40.0,
+    "p1/figure-6": 8.0, "p2/figure-2": 2.0, "p3/figure-5": 60.0, "p3/figure-7": 40.0,
     "p3/figure-8": 5.0, "p3/figure-9": 8.0, "p3/figure-10": 8.0, "p3/theorem-1": 2.0,
     "p4/figure-1": 6.0, "p4/figure-2": 6.0, "p4/figure-3": 30.0,
 }  # fmt: skip

@@ -16,8 +16,10 @@ class Column:
     """A metric on a dataset, and its unit.
 
     `tested_on` and `anonymous` say how a corpus is used; `scenario`, `settings` and `items` define
-    a simulated crowd. `network` names the network if it is not the usual one. `slow` marks what
-    takes hours without a GPU, and `runs` is its number of seeds if it is not that of the table.
+    a simulated crowd; `annotators` are settings of the network whose perturbed copies its
+    annotators are (`NetworkAnnotators`). `network` names the network if it is not the usual one.
+    `slow` marks what takes hours without a GPU, and `runs` is its number of seeds if it is not that
+    of the table.
     """
 
     key: str
@@ -29,6 +31,7 @@ class Column:
     scenario: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     items: str | None = None
+    annotators: Mapping[str, Any] = field(default_factory=dict)
     network: str = ""
     slow: bool = False
     training: Mapping[str, Any] = field(default_factory=dict)
@@ -86,7 +89,7 @@ def published_tables() -> dict[str, PublishedTable]:
     """Every published table, by the name of its experiment."""
     folder = files("manyhands.experiments").joinpath("published")
     tables = [
-        _table(_content(path.name))
+        _table(published_content(path.name))
         for path in sorted(folder.iterdir(), key=lambda each: each.name)
         if "-table-" in path.name
     ]
@@ -95,10 +98,11 @@ def published_tables() -> dict[str, PublishedTable]:
 
 def published_curves(name: str) -> PublishedTable:
     """A figure whose points are runs, as the cells of a table are, by the name of its file."""
-    return _table(_content(name))
+    return _table(published_content(name))
 
 
-def _content(name: str) -> dict[str, Any]:
+def published_content(name: str) -> dict[str, Any]:
+    """What a file of the published tables and figures holds, by its name."""
     path = files("manyhands.experiments").joinpath("published", name)
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return content
@@ -153,6 +157,6 @@ def published_figures() -> dict[str, PublishedFigure]:
     papers = {name.split("/")[0]: table.paper for name, table in published_tables().items()}
     figures = [
         _make(PublishedFigure, {**each, "paper": papers[each["name"].split("/")[0]]})
-        for each in _content("figures.json")["figures"]
+        for each in published_content("figures.json")["figures"]
     ]
     return {figure.name: figure for figure in figures}

@@ -16,12 +16,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import manyhands
 from manyhands.aggregation import AGGREGATORS
-from manyhands.core.errors import DataError, SettingError, first_line
+from manyhands.core.errors import SettingError, first_line
 from manyhands.core.parallel import in_processes
-from manyhands.datasets import DATASETS, Split
-from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger, gpu_trains
-from manyhands.evaluation import regression_scores, score_entities
-from manyhands.experiments.data import CorpusSource, DataSource, ExperimentData
+from manyhands.estimators import CrowdClassifier, gpu_trains
+from manyhands.experiments.data import DataSource, ExperimentData
+from manyhands.experiments.encoders import with_encoder
 from manyhands.experiments.measures import measure
 from manyhands.experiments.records import Record, Records, fingerprint_key
 from manyhands.methods import METHODS, Method
@@ -42,9 +41,6 @@ AS_PUBLISHED: dict[str, dict[str, Any]] = {
 }
 _FIXED_EPOCHS = 0.3  # time of a method without an epoch search, relative to one that trains twice
 _LINUX_STATUS = Path("/proc/self/status")
-VECTORS = "word_vectors"  # a folder beside the corpora
-_SUFFIXES = (".npz", ".txt", ".vec")
-_COUNTED = {"moviereviews": "moviereviews-words"}  # the release with word counts
 
 
 @dataclass(frozen=True)
@@ -106,7 +102,8 @@ class MethodRun(Run):
     def outcome(self, data: str | None) -> dict[str, Any]:
         """The scores of the trained model."""
         loaded = self.source.load(data, self.seed)
-        model = fit_method(loaded.trial, self.method, self.seed, self.settings)
+        settings = with_encoder(self.settings, data)
+        model = fit_method(loaded.trial, self.method, self.seed, settings)
         return _measured(loaded, model)
 
     @property
@@ -120,7 +117,7 @@ class MethodRun(Run):
     def outcomes(self, seeds: Sequence[int], data: str | None) -> list[dict[str, Any]]:
         """See `Run.outcomes`."""
         loaded = self.source.load(data, self.seed)
-        chosen, settings = _configured(self.method, self.settings)
+        chosen, settings = _configured(self.method, with_encoder(self.settings, data))
         models = train_seeds_on(loaded.trial, chosen, seeds, settings)
         return [_measured(loaded, model) for model in models]
 
@@ -130,70 +127,6 @@ class MethodRun(Run):
         seconds = self.source.expected_seconds
         searches = METHODS[self.method].defaults.get("validation_fraction", 0.0) > 0
         return seconds if searches else _FIXED_EPOCHS * seconds
-
-
-@dataclass(frozen=True)
-class TextRun(MethodRun):
-    """A method on a corpus of texts or sentences, with a seed."""
-
-    source: CorpusSource
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    revision: ClassVar[int] = 1
-    estimator: ClassVar[type[CrowdRegressor] | type[CrowdTagger]]
-
-    @abstractmethod
-    def scores_on(self, model: Any, test: Split) -> dict[str, float]:
-        """The scores of predictions for test items without crowd labels."""
-
-    def outcome(self, data: str | None) -> dict[str, Any]:
-        """The scores of the trained model."""
-        method, name = METHODS[self.method], self.source.dataset
-        corpus = DATASETS[_COUNTED.get(name, name) if method.needs_counts else name].read(str(data))
-        settings = {"seed": self.seed, "progress": False, **self.settings.get("training", {})}
-        own_words = method.needs_counts or method.required_network
-        vectors = None if own_words else word_vectors(data)
-        model = self.estimator(method=self.method, word_vectors=vectors, **settings)
-        truth = corpus.truth if method.needs_truth else None
-        model.fit(corpus.features, corpus.annotations, truth=truth)
-        scores = self.scores_on(model, corpus.test) | {"epochs": float(model.epoch_)}
-        return {"scores": {name: round(float(value), 6) for name, value in scores.items()}}
-
-
-class RegressionRun(TextRun):
-    """A `CrowdRegressor` on texts, or on word counts if its method takes them."""
-
-    kind: ClassVar[str] = "regression"
-    estimator = CrowdRegressor
-
-    def scores_on(self, model: CrowdRegressor, test: Split) -> dict[str, float]:
-        """See `TextRun.scores_on`; the scores of ratings."""
-        return regression_scores(test.truth, model.predict(test.features))
-
-
-class TaggingRun(TextRun):
-    """A `CrowdTagger` on sentences."""
-
-    kind: ClassVar[str] = "tagging"
-    estimator = CrowdTagger
-
-    def scores_on(self, model: CrowdTagger, test: Split) -> dict[str, float]:
-        """See `TextRun.scores_on`; the scores of entities."""
-        tags = [tag for sentence in model.predict(test.features) for tag in sentence]
-        found = score_entities(test.truth, np.array(tags, dtype=object), test.features.offsets)
-        return {"precision": found.precision, "recall": found.recall, "f1": found.f1}
-
-
-TEXT_RUNS: dict[str, type[TextRun]] = {"moviereviews": RegressionRun, "ner": TaggingRun}
-
-
-def word_vectors(data: str | None) -> Path:
-    """The file of word vectors beside the corpora: the first by name."""
-    folder = Path(str(data)) / VECTORS
-    found = sorted(each for each in folder.glob("*") if each.suffix in _SUFFIXES)
-    if not found:
-        raise DataError(f"{folder}: no word vectors; put a file of GloVe's format or an .npz there")
-    return found[0]
 
 
 def fit_method(

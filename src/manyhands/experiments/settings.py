@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from manyhands.evaluation import summarize_runs
 from manyhands.experiments import pages
 from manyhands.experiments.data import CorpusSource
+from manyhands.experiments.encoders import with_encoder
 from manyhands.experiments.experiment import CorpusExperiment, RunOptions, WrittenPages
 from manyhands.experiments.published import our_specification
 from manyhands.experiments.records import Record, Records
@@ -68,7 +69,7 @@ class SettingsRun(MethodRun):
     def outcome(self, data: str | None) -> dict[str, Any]:
         """Mean, deviation and lowest of the accuracy, and means of the other scores."""
         trial = self.source.load(data, self.seed).trial
-        settings = estimator_settings(self.settings)
+        settings = estimator_settings(with_encoder(self.settings, data))
         table = compare_training(
             trial, [self.method], runs=self.n_seeds, seed=self.seed, settings=settings
         )

@@ -12,9 +12,11 @@ from manyhands.evaluation.runs import RunSummary
 from manyhands.experiments import pages
 from manyhands.experiments.data import CorpusSource, DataSource, ScenarioSource
 from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPages, found_records
+from manyhands.experiments.network_annotators import NetworkAnnotators
 from manyhands.experiments.published import Column, PublishedTable, Row, Value
 from manyhands.experiments.records import NOT_RUN, Records
-from manyhands.experiments.runs import SETTING_GROUPS, TEXT_RUNS, MethodRun
+from manyhands.experiments.runs import SETTING_GROUPS, MethodRun
+from manyhands.experiments.text_runs import TEXT_RUNS
 from manyhands.methods import METHODS
 from manyhands.networks import NETWORKS
 
@@ -140,9 +142,8 @@ class TableExperiment(CellExperiment):
 
 def cells_of(table: PublishedTable, options: RunOptions) -> list[Cell]:
     """Every cell of a table, row by row."""
-    reasons = {column.key: _column_unavailable(column, options) for column in table.columns}
     return [
-        _cell(row, column, reasons[column.key], _seeds(table, column, options))
+        _cell(row, column, options, _seeds(table, column, options))
         for row in table.rows
         for column in table.columns
         if not row.only or column.dataset in row.only
@@ -165,6 +166,9 @@ def how_chosen(method: str, validation_fraction: float | None = None) -> str:
 
 
 def _source(column: Column, features: str | None = None) -> DataSource:
+    if column.annotators:
+        given = column.scenario, column.settings, column.items, column.annotators
+        return NetworkAnnotators(*given)
     if column.scenario:
         return ScenarioSource(column.scenario, column.settings, column.items)
     if column.dataset in _SUBSTITUTES:
@@ -173,13 +177,13 @@ def _source(column: Column, features: str | None = None) -> DataSource:
     return CorpusSource(column.dataset, features, column.tested_on, column.anonymous)
 
 
-def _cell(row: Row, column: Column, reason: str, seeds: range) -> Cell:
-    reason = _row_unavailable(row, column) or reason
-    if reason:
-        return Cell(row, column, unavailable=reason)
+def _cell(row: Row, column: Column, options: RunOptions, seeds: range) -> Cell:
     settings = {kind: dict(row.options[kind]) for kind in SETTING_GROUPS if kind in row.options}
     if column.training:
         settings["training"] = {**column.training, **settings.get("training", {})}
+    reason = _row_unavailable(row, column) or _column_unavailable(column, options, settings)
+    if reason:
+        return Cell(row, column, unavailable=reason)
     if column.metric in GROUP_METRICS:
         score = f"{column.metric}-{row.options[_GROUP]}"
     else:
@@ -189,12 +193,12 @@ def _cell(row: Row, column: Column, reason: str, seeds: range) -> Cell:
     return Cell(row, column, score, runs)
 
 
-def _column_unavailable(column: Column, options: RunOptions) -> str:
+def _column_unavailable(column: Column, options: RunOptions, settings: Mapping[str, Any]) -> str:
     if column.network and column.network not in NETWORKS:
         return f"the network {column.network} is not there yet"
     if column.network and "network" not in column.training:  # a run has the default network
         return f"it was not run with the network {column.network} yet"
-    return options.unavailable(_source(column), column.slow)
+    return options.unavailable(_source(column), column.slow, settings)
 
 
 def _row_unavailable(row: Row, column: Column) -> str:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
+from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.learner import TrainingResult
@@ -109,5 +110,10 @@ class FullBatchMethod(Method):
 
 def feature_matrix(inputs: Inputs, item: Tensor | None = None) -> Floats:
     """The inputs of some items, or of all, flattened to rows of 64-bit numbers, shape (i, j)."""
+    if inputs.lengths(np.arange(len(inputs))) is not None:
+        raise DataError(
+            "the method learns from rows of numbers, and these features are texts; give numbers, "
+            "such as TF-IDF, or choose a method with a network, such as speelfc"
+        )
     rows = inputs.rows(torch.arange(len(inputs)) if item is None else item)
     return np.asarray(flat(rows, prod(inputs.shape)).double().cpu().numpy())

@@ -21,8 +21,9 @@ class ImageEncoder(ImageNetwork):
     Nothing is downloaded, and no code of the folder is run. The features of an image are the mean
     over the pixels or patches, or the state of the class token where the model has one.
 
-    The images are taken as they are given: normalise them as the encoder was trained. A saved
-    model holds all weights and the description of the encoder; the folder is not needed to load it.
+    Estimators normalise images (`read_images`) as `preprocessor_config.json` of the folder says, if
+    it is there. Arrays are taken as they are given: normalise them as the encoder was trained. A
+    saved model holds all weights and the description of the encoder, so it needs no other folder.
 
     Settings
     --------
@@ -44,6 +45,7 @@ class ImageEncoder(ImageNetwork):
     """
 
     name = "image-encoder"
+    channels_last = False  # its body is not ours
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
+import torch
 from torch import Tensor, nn
 
 from manyhands.core.errors import DataError
@@ -14,6 +15,7 @@ class ImageNetwork(nn.Module, ABC):
     """A network on images of one shape (channels, height, width)."""
 
     name: ClassVar[str]  # in errors
+    channels_last: ClassVar[bool] = True  # its layers take images with the channels last in memory
 
     def __init__(self, shape: tuple[int, ...], n_classes: int, *, smallest: int, why: str) -> None:
         super().__init__()
@@ -53,6 +55,16 @@ class ImageNetwork(nn.Module, ABC):
         make: Any = cls  # the classes that derive from this one take settings of their own
         network: Self = make(shape, n_classes, **settings)
         return network
+
+
+def set_memory_format(module: nn.Module, memory_format: torch.memory_format) -> None:
+    """Lay out the weights of the image networks in a module; their values and shapes stay.
+
+    GPUs compute convolutions in half precision faster with the channels last.
+    """
+    for part in module.modules():
+        if isinstance(part, ImageNetwork) and part.channels_last:
+            part.to(memory_format=memory_format)  # type: ignore[call-overload]
 
 
 def init_convolutions(network: nn.Module) -> None:

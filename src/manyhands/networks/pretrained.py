@@ -5,6 +5,7 @@ import json
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ import torch
 
 from manyhands.core.errors import DataError, first_line
 from manyhands.core.settings import require
+from manyhands.io.json_text import parse_json
 
 PREFIX = "hf:"  # of the names of networks that are encoders of transformers
 _MAX_LAYERS = 1000  # no encoder has more; a description that says so would build for hours
 _NO_LIMIT = 1 << 20  # tokens; tokenizers without a limit say 10^30
+_FROM_BYTES = 1 / 255  # to 0..1
+_TOLERANCE = 1e-3
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
@@ -107,6 +111,40 @@ def read_body(folder: Path) -> Any:
             "they belong to another config.json"
         )
     return _encoder_of(body)
+
+
+def read_image_moments(folder: Path) -> tuple[list[float], list[float]] | None:
+    """The mean and deviation of the channels that the encoder of a folder expects, of 0..1.
+
+    They are in `preprocessor_config.json`; None if the folder does not have it.
+    """
+    path = folder / "preprocessor_config.json"
+    if not path.is_file():
+        return None
+    given = parse_json(path.read_bytes(), path)
+    remedy = "without this file images are normalised by their own mean and deviation"
+    if not isinstance(given, Mapping):
+        raise DataError(f"{path}: expected settings by name; {remedy}")
+    if given.get("do_normalize") is False:
+        return [0.0] * 3, [1.0] * 3
+    if "image_mean" not in given or "image_std" not in given:
+        return None
+    factor = given.get("rescale_factor", _FROM_BYTES)
+    if not _are_numbers([factor]) or abs(255.0 * factor - 1.0) > _TOLERANCE:
+        raise DataError(f"{path}: rescale_factor must be 1/255; got {factor!r}; {remedy}")
+    mean, deviation = given["image_mean"], given["image_std"]
+    if not (_are_numbers(mean, 3) and _are_numbers(deviation, 3) and min(deviation) > 0):
+        raise DataError(
+            f"{path}: image_mean and image_std must have three numbers each, of which the second "
+            f"are above 0; got {mean!r:.60} and {deviation!r:.60}; {remedy}"
+        )
+    return list(map(float, mean)), list(map(float, deviation))
+
+
+def _are_numbers(values: Any, length: int = 1) -> bool:
+    """Whether these are so many finite numbers."""
+    known = isinstance(values, list) and len(values) == length
+    return known and all(isinstance(each, int | float) and isfinite(each) for each in values)
 
 
 def new_body(config: Any) -> Any:

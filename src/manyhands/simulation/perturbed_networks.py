@@ -1,5 +1,6 @@
 """A crowd of networks that were trained on the truth and have noise on their weights."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,18 +89,29 @@ class GroupedCrowd(crowds.SimulatedCrowd):
 
 
 def perturbed_networks(
-    settings: PerturbedNetworkSettings, items: Items | None = None
+    settings: PerturbedNetworkSettings,
+    items: Items | None = None,
+    *,
+    group_mkl: Floats | None = None,
 ) -> GroupedCrowd:
-    """Groups of annotators of different ability: networks with different levels of noise."""
+    """Groups of annotators of different ability: networks with different levels of noise.
+
+    `group_mkl` gives the confusions of the groups, of networks that were perturbed elsewhere; no
+    network is trained then, and labels are drawn from the confusions.
+    """
+    if group_mkl is not None:
+        rule = "confusion where the confusions of the groups are given"
+        require(settings.labels_from == "confusion", "labels_from", rule, settings.labels_from)
     centre_kd = centres(settings.n_classes, settings.distance)
     known = crowds.gaussian_items(items, settings, centre_kd, settings.spread, settings.n_test)
-    features = _standardised(known.flat_features)
-    n_items, n_annotators, n_classes = len(features), settings.n_annotators, settings.n_classes
-    network = train_network(features, known.truth, n_classes, settings.n_hidden, settings.seed)
+    n_items, n_annotators, n_classes = len(known.truth), settings.n_annotators, settings.n_classes
+    if group_mkl is None:
+        features = _standardised(known.flat_features)
+        network = train_network(features, known.truth, n_classes, settings.n_hidden, settings.seed)
+        group_mkl = _group_confusions(settings, network, features, known.truth)
     rng = generator(settings.seed, "groups")
     shares = np.asarray(settings.shares) / np.sum(settings.shares)
     group_a = rng.choice(len(shares), size=n_annotators, p=shares).astype(np.int32)
-    group_mkl = _group_confusions(settings, network, features, known.truth)
     assign_items = crowds.assign_varied if settings.labels_vary else crowds.assign
     item, annotator = crowds.draw_pairs(settings, n_items, assign_items)
     if settings.labels_from == "confusion":
@@ -183,15 +195,24 @@ def _group_confusions(
 ) -> Floats:
     """The confusion of each group: that of the perturbed copy of median accuracy."""
     rng = generator(settings.seed, "abilities")
+    return median_confusions(
+        lambda level: network.perturbed(level, rng).predict(features),
+        settings.noises, truth, settings.n_classes,
+    )  # fmt: skip
+
+
+def median_confusions(
+    labels_at: Callable[[float], AnyArray], noises: Sequence[float], truth: AnyArray, n_classes: int
+) -> Floats:
+    """The confusion at each level of noise: that of the copy of median accuracy among 15.
+
+    `labels_at(level)` returns the labels that a new copy gives the items.
+    """
     chosen = []
-    for level in settings.noises:
-        tried = []
-        for _ in range(COPIES_TRIED):
-            label = network.perturbed(level, rng).predict(features)
-            tried.append((float(np.mean(label == truth)), label))
-        tried.sort(key=lambda one: one[0])
-        label = tried[COPIES_TRIED // 2][1]
-        chosen.append(confusion_from_labels(label, truth, settings.n_classes))
+    for level in noises:
+        tried = [labels_at(level) for _ in range(COPIES_TRIED)]
+        tried.sort(key=lambda label: float(np.mean(label == truth)))
+        chosen.append(confusion_from_labels(tried[COPIES_TRIED // 2], truth, n_classes))
     return np.stack(chosen)
 
 

@@ -1,0 +1,77 @@
+"""The page on speed on a GPU, made from the recorded rows of several benchmarks."""
+
+from pathlib import Path
+
+from benchmarks.benchmark import GPU_TRAINING, Row, commands_of
+from benchmarks.numbers import count
+from manyhands.experiments import code_block, markdown_table, write_page
+
+PAGE = "gpu-speed.md"
+MOST_CROWD, MOST_SAM = 1.05, 2.1
+_HEAD = """# Speed on a GPU
+
+What training and aggregation cost on a GPU. These numbers come from commands that were run once,
+and are recorded in `docs/results/records`."""
+_TRAINING = """## A crowd layer behind a wide residual network
+
+{network} on {n_items} images of 32 x 32 pixels, bf16, SGD, on {device}. *Ordinary training* has one
+class per image. The crowd layer has {n_annotators} annotators and {labels_each} labels per image.
+The time is that of the fastest epoch after the first. The card multiplies matrices of 8192 x 8192
+numbers in bf16 at {rate:.0f} TFLOP/s; the share of that rate counts three times the operations of a
+forward pass per image, and twice as many with SAM."""
+
+
+def gpu_page(docs: Path) -> str:
+    """The page as Markdown."""
+    return "\n\n".join([_HEAD, *_training(GPU_TRAINING.read(docs))]) + "\n"
+
+
+def write_gpu_page(docs: Path) -> None:
+    """Write the page from all records."""
+    write_page(docs / PAGE, gpu_page(docs))
+
+
+def _training(rows: list[Row]) -> list[str]:
+    epochs = [row for row in rows if row["kind"] == "epoch"]
+    if not epochs:
+        return []
+    run = next(row for row in rows if row["kind"] == "run")
+    sizes = {name: count(epochs[0][name]) for name in ("n_items", "n_annotators", "labels_each")}
+    facts = {"network": epochs[0]["network"], "device": run["device"], **sizes}
+    plain = {row["batch_size"]: row["seconds"] for row in epochs
+             if row["variant"] == "ordinary training"}  # fmt: skip
+    lines = [
+        [
+            str(row["batch_size"]),
+            row["variant"],
+            f"{row['seconds']:.3f}",
+            count(row["images_per_second"]),
+            f"{100 * row['share_of_rate']:.1f} %",
+            f"{row['seconds'] / plain[row['batch_size']]:.3f}",
+        ]
+        for row in epochs
+    ]
+    header = ["batch", "training", "s per epoch", "images per s", "share of the rate", "ratio"]
+    return [
+        _TRAINING.format(rate=run["matrix_rate"] / 1e12, **facts),
+        code_block(commands_of(rows)),
+        markdown_table(header, lines, left=2),
+        _claims(epochs),
+    ]
+
+
+def _claims(epochs: list[Row]) -> str:
+    """What was hoped for, and what was measured."""
+    seconds = {(row["variant"], row["batch_size"]): row["seconds"] for row in epochs}
+    lines = []
+    for claim, most, over, under in (
+        ("a crowd layer costs at most 5 % more", MOST_CROWD, "crowd layer", "ordinary training"),
+        ("SAM takes at most 2.1 times as long", MOST_SAM, "crowd layer, SAM", "crowd layer"),
+        ("SAM takes at most 2.1 times as long", MOST_SAM, "ordinary training, SAM",
+         "ordinary training"),
+    ):  # fmt: skip
+        for batch_size in dict.fromkeys(size for _, size in seconds):
+            ratio = seconds[over, batch_size] / seconds[under, batch_size]
+            holds = "yes" if ratio <= most else "**no**"
+            lines.append([f"{over}, batch {batch_size}: {claim}", f"{ratio:.3f}", holds])
+    return markdown_table(["claim", "measured", "holds"], lines, left=1)
