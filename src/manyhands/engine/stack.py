@@ -34,6 +34,8 @@ class StackedLearner(Learner):
         self.module = stack_modules(self.modules)
         self.masks.replace_dropout(self.module.network)
         self._called = _Called(self.module)
+        # Steps, averages and statistics change these tensors in place.
+        self._tensors = dict(self._called.named_parameters()) | dict(self._called.named_buffers())
         self.crowds = [CrowdData(run.inputs, run.annotations, device) for run in runs]
         self.crowd = StackedCrowd(self.crowds)
         self._validated: list[CrowdBatch] = []
@@ -122,9 +124,10 @@ class StackedLearner(Learner):
         """What a method of the module returns for every run."""
         given = batch.annotations
         one = _one_run(self._called, self.masks, name, arguments)
-        tensors = dict(self._called.named_parameters()) | dict(self._called.named_buffers())
         annotations = given.row, given.annotator, given.label, given.features, given.mask
-        found: Tensor = vmap(one)(tensors, batch.items, batch.inputs, annotations, tuple(masks))
+        found: Tensor = vmap(one)(
+            self._tensors, batch.items, batch.inputs, annotations, tuple(masks)
+        )
         return found
 
 

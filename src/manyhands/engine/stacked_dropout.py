@@ -22,6 +22,7 @@ class DropoutMasks:
         self._device = inputs.device
         self._generators: list[torch.Generator] = []
         self._next: Iterator[Tensor] = iter(())
+        self._ones: dict[tuple[int, ...], Tensor] = {}
 
     def seed(self, seeds: Sequence[int]) -> None:
         """Begin the random numbers of every run anew."""
@@ -56,8 +57,9 @@ class DropoutMasks:
         if keep == 0.0:
             return torch.zeros(shape, device=self._device)
         if self._device.type == "cuda":
-            ones = torch.ones(shape, device=self._device)
-            scaled: Tensor = torch._fused_dropout(ones, keep, drawn)[0]
+            if shape not in self._ones:
+                self._ones[shape] = torch.ones(shape, device=self._device)
+            scaled: Tensor = torch._fused_dropout(self._ones[shape], keep, drawn)[0]
             return scaled
         return torch.empty(shape, device=self._device).bernoulli_(keep, generator=drawn).div_(keep)
 
