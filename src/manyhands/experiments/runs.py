@@ -18,7 +18,8 @@ import manyhands
 from manyhands.aggregation import AGGREGATORS
 from manyhands.core.errors import SettingError, first_line
 from manyhands.core.parallel import in_processes
-from manyhands.estimators import CrowdClassifier, gpu_trains
+from manyhands.estimators import CrowdClassifier
+from manyhands.estimators.many import gpu_trains
 from manyhands.experiments.data import DataSource, ExperimentData
 from manyhands.experiments.encoders import with_encoder
 from manyhands.experiments.measures import measure

@@ -22,7 +22,8 @@ from manyhands.core.settings import require
 from manyhands.engine.features import is_count, is_text
 from manyhands.engine.task import NOT_SCORED, VALIDATION, Metrics, Scores
 from manyhands.engine.tasks import TASKS
-from manyhands.estimators import ESTIMATORS, fit_each, gpu_trains
+from manyhands.estimators import ESTIMATORS
+from manyhands.estimators.many import fit_each, gpu_trains
 from manyhands.evaluation import summarize_runs
 from manyhands.methods import METHODS, Method
 from manyhands.selection.trial import Trial
