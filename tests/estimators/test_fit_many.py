@@ -72,6 +72,12 @@ def test_every_seed_gives_the_model_that_it_gives_alone(method):
     assert searched == [mh.METHODS[method].defaults.get("refit", False)] * len(made)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("method", STACKED)
+def test_every_seed_gives_the_model_that_it_gives_alone_on_a_gpu(method):
+    assert_same(pairs(method, device="cuda"))
+
+
 def test_all_end_to_end_and_two_stage_methods_of_classes_are_covered():
     clf = CrowdClassifier(**QUICK)
     for name in mh.experiments.runs.classification_methods():

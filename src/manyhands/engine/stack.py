@@ -30,20 +30,19 @@ class StackedLearner(Learner):
         self.runs, self.settings, self.device = runs, runs[0].settings, device
         self.loss_shape, self.n_stacked = (len(runs),), len(runs)
         self.modules = [run.module.to(device) for run in runs]
-        self.masks = DropoutMasks(runs[0].module.network, runs[0].inputs.to(device))
+        inputs = runs[0].inputs.to(device)  # once: all runs share them
+        self.masks = DropoutMasks(runs[0].module.network, inputs)
         self.module = stack_modules(self.modules)
         self.masks.replace_dropout(self.module.network)
         self._called = _Called(self.module)
         # Steps, averages and statistics change these tensors in place.
         self._tensors = dict(self._called.named_parameters()) | dict(self._called.named_buffers())
-        self.crowds = [CrowdData(run.inputs, run.annotations, device) for run in runs]
+        self.crowds = [CrowdData(inputs, run.annotations, device) for run in runs]
         self.crowd = StackedCrowd(self.crowds)
-        self._validated: list[CrowdBatch] = []
-        self._validations: list[CrowdData] = []
+        self.validation: StackedCrowd | None = None
         if runs[0].validation is not None:
             held = [run.validation for run in runs if run.validation is not None]
-            self._validations = [CrowdData(runs[0].inputs, each, device) for each in held]
-            self._validated = StackedCrowd(self._validations).evaluated(EVALUATION_BATCH)
+            self.validation = StackedCrowd([CrowdData(inputs, each, device) for each in held])
         self._kept: Weights = {}
 
     def train(self) -> None:
@@ -76,14 +75,14 @@ class StackedLearner(Learner):
     @torch.no_grad()
     def validation_scores(self) -> list[dict[str, float]] | None:
         """See `Learner.validation_scores`; most criteria are computed for one run after another."""
-        if not self._validated:
+        if self.validation is None:
             return None
         if self.settings.monitor != "likelihood":
-            return self._separate_scores()
+            return self._separate_scores(self.validation.crowds)
         self.module.eval()
         total_r = torch.zeros(len(self.runs), dtype=torch.float64, device=self.device)
         n_r = torch.zeros_like(total_r)
-        for batch in self._validated:
+        for batch in self.validation.evaluated(EVALUATION_BATCH):
             log_rn = self._mapped("label_log_prob", batch, ()).double()
             mask_rn = batch.annotations.mask
             assert mask_rn is not None, "annotations of a stack are padded"
@@ -111,9 +110,9 @@ class StackedLearner(Learner):
             found.append(result_of(module, crowd, state))
         return found
 
-    def _separate_scores(self) -> list[dict[str, float]]:
+    def _separate_scores(self, crowds: Sequence[CrowdData]) -> list[dict[str, float]]:
         state, monitor, scores = self.module.state_dict(), self.settings.monitor, []
-        for n, (module, crowd) in enumerate(zip(self.modules, self._validations, strict=True)):
+        for n, (module, crowd) in enumerate(zip(self.modules, crowds, strict=True)):
             module.load_state_dict({name: each[n] for name, each in state.items()})
             scores.append(module.validation_scores(crowd, monitor))
         return scores

@@ -11,6 +11,8 @@ from manyhands.core.arrays import AnyArray
 from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.noise import AnnotationBatch
 
+_Part = tuple[Tensor, Tensor, Tensor]  # items (r, b); row, annotator and label (3, r, n); mask
+
 
 class StackedCrowd:
     """The labels of several runs about the same items.
@@ -22,6 +24,7 @@ class StackedCrowd:
     def __init__(self, crowds: Sequence[CrowdData]) -> None:
         self.crowds, self.device = crowds, crowds[0].device
         self.inputs = crowds[0].inputs
+        self._labelled: list[_Part] | None = None
 
     def shuffled(self, rngs: Sequence[np.random.Generator], batch_size: int) -> AnyArray:
         """The labelled items of every run in a random order of its own, shape (r, i)."""
@@ -36,19 +39,24 @@ class StackedCrowd:
         """The batches that `CrowdData.batches` makes for every run."""
         whole_r = np.full(len(order_ri), order_ri.shape[1])
         parts = self.crowds[0].parts(order_ri[0], batch_size)
-        return self._padded(order_ri, whole_r, parts)
+        return (self._batch(*part) for part in self._padded(order_ri, whole_r, parts))
 
-    def evaluated(self, most: int) -> list[CrowdBatch]:
+    def evaluated(self, most: int) -> Iterator[CrowdBatch]:
         """All labelled items of every run, at most `most` of each at a time."""
+        if self._labelled is None:  # their inputs are not kept: they may take much memory
+            self._labelled = self._padded_labelled(most)
+        return (self._batch(*part) for part in self._labelled)
+
+    def _padded_labelled(self, most: int) -> list[_Part]:
         n_r = np.array([len(crowd.labelled) for crowd in self.crowds])
         order_ri = np.stack([np.resize(each.labelled, n_r.max()) for each in self.crowds])
         edges = [*range(0, n_r.max(), self.inputs.items_at_once(most)), int(n_r.max())]
-        return list(self._padded(order_ri, n_r, list(pairwise(edges))))
+        return self._padded(order_ri, n_r, list(pairwise(edges)))
 
     def _padded(
         self, order_ri: AnyArray, n_r: AnyArray, parts: Sequence[tuple[int, int]]
-    ) -> Iterator[CrowdBatch]:
-        """Batches of these parts of the order; of every run, only the first items have labels."""
+    ) -> list[_Part]:
+        """These parts of the order on the device; of a run, only the first `n_r` items count."""
         count_ri = np.stack([
             crowd.annotations.labels_per_item[order] * (np.arange(len(order)) < n_items)
             for crowd, order, n_items in zip(self.crowds, order_ri, n_r, strict=True)
@@ -69,8 +77,10 @@ class StackedCrowd:
             filled[:, step, r, place] = np.stack(values)
         items_ri, filled_csrn, n_sr1 = map(self._moved, (order_ri, filled, n_rs.T[..., None]))
         mask_srn = (torch.arange(filled.shape[-1], device=self.device) < n_sr1).float()
-        for s, (first, last) in enumerate(parts):
-            yield self._batch(items_ri[:, first:last], filled_csrn[:, s], mask_srn[s])
+        return [
+            (items_ri[:, first:last], filled_csrn[:, s], mask_srn[s])
+            for s, (first, last) in enumerate(parts)
+        ]
 
     def _batch(self, items_rb: Tensor, filled_crn: Tensor, mask_rn: Tensor) -> CrowdBatch:
         rows = self.inputs.rows(items_rb.reshape(-1))

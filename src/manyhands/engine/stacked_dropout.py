@@ -26,8 +26,10 @@ class DropoutMasks:
 
     def seed(self, seeds: Sequence[int]) -> None:
         """Begin the random numbers of every run anew."""
-        device = self._device
-        self._generators = [torch.Generator(device).manual_seed(seed) for seed in seeds]
+        if len(self._generators) != len(seeds):
+            self._generators = [torch.Generator(self._device) for _ in seeds]
+        for drawn, seed in zip(self._generators, seeds, strict=True):
+            drawn.manual_seed(seed)
 
     def draw(self, batch_shape: tuple[int, ...]) -> list[Tensor]:
         """The masks of the next batch, scaled, each of shape (r, b, ...), in the order of calls."""
