@@ -202,6 +202,9 @@ class Halved(nn.Module):
         return inputs / 2
 
 
+TWICE = nn.Linear(5, 5)
+
+
 class Louder(SpeeLFC):
     """A noise model whose class says nothing about itself."""
 
@@ -215,8 +218,13 @@ class Louder(SpeeLFC):
         ({"precision": "bf16"}, "precision is 'bf16'"),
         ({"sparse": True}, "gradients of annotators are sparse"),
         ({"network": nn.Sequential(Halved(), nn.Linear(5, 3))}, "network has a Halved"),
+        ({"network": nn.Sequential(TWICE, nn.Tanh(), TWICE, nn.Linear(5, 3))}, "share weights"),
+        (
+            {"network": nn.Sequential(nn.BatchNorm1d(5, momentum=None), nn.Linear(5, 3))},
+            "network has a BatchNorm1d",
+        ),
     ],
-    ids=["em", "raykar", "accumulate", "bf16", "sparse", "network"],
+    ids=["em", "raykar", "accumulate", "bf16", "sparse", "network", "shared", "momentum"],
 )
 def test_what_cannot_be_one_program_is_fitted_one_by_one(settings, reason):
     clf = CrowdClassifier(**(QUICK | {"method": "speelfc", "epochs": 2} | settings))

@@ -152,8 +152,9 @@ def _one_run(
         row, annotator, label, features, mask = annotations
         given = AnnotationBatch(row, annotator, label, features, mask=mask)
         masks.use(drawn)
+        # No layers of a stack share weights; to look for such takes time in every step.
         found: Tensor = functional_call(
-            called, tensors, (name, CrowdBatch(items, inputs, given), *arguments)
+            called, tensors, (name, CrowdBatch(items, inputs, given), *arguments), tie_weights=False
         )
         return found
 

@@ -65,10 +65,19 @@ def _module(runs: Sequence[TrainingRun]) -> str | None:
         return f"{type(module).__name__} does more in an epoch than to minimise a loss of batches"
     if not _stacks(module.noise):
         return f"the annotator model {type(module.noise).__name__} is not made for it"
-    for layer in module.network.modules():
-        if type(layer) not in _LAYERS and not _stacks(layer):
+    if sparse_tables(module):
+        return "the gradients of annotators are sparse"
+    return _network(module.network)
+
+
+def _network(network: nn.Module) -> str | None:
+    for layer in network.modules():
+        known = type(layer) in _LAYERS and getattr(layer, "momentum", 0.0) is not None
+        if not known and not _stacks(layer):
             return f"the network has a {type(layer).__name__}, which is not made for it"
-    return "the gradients of annotators are sparse" if sparse_tables(module) else None
+    n_named = len(list(network.named_parameters(remove_duplicate=False)))
+    shares = n_named != len(list(network.parameters()))
+    return "layers of the network share weights" if shares else None
 
 
 def _sizes(runs: Sequence[TrainingRun]) -> str | None:
