@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from manyhands.checks import check
     from manyhands.core.errors import ManyhandsError
     from manyhands.datasets import DATASETS, ITEM_SETS
-    from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger
+    from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger, fit_many
     from manyhands.experiments import EXPERIMENTS
     from manyhands.io import (
         read,
@@ -83,6 +83,7 @@ __all__ = [
     "estimators",
     "evaluation",
     "experiments",
+    "fit_many",
     "io",
     "load",
     "methods",
@@ -122,6 +123,7 @@ _HOMES = {
     "aggregate": "aggregation",
     "aggregate_tokens": "aggregation",
     "check": "checks",
+    "fit_many": "estimators",
     "load": "loading",
     "read": "io",
     "read_annotations": "io",

@@ -98,7 +98,14 @@ class CrowdData:
 
     def n_batches(self, order: AnyArray, batch_size: int, n_ranks: int = 1) -> int:
         """How many batches `batches` makes of items in this order."""
-        return len(self._parts(order, self.inputs.boundaries(order), batch_size, n_ranks))
+        return len(self.parts(order, batch_size, n_ranks))
+
+    def parts(self, order: AnyArray, batch_size: int, n_ranks: int = 1) -> list[tuple[int, int]]:
+        """The first unit and the one after the last of every batch, in this order of items.
+
+        A unit is an item, or what `Inputs.boundaries` keep together.
+        """
+        return self._parts(order, self.inputs.boundaries(order), batch_size, n_ranks)
 
     def _parts(
         self, order: AnyArray, edges: AnyArray, batch_size: int, n_ranks: int

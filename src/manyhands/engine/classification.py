@@ -50,6 +50,7 @@ _TIED = 1e-9  # probabilities that differ by rounding only
 class ClassificationModule(CrowdModule):
     """A network of class logits and a noise model; `targets` (i, k) hold class probabilities."""
 
+    stacks = True
     noise: NoiseModel
 
     @torch.no_grad()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -53,6 +53,7 @@ class Inputs(ABC):
     shape: tuple[int, ...]
     device: torch.device
     most_tokens = _MAX_TOKENS  # of a batch, with padding
+    stacks: ClassVar[bool] = False  # whether all items have one shape and stay on the device
 
     @abstractmethod
     def __len__(self) -> int:
@@ -172,6 +173,8 @@ def _too_padded(n_units: int, longest: int, total: int, most: int) -> bool:
 
 class TensorInputs(Inputs):
     """Inputs in one tensor, which moves to the device once if it fits."""
+
+    stacks = True
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor, self.shape, self.device = tensor, tuple(tensor.shape[1:]), tensor.device

@@ -6,9 +6,9 @@ import logging
 import math
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from inspect import signature
 from numbers import Real
@@ -21,19 +21,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, ManyhandsError, SettingError
-from manyhands.core.settings import generator, require, seed_for
-from manyhands.engine.augment import augmented
-from manyhands.engine.batches import CrowdData
+from manyhands.core.settings import require
 from manyhands.engine.checkpoint import Checkpoint, TrainingState, unshared
-from manyhands.engine.inputs import Inputs
+from manyhands.engine.learner import Learner, TrainingResult, TrainingRun
 from manyhands.engine.memory import out_of_memory
 from manyhands.engine.optimisers import Stepper, make_optimisers
 from manyhands.engine.progress import EpochBar, EpochLog
 from manyhands.engine.randomness import deterministic, own_random_numbers
 from manyhands.engine.schedules import set_rates
-from manyhands.engine.settings import TrainingSettings
+from manyhands.engine.stack import StackedLearner
+from manyhands.engine.stackable import why_separate
 from manyhands.engine.task import VALIDATION, CrowdModule, torch_threads
 from manyhands.engine.weight_average import WeightAverage
 from manyhands.evaluation import CRITERIA, CROWD_METRICS
@@ -44,76 +42,48 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
     from lightning_fabric.strategies.ddp import DDPStrategy
 
+__all__ = ["TrainingResult", "TrainingRun", "best_epoch", "train", "train_together"]
+
 _SUMS_SPARSE = (nn.Embedding, nn.EmbeddingBag)  # modules whose sparse gradients torch sums
-
-
-@dataclass(frozen=True)
-class TrainingRun:
-    """A module, its data, and how to train it.
-
-    `validation` labels choose the epoch; nothing else may have seen them. `stop_after` ends
-    training early, with the learning rates of a full run. `callback` is called with the module
-    after every epoch; the numbers it returns are added to the history. With a `folder`, checkpoints
-    and the log are written there; `fingerprint` tells one run from another.
-    """
-
-    module: CrowdModule
-    inputs: Inputs
-    annotations: Annotations
-    settings: TrainingSettings
-    validation: Annotations | None = None
-    stop_after: int | None = None
-    folder: Path | None = None
-    fingerprint: Mapping[str, Any] = field(default_factory=dict)
-    resume: bool = False
-    progress: bool = True
-    callback: Callable[[CrowdModule], Mapping[str, Any]] | None = None
-
-    def __post_init__(self) -> None:
-        require(
-            self.callback is None or self.settings.devices == 1,
-            "devices",
-            "1 for a callback to see the model",
-            self.settings.devices,
-        )
-
-
-@dataclass(frozen=True)
-class TrainingResult:
-    """The weights that were kept, their epoch, and the history.
-
-    With monitor "ranks" the epoch may be one whose weights are gone; a refit trains them again.
-    """
-
-    weights: dict[str, Tensor]
-    epoch: int
-    history: list[dict[str, Any]]
-    search_history: list[dict[str, Any]] = field(default_factory=list)
 
 
 def train(run: TrainingRun) -> TrainingResult:
     """Train in this process or in several; the module ends with the weights of the result."""
+    return train_together([run])[0]
+
+
+def train_together(runs: Sequence[TrainingRun]) -> list[TrainingResult]:
+    """Train runs that differ by their seeds as one program, with one step for all of them.
+
+    Each has the result that `train` gives, but for rounding. A `SettingError` says why runs cannot
+    be trained together (`why_separate`).
+    """
     from lightning_fabric import Fabric  # takes seconds, and predictions do not need it
 
-    settings = run.settings
+    settings = runs[0].settings
+    if len(runs) > 1 and (reason := why_separate(runs)):
+        raise SettingError(f"these runs cannot be trained together: {reason}")
     logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it logs every precision
     fabric = Fabric(
         accelerator=settings.accelerator,
         devices=settings.devices,
-        strategy=_several(run.module) if settings.devices > 1 else "auto",
+        strategy=_several(runs[0].module) if settings.devices > 1 else "auto",
         precision="bf16-mixed" if settings.precision == "bf16" else "32-true",
     )
     with tempfile.TemporaryDirectory() if settings.devices > 1 else nullcontext("") as home:
-        # The run goes in with the function: Fabric looks into arguments, and refuses frozen ones.
-        found: Any = fabric.launch(partial(_work, run=run, home=Path(home)))
+        # Runs go in with the function: Fabric looks into arguments, and refuses frozen ones.
+        found: Any = fabric.launch(partial(_work, runs=list(runs), home=Path(home)))
         if isinstance(found, ManyhandsError):
             raise found
-        result: TrainingResult = _read_result(Path(home)) if settings.devices > 1 else found
-    set_memory_format(run.module, torch.contiguous_format)
-    run.module.load_state_dict(result.weights)
-    if settings.compile:  # a copy is not compiled: predictions have batches of any size
-        run.module.network = copy.deepcopy(run.module.network)
-    return result
+        results: list[TrainingResult] = (
+            [_read_result(Path(home))] if settings.devices > 1 else found
+        )
+    for run, result in zip(runs, results, strict=True):
+        set_memory_format(run.module, torch.contiguous_format)
+        run.module.load_state_dict(result.weights)
+        if settings.compile:  # a copy is not compiled: predictions have batches of any size
+            run.module.network = copy.deepcopy(run.module.network)
+    return results
 
 
 def _write_result(result: TrainingResult, home: Path) -> None:
@@ -140,22 +110,25 @@ def _several(module: CrowdModule) -> "DDPStrategy":
     return DDPStrategy(start_method="spawn", find_unused_parameters=True, **quiet)
 
 
-def _work(fabric: "Fabric", run: TrainingRun, home: Path) -> TrainingResult | Exception | None:
-    """The result, or the error to raise; the first of several processes leaves it in a folder."""
+def _work(
+    fabric: "Fabric", runs: list[TrainingRun], home: Path
+) -> list[TrainingResult] | Exception | None:
+    """The results, or the error to raise; the first of several processes leaves it in a folder."""
+    run = runs[0]
     several = run.settings.devices > 1
     if several:  # the module that was sent lies in memory that all processes share
-        run = replace(run, module=copy.deepcopy(run.module))
+        runs = [replace(run, module=copy.deepcopy(run.module))]
     cuda = [fabric.device] if fabric.device.type == "cuda" else []
-    n_items = round(run.settings.batch_size * run.inputs.tokens_per_item)
+    n_items = round(run.settings.batch_size * run.inputs.tokens_per_item) * len(runs)
     threads = torch_threads(run.module.network, run.inputs.shape, n_items, run.settings)
     same = deterministic(fabric.device)
     try:
         with own_random_numbers(devices=cuda), torch.enable_grad(), threads, same:
-            result = _Worker(fabric, run).run_epochs()
+            results = _Worker(fabric, runs).run_epochs()
             if not several:
-                return result
+                return results
             if fabric.is_global_zero:
-                _write_result(result, home)
+                _write_result(results[0], home)
             return None
     except ManyhandsError as error:
         return error
@@ -170,59 +143,53 @@ def _work(fabric: "Fabric", run: TrainingRun, home: Path) -> TrainingResult | Ex
 
 
 class _Worker:
-    """One process's part of a run."""
+    """One process's part of a run, or of several runs as one program."""
 
-    def __init__(self, fabric: "Fabric", run: TrainingRun) -> None:
-        self.fabric, self.run, self.settings = fabric, run, run.settings
-        self.module = run.module.to(fabric.device)
-        if fabric.device.type == "cuda" and self.settings.devices == 1:
+    def __init__(self, fabric: "Fabric", runs: Sequence[TrainingRun]) -> None:
+        self.fabric, self.runs, self.run, self.settings = fabric, runs, runs[0], runs[0].settings
+        stacked = len(runs) > 1
+        self.learner = (
+            StackedLearner(runs, fabric.device) if stacked else Learner(self.run, fabric.device)
+        )
+        self.module = self.learner.module
+        if fabric.device.type == "cuda" and self.settings.devices == 1 and not stacked:
             set_memory_format(self.module, torch.channels_last)
         made = make_optimisers(self.module, self.settings)
         if not made:
             raise DataError("the network has no parameters to train")
         if self.settings.compile:
             self.module.network.compile()
-        self.wrapped: Any = self.module
+        self.wrapped: Any = self.learner if stacked else self.module
         self.optimisers: list[Any] = made
         if self.settings.devices > 1 or self.settings.precision != "32":
             # One device in full precision does not need the wrappers, which slow a small step.
             self.wrapped, *self.optimisers = fabric.setup(self.module, *made)
-        self.step = Stepper(self.module, self.optimisers, self.settings)
+        self.step = Stepper(self.module, self.optimisers, self.settings, self.learner.n_stacked)
         decay = self.settings.ema_decay
         self.average = WeightAverage(self.module, decay) if decay > 0 else None
-        self.crowd = CrowdData(run.inputs, run.annotations, fabric.device)
-        self.validation = (
-            None if run.validation is None else CrowdData(run.inputs, run.validation, fabric.device)
-        )
-        self.augment = augmented(self.settings.augment, run.inputs.shape)
-        self.place = Checkpoint(run.folder, run.fingerprint) if run.folder else None
-        self.state = TrainingState()
-        self.last = run.stop_after or self.settings.epochs
+        self.place = Checkpoint(self.run.folder, self.run.fingerprint) if self.run.folder else None
+        self.states = [TrainingState() for _ in runs]
 
-    def run_epochs(self) -> TrainingResult:
-        """All epochs, from the start or from a checkpoint; the result."""
+    def run_epochs(self) -> list[TrainingResult]:
+        """All epochs, from the start or from a checkpoint; the results."""
         first = self.fabric.is_global_zero
         with ExitStack() as stack:
             if self.run.folder is not None and first:
                 stack.enter_context(locked_folder(make_folder(self.run.folder)))
             if self.run.resume and self.place is not None and self.place.exists():
-                self.state = self.place.restore(self.module, self.optimisers, self.average)
+                self.states = [self.place.restore(self.module, self.optimisers, self.average)]
             shown = [stack.enter_context(closing(each)) for each in self._reports()]
-            while not self.state.finished:
+            while going := [n for n, state in enumerate(self.states) if not state.finished]:
                 began = time.perf_counter()
-                entry = self._epoch(self.state.epoch)
+                entries = self._epoch(self.states[going[0]].epoch)
                 with self._averaged():
-                    self._evaluate(entry, began)
+                    self._evaluate(entries, going, began)
                 for report in shown:
-                    report.add(entry)
+                    report.add(mean_entry([entries[n] for n in going]))
                 if self.place is not None and first:
-                    self.place.save(self.state, self.module, self.optimisers, self.average)
+                    self.place.save(self.states[0], self.module, self.optimisers, self.average)
         with self._averaged():
-            if self.state.best is not None:
-                self.module.load_state_dict(self.state.best)
-            self.module.profile_annotators(self.crowd)
-            epoch = self.state.best_epoch or self.state.epoch
-            return TrainingResult(_copied(self.module), epoch, self.state.history)
+            return self.learner.results(self.states)
 
     def _averaged(self) -> AbstractContextManager[None]:
         """The module with the moving average of its weights, if there is one."""
@@ -232,40 +199,28 @@ class _Worker:
         """What tells of every epoch; of several processes only the first does."""
         reports: list[EpochLog | EpochBar] = []
         if self.run.folder is not None and self.fabric.is_global_zero:
-            reports.append(EpochLog(self.run.folder, self.state.history))
+            reports.append(EpochLog(self.run.folder, self.states[0].history))
         if self.run.progress and self.fabric.is_global_zero:
-            reports.append(EpochBar(self.last))
+            reports.append(EpochBar(max(run.n_epochs for run in self.runs)))
         return reports
 
-    def _epoch(self, epoch: int) -> dict[str, Any]:
-        """One pass over the labelled items; its entry of the history."""
+    def _epoch(self, epoch: int) -> list[dict[str, Any]]:
+        """One pass over the labelled items; its entry of the history, for every run."""
         settings, rank, n_ranks = self.settings, self.fabric.global_rank, self.fabric.world_size
         set_rates(self.optimisers, settings, epoch)
         rises = epoch < settings.learning_rate_warm_up
-        torch.manual_seed(seed_for(settings.seed, f"epoch {epoch} of process {rank}"))
-        drawn = generator(settings.seed, f"order of epoch {epoch}")
-        order = self.crowd.shuffled(drawn, settings.batch_size)
-        n_parts = settings.accumulate
-        size = settings.batch_size * n_parts  # items of a step
-        n_batches = self.crowd.n_batches(order, size, n_ranks * n_parts) if rises else 0
+        order = self.learner.start_epoch(epoch, rank)
+        n_batches = self.learner.n_steps(order, n_ranks) if rises else 0
         warm_up_epoch = epoch < settings.warm_up
         if not warm_up_epoch:
-            self.module.on_epoch_start(self.crowd, epoch - settings.warm_up)
-        total, n_steps = torch.zeros((), device=self.fabric.device), 0
+            self.learner.on_epoch_start(epoch - settings.warm_up)
+        total, n_steps = torch.zeros(self.learner.loss_shape, device=self.fabric.device), 0
         self.wrapped.train()
-        # A batch is shared between processes, and the share of a process between its parts.
-        steps = zip(*(
-            self.crowd.batches(order, size, rank=rank * n_parts + part, n_ranks=n_ranks * n_parts)
-            for part in range(n_parts)
-        ), strict=True)  # fmt: skip
-        for batches in steps:
-            if self.augment is not None:  # a noise model sees the image as the annotators saw it
-                for batch in batches:
-                    batch.inputs = self.augment(batch.inputs)
+        for batches in self.learner.steps(order, rank, n_ranks):
 
             def backward(batches: Any = batches) -> Tensor:
                 losses = [self._backward(each, warm_up_epoch) for each in batches]
-                return losses[0] if n_parts == 1 else torch.stack(losses).mean()
+                return losses[0] if len(losses) == 1 else torch.stack(losses).mean(dim=0)
 
             n_steps += 1
             if rises:
@@ -273,44 +228,61 @@ class _Worker:
             total += self.step(backward)
             if self.average is not None:
                 self.average.update()
-        loss: Any = self.fabric.all_reduce(total / max(n_steps, 1), reduce_op="mean")
-        return {"epoch": epoch + 1, "loss": float(loss), "warm_up_epoch": warm_up_epoch}
+        mean: Any = self.fabric.all_reduce(total / max(n_steps, 1), reduce_op="mean")
+        return [
+            {"epoch": epoch + 1, "loss": loss, "warm_up_epoch": warm_up_epoch}
+            for loss in mean.reshape(-1).tolist()
+        ]
 
     def _backward(self, batch: Any, warm_up_epoch: bool) -> Tensor:
         """Add the gradient of a batch to those of the step; return its loss."""
         loss: Tensor = self.wrapped(batch, warm_up_epoch)
         n_parts = self.settings.accumulate
-        self.fabric.backward(loss if n_parts == 1 else loss / n_parts)
+        whole = loss.sum() if loss.dim() else loss  # runs of a stack share no parameter
+        self.fabric.backward(whole if n_parts == 1 else whole / n_parts)
         return loss.detach()
 
-    def _evaluate(self, entry: dict[str, Any], began: float) -> None:
-        """Validate the module after an epoch, and add the epoch to the state."""
-        if self.validation is not None:
-            # One process decides: batch statistics may differ between processes.
-            scores = self.module.validation_scores(self.validation, self.settings.monitor)
-            entry |= self.fabric.broadcast(scores)
-        entry["seconds"] = time.perf_counter() - began
-        if self.run.callback is not None:
-            entry |= checked_metrics(self.run.callback(self.module), entry)
-        self._record(entry)
+    def _evaluate(self, entries: list[dict[str, Any]], going: list[int], began: float) -> None:
+        """Validate the module after an epoch, and add the epoch to the states of these runs."""
+        # One process decides: batch statistics may differ between processes.
+        found = self.learner.validation_scores()
+        scores = None if found is None else self.fabric.broadcast(found)
+        seconds = (time.perf_counter() - began) / len(going)
+        for n in going:
+            entries[n] |= {} if scores is None else scores[n]
+            entries[n]["seconds"] = seconds
+            if self.run.callback is not None:
+                entries[n] |= checked_metrics(self.run.callback(self.module), entries[n])
+        kept = [n for n in going if self._record(entries[n], n, validated=scores is not None)]
+        for n, weights in zip(kept, self.learner.weights(kept), strict=True):
+            self.states[n].best = weights
 
-    def _record(self, entry: dict[str, Any]) -> None:
-        """Add an epoch to the state: whether it is the best, and whether it was the last."""
+    def _record(self, entry: dict[str, Any], n: int, *, validated: bool) -> bool:
+        """Add an epoch to the state of a run; whether its weights are to be kept."""
+        state, settings = self.states[n], self.settings
         if not math.isfinite(entry["loss"] + entry.get(VALIDATION, 0.0)):
+            whose = "" if len(self.runs) == 1 else f" with seed {self.runs[n].settings.seed}"
             raise SettingError(
-                f"the loss is not finite after epoch {entry['epoch']}; "
+                f"the loss is not finite after epoch {entry['epoch']}{whose}; "
                 "lower learning_rate, set max_grad_norm, or scale the features"
             )
-        state, settings = self.state, self.settings
         state.epoch += 1
         state.history.append(entry)
-        if self.validation is not None:
+        if validated:
             state.best_epoch = best_epoch(state.history, settings.monitor)
-            if state.best_epoch == state.epoch:
-                state.best = _copied(self.module)
         waited = state.epoch - (state.best_epoch or state.epoch)
         stop = settings.patience is not None and waited >= settings.patience
-        state.finished = stop or state.epoch >= self.last
+        state.finished = stop or state.epoch >= self.runs[n].n_epochs
+        # Other runs of a stack may go on: the last weights of this one would be lost.
+        last = len(self.runs) > 1 and state.finished and state.best is None
+        return (validated and state.best_epoch == state.epoch) or last
+
+
+def mean_entry(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The entry of an epoch; its mean over the runs of a stack."""
+    if len(entries) == 1:
+        return dict(entries[0])
+    return {name: float(np.mean([entry[name] for entry in entries])) for name in entries[0]}
 
 
 def checked_metrics(found: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, float]:
@@ -322,12 +294,6 @@ def checked_metrics(found: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[
         require(finite, "callback", "a function that returns finite numbers by name", {name: value})
         numbers[name] = float(value)
     return numbers
-
-
-def _copied(module: CrowdModule) -> dict[str, Tensor]:
-    plain = torch.contiguous_format
-    held = {name: each.detach().cpu() for name, each in module.state_dict().items()}
-    return {name: each.clone(memory_format=plain) for name, each in held.items()}
 
 
 def best_epoch(history: Sequence[Mapping[str, Any]], monitor: str) -> int | None:

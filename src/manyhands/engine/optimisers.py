@@ -111,13 +111,19 @@ def sparse_tables(module: CrowdModule) -> set[int]:
 class Stepper:
     """One optimiser step: gradients of a batch, the second pass of SAM, clipping, the update.
 
-    `backward` computes the loss of the batch and its gradients, and returns the loss.
+    `backward` computes the loss of the batch and its gradients, and returns the loss. The first
+    axis of all parameters is that of `n_stacked` runs, if given: each has a norm of its own.
     """
 
     def __init__(
-        self, module: nn.Module, optimisers: Sequence[Any], settings: TrainingSettings
+        self,
+        module: nn.Module,
+        optimisers: Sequence[Any],
+        settings: TrainingSettings,
+        n_stacked: int | None = None,
     ) -> None:
         self.module, self.optimisers, self.settings = module, optimisers, settings
+        self.n_stacked = n_stacked
         self.parameters = [each for each in module.parameters() if each.requires_grad]
 
     def __call__(self, backward: Callable[[], Tensor]) -> Tensor:
@@ -143,7 +149,11 @@ class Stepper:
         Source: Foret et al. 2020. Batch statistics are those of the first pass.
         """
         reach = self.settings.sam_rho / (self._gradient_norm() + _TINY)
-        moved = [(each, each.grad * reach) for each in self.parameters if each.grad is not None]
+        moved = [
+            (each, each.grad * _along(reach, each.grad))
+            for each in self.parameters
+            if each.grad is not None
+        ]
         before = [(each, *_touched(each, by)) for each, by in moved]
         for each, by in moved:
             each.add_(by)
@@ -158,19 +168,28 @@ class Stepper:
         shrink = (max_norm / (self._gradient_norm() + _TINY)).clamp(max=1.0)
         for each in self.parameters:
             if each.grad is not None:
-                each.grad.mul_(shrink)
+                each.grad.mul_(_along(shrink, each.grad))
 
     def _gradient_norm(self) -> Tensor:
         # In 32 bits at least: the square of a small number of 16 bits may be lost.
         grads = [_values(each.grad) for each in self.parameters if each.grad is not None]
-        norms = [(each.float() if each.itemsize < 4 else each).norm() for each in grads]
-        norm: Tensor = torch.stack(norms).norm()
+        wide = [each.float() if each.itemsize < 4 else each for each in grads]
+        if self.n_stacked is None:
+            norms = [each.norm() for each in wide]
+        else:
+            norms = [each.reshape(self.n_stacked, -1).norm(dim=1) for each in wide]
+        norm: Tensor = torch.stack(norms).norm(dim=0)
         return norm
 
 
 def _group(parameters: Any, rate: float, decay: float) -> dict[str, Any]:
     trained = [each for each in parameters if each.requires_grad]
     return {"params": trained, "lr": rate, "start": rate, "weight_decay": decay}
+
+
+def _along(factor: Tensor, gradient: Tensor) -> Tensor:
+    """One factor for all, or one for each run of a stack, in a shape that multiplies a gradient."""
+    return factor if factor.dim() == 0 else factor.reshape(-1, *[1] * (gradient.dim() - 1))
 
 
 def _values(gradient: Tensor) -> Tensor:

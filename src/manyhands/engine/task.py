@@ -44,6 +44,7 @@ class CrowdModule(nn.Module, ABC):
     (`on_targets`), the others during the warm-up. `item_weights` (i,) are 1 on average.
     """
 
+    stacks: ClassVar[bool] = False  # whether forward works under vmap, and epochs need nothing more
     targets: Tensor
     item_weights: Tensor | None
     continues = False  # whether it was trained before, on other labels

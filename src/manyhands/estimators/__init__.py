@@ -3,6 +3,7 @@
 from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.estimators.files import ESTIMATORS, load
 from manyhands.estimators.labels import SingleAnnotatorWarning
+from manyhands.estimators.many import fit_many, why_separate
 from manyhands.estimators.regressor import CrowdRegressor
 from manyhands.estimators.tagger import CrowdTagger
 
@@ -12,5 +13,7 @@ __all__ = [
     "CrowdRegressor",
     "CrowdTagger",
     "SingleAnnotatorWarning",
+    "fit_many",
     "load",
+    "why_separate",
 ]

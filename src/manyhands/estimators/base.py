@@ -24,7 +24,7 @@ from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import Setting, describe, require, settings_of
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.encoders import known_features
-from manyhands.engine.features import EncoderOptions
+from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import EstimatorOptions, TrainingOptions
 from manyhands.engine.task import (
@@ -37,6 +37,7 @@ from manyhands.engine.task import (
 )
 from manyhands.engine.tasks import TASKS
 from manyhands.engine.transformer_text import FINE_TUNING, NOISE_LEARNING_RATE
+from manyhands.estimators.fitting import Fitting
 from manyhands.estimators.labels import images_to_learn, item_weights, labels_of_rows
 from manyhands.methods import METHODS, Method, Problem
 from manyhands.methods.base import FitPlan, MethodFit
@@ -57,6 +58,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
 
     task: ClassVar[str]
     kind: ClassVar[Kind]
+    fits_many: ClassVar[bool] = False  # whether several seeds may be one program
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -114,6 +116,34 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         `start` is a model to continue from. `classes` has the classes of labels that may come
         later, and `fixed` settings that replace those given.
         """
+        fitting = self._prepare(
+            features, labels, items, truth=truth, sample_weight=sample_weight, resume=resume,
+            start=start, classes=classes, fixed=fixed,
+        )  # fmt: skip
+        if callback is not None:  # it sees the model after every epoch
+
+            def show(module: CrowdModule) -> Mapping[str, float]:
+                return callback(partial(self._predicted_by, fitting.model(module)))
+
+            fitting = replace(fitting, plan=replace(fitting.plan, callback=show))
+        fit = fitting.method.fit_model(fitting.inputs, fitting.problem, fitting.plan)
+        self._take(fitting, fit)
+
+    def _prepare(
+        self,
+        features: Any,
+        labels: Labels,
+        items: Iterable[Any] | None = None,
+        *,
+        truth: Any = None,
+        sample_weight: Any = None,
+        resume: bool = False,
+        start: FittedModel | None = None,
+        classes: Annotations | None = None,
+        fixed: Mapping[str, Any] | None = None,
+        encoded: tuple[FeatureEncoder, Inputs] | None = None,
+    ) -> Fitting:
+        """What the method is given to fit; see `_fit`. `encoded` are the features, if they were."""
         if resume and self.checkpoint is None:
             raise SettingError("checkpoint must be a folder to resume from; got None")
         self._check_settings()
@@ -123,7 +153,9 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
                 features, labels, self.kind, everything=method.models_features
             )
         if start is None:
-            encoder, inputs = method.fit_encoder(task, features, self._encoder_options(method))
+            encoder, inputs = encoded or method.fit_encoder(
+                task, features, self._encoder_options(method)
+            )
             annotations = labels_of_rows(labels, self.kind, len(inputs), items, features)
             annotations = annotations if classes is None else recode_like(annotations, classes)
         else:
@@ -160,28 +192,22 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
             },
             start=start,
         )
-        crowd = problem.annotations[:0]  # its names only
-        if callback is not None:  # it sees the model after every epoch
+        return Fitting(method, encoder, inputs, annotations, scaler, problem, plan)
 
-            def show(module: CrowdModule) -> Mapping[str, float]:
-                model = FittedModel(module.network, module.noise, encoder, settings, crowd, scaler)
-                return callback(partial(self._predicted_by, model))
-
-            plan = replace(plan, callback=show)
-        fit = method.fit_model(inputs, problem, plan)
-        self.encoder_, self.scaler_, self.settings_, self.crowd_ = encoder, scaler, settings, crowd
-        self._keep(method, fit)
-        self.annotator_columns_ = self._posterior(inputs, annotations).annotator_columns()
-
-    def _keep(self, method: Method, fit: MethodFit) -> None:
-        """Set the fitted attributes that training gives."""
-        self.network_, self.noise_ = fit.module.network, fit.module.noise
+    def _take(self, fitting: Fitting, fit: MethodFit) -> None:
+        """Set the fitted attributes."""
+        model, method = fitting.model(fit.module), fitting.method
+        self.encoder_, self.scaler_ = model.encoder, model.scaler
+        self.settings_, self.crowd_ = model.settings, model.crowd
+        self.network_, self.noise_ = model.network, model.noise
         self.method_class_ = type(method)
         self.noise_spec_ = self._task().noise_spec(method.noise_spec, self.noise_)
         self.restored_with_ = method.restore_settings(self.network_)
         self.history_, self.epoch_ = fit.result.history, fit.result.epoch
         self.search_history_ = fit.result.search_history
         self._set_feature_names()
+        found = self._posterior(fitting.inputs, fitting.annotations)
+        self.annotator_columns_ = found.annotator_columns()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,7 +12,9 @@ from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import seed_for
 from manyhands.engine.settings import FeatureOptions
 from manyhands.estimators.base import Callback, CrowdEstimator
+from manyhands.estimators.fitting import Fitting
 from manyhands.estimators.labels import labels_of_rows
+from manyhands.methods.base import MethodFit
 
 _ONE_EPOCH: dict[str, Any] = {
     "epochs": 1, "warm_up": 0, "validation_fraction": 0.0, "patience": None, "refit": False,
@@ -22,6 +24,8 @@ _ONE_EPOCH: dict[str, Any] = {
 
 class ItemEstimator(CrowdEstimator, FeatureOptions):
     """What estimators share whose items are rows of features or texts."""
+
+    fits_many = True
 
     def fit(
         self,
@@ -52,8 +56,11 @@ class ItemEstimator(CrowdEstimator, FeatureOptions):
             X, y, X_items, truth=truth, sample_weight=sample_weight, resume=resume,
             callback=callback,
         )  # fmt: skip
-        self.n_batches_ = 0
         return self
+
+    def _take(self, fitting: Fitting, fit: MethodFit) -> None:
+        super()._take(fitting, fit)
+        self.n_batches_ = 0
 
     def _partial_fit(
         self,

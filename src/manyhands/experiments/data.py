@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,7 +45,12 @@ class ExperimentData:
 
 @dataclass(frozen=True)
 class DataSource(ABC):
-    """A crowd that can be loaded any number of times."""
+    """A crowd that can be loaded any number of times.
+
+    `same_for_seeds` tells whether it is the same for every seed.
+    """
+
+    same_for_seeds: ClassVar[bool] = False
 
     @abstractmethod
     def unavailable(self, data: str | None) -> str:
@@ -74,6 +79,7 @@ class CorpusSource(DataSource):
     label then has an annotator of its own.
     """
 
+    same_for_seeds = True
     dataset: str
     features: str | None = None
     tested_on: str = "test"

@@ -4,7 +4,7 @@ import platform
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,17 +16,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import manyhands
 from manyhands.aggregation import AGGREGATORS
-from manyhands.core.errors import DataError, SettingError, first_line
+from manyhands.core.errors import SettingError, first_line
 from manyhands.core.parallel import in_processes
-from manyhands.datasets import DATASETS, Split
-from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger
-from manyhands.evaluation import regression_scores, score_entities
-from manyhands.experiments.data import CorpusSource, DataSource
+from manyhands.estimators import CrowdClassifier
+from manyhands.estimators.many import gpu_trains
+from manyhands.experiments.data import DataSource, ExperimentData
 from manyhands.experiments.encoders import with_encoder
 from manyhands.experiments.measures import measure
 from manyhands.experiments.records import Record, Records, fingerprint_key
 from manyhands.methods import METHODS, Method
-from manyhands.selection import Trial, trained_on
+from manyhands.selection import Trial, train_seeds_on, trained_on
 
 SETTING_GROUPS = ("noise", "aggregator", "training")
 # The crowd layer as published: weights are initialised at the identity without a prior, annotators
@@ -43,9 +42,6 @@ AS_PUBLISHED: dict[str, dict[str, Any]] = {
 }
 _FIXED_EPOCHS = 0.3  # time of a method without an epoch search, relative to one that trains twice
 _LINUX_STATUS = Path("/proc/self/status")
-VECTORS = "word_vectors"  # a folder beside the corpora
-_SUFFIXES = (".npz", ".txt", ".vec")
-_COUNTED = {"moviereviews": "moviereviews-words"}  # the release with word counts
 
 
 @dataclass(frozen=True)
@@ -67,6 +63,18 @@ class Run(ABC):
     @abstractmethod
     def expected_seconds(self) -> float:
         """A rough estimate of the time on one core, from earlier runs."""
+
+    @property
+    def group(self) -> str:
+        """What runs that differ by their seed alone have in common; empty for a run by itself."""
+        return ""
+
+    def outcomes(self, seeds: Sequence[int], data: str | None) -> list[dict[str, Any]]:
+        """The outcomes of this run with several seeds, trained as one program.
+
+        An error says why they cannot be trained so.
+        """
+        raise SettingError(f"runs of the kind {self.kind} are made one by one")
 
     def fingerprint(self) -> dict[str, Any]:
         """What identifies the run. The version of the library is recorded, but not part of it."""
@@ -97,8 +105,22 @@ class MethodRun(Run):
         loaded = self.source.load(data, self.seed)
         settings = with_encoder(self.settings, data)
         model = fit_method(loaded.trial, self.method, self.seed, settings)
-        scores = measure(loaded, model)
-        return {"scores": {name: rounded(value) for name, value in scores.items()}}
+        return _measured(loaded, model)
+
+    @property
+    def group(self) -> str:
+        """See `Run.group`."""
+        usual = type(self).outcome is MethodRun.outcome  # a run of another kind may do more
+        if not (usual and self.source.same_for_seeds):
+            return ""
+        return fingerprint_key({**self.fingerprint(), "seed": None})
+
+    def outcomes(self, seeds: Sequence[int], data: str | None) -> list[dict[str, Any]]:
+        """See `Run.outcomes`."""
+        loaded = self.source.load(data, self.seed)
+        chosen, settings = _configured(self.method, with_encoder(self.settings, data))
+        models = train_seeds_on(loaded.trial, chosen, seeds, settings)
+        return [_measured(loaded, model) for model in models]
 
     @property
     def expected_seconds(self) -> float:
@@ -106,71 +128,6 @@ class MethodRun(Run):
         seconds = self.source.expected_seconds
         searches = METHODS[self.method].defaults.get("validation_fraction", 0.0) > 0
         return seconds if searches else _FIXED_EPOCHS * seconds
-
-
-@dataclass(frozen=True)
-class TextRun(MethodRun):
-    """A method on a corpus of texts or sentences, with a seed."""
-
-    source: CorpusSource
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    revision: ClassVar[int] = 1
-    estimator: ClassVar[type[CrowdRegressor] | type[CrowdTagger]]
-
-    @abstractmethod
-    def scores_on(self, model: Any, test: Split) -> dict[str, float]:
-        """The scores of predictions for test items without crowd labels."""
-
-    def outcome(self, data: str | None) -> dict[str, Any]:
-        """The scores of the trained model."""
-        method, name = METHODS[self.method], self.source.dataset
-        corpus = DATASETS[_COUNTED.get(name, name) if method.needs_counts else name].read(str(data))
-        given = with_encoder(self.settings, data).get("training", {})
-        settings = {"seed": self.seed, "progress": False, **given}
-        own_words = method.needs_counts or method.required_network or "network" in given
-        vectors = None if own_words else word_vectors(data)
-        model = self.estimator(method=self.method, word_vectors=vectors, **settings)
-        truth = corpus.truth if method.needs_truth else None
-        model.fit(corpus.features, corpus.annotations, truth=truth)
-        scores = self.scores_on(model, corpus.test) | {"epochs": float(model.epoch_)}
-        return {"scores": {name: round(float(value), 6) for name, value in scores.items()}}
-
-
-class RegressionRun(TextRun):
-    """A `CrowdRegressor` on texts, or on word counts if its method takes them."""
-
-    kind: ClassVar[str] = "regression"
-    estimator = CrowdRegressor
-
-    def scores_on(self, model: CrowdRegressor, test: Split) -> dict[str, float]:
-        """See `TextRun.scores_on`; the scores of ratings."""
-        return regression_scores(test.truth, model.predict(test.features))
-
-
-class TaggingRun(TextRun):
-    """A `CrowdTagger` on sentences."""
-
-    kind: ClassVar[str] = "tagging"
-    estimator = CrowdTagger
-
-    def scores_on(self, model: CrowdTagger, test: Split) -> dict[str, float]:
-        """See `TextRun.scores_on`; the scores of entities."""
-        tags = [tag for sentence in model.predict(test.features) for tag in sentence]
-        found = score_entities(test.truth, np.array(tags, dtype=object), test.features.offsets)
-        return {"precision": found.precision, "recall": found.recall, "f1": found.f1}
-
-
-TEXT_RUNS: dict[str, type[TextRun]] = {"moviereviews": RegressionRun, "ner": TaggingRun}
-
-
-def word_vectors(data: str | None) -> Path:
-    """The file of word vectors beside the corpora: the first by name."""
-    folder = Path(str(data)) / VECTORS
-    found = sorted(each for each in folder.glob("*") if each.suffix in _SUFFIXES)
-    if not found:
-        raise DataError(f"{folder}: no word vectors; put a file of GloVe's format or an .npz there")
-    return found[0]
 
 
 def fit_method(
@@ -181,6 +138,13 @@ def fit_method(
     `settings` come in groups: `noise` for the noise model, `aggregator` for the first of two
     stages, `training` for everything else that `CrowdClassifier` takes.
     """
+    chosen, given = _configured(method, settings)
+    model: CrowdClassifier = trained_on(trial, chosen, seed, given, **fit)
+    return model
+
+
+def _configured(method: str, settings: Mapping[str, Any]) -> tuple[str | Method, dict[str, Any]]:
+    """The method, and the settings of its estimator, from the groups of settings of a run."""
     unknown = sorted(set(settings) - set(SETTING_GROUPS))
     if unknown:
         known = ", ".join(SETTING_GROUPS)
@@ -192,8 +156,12 @@ def fit_method(
         if not isinstance(name, str):
             raise SettingError(f"aggregator settings are for two-stage methods; got {method}")
         chosen = replace(stages, aggregator=AGGREGATORS[name](**settings["aggregator"]))
-    model: CrowdClassifier = trained_on(trial, chosen, seed, estimator_settings(settings), **fit)
-    return model
+    return chosen, estimator_settings(settings)
+
+
+def _measured(loaded: ExperimentData, model: CrowdClassifier) -> dict[str, Any]:
+    scores = measure(loaded, model)
+    return {"scores": {name: rounded(value) for name, value in scores.items()}}
 
 
 def estimator_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,14 +178,37 @@ def classification_methods() -> list[str]:
 def execute(run: Run, data: str | None) -> Record:
     """Make a run; its record, which holds the error if the run failed."""
     began = time.perf_counter()
-    record = {"key": run.key, **run.fingerprint(), "versions": _versions()}
     try:
-        record |= run.outcome(data)
+        outcome = run.outcome(data)
     except Exception as error:  # a failed run is shown, not dropped
-        record |= {"error": f"{type(error).__name__}: {first_line(error)}"}
+        outcome = {"error": f"{type(error).__name__}: {first_line(error)}"}
+    return _record(run, outcome, time.perf_counter() - began)
+
+
+def execute_together(runs: Sequence[Run], data: str | None) -> list[Record]:
+    """Make runs that differ by their seed alone as one program; none where that is not possible.
+
+    The time of a record is its share. A run that fails is made by itself, which shows whose error
+    it was.
+    """
+    began = time.perf_counter()
+    try:
+        outcomes = runs[0].outcomes([run.seed for run in runs], data)  # type: ignore[attr-defined]
+    except Exception:
+        return []
+    seconds = (time.perf_counter() - began) / len(runs)
+    pairs = zip(runs, outcomes, strict=True)
+    return [_record(run, outcome, seconds) for run, outcome in pairs]
+
+
+def _record(run: Run, outcome: Mapping[str, Any], seconds: float) -> Record:
     peak = peak_mib()
-    return record | {
-        "seconds": round(time.perf_counter() - began, 3),
+    return {
+        "key": run.key,
+        **run.fingerprint(),
+        "versions": _versions(),
+        **outcome,
+        "seconds": round(seconds, 3),
         "peak_mib": None if peak is None else round(peak, 1),
     }
 
@@ -235,14 +226,17 @@ def run_missing(
     *,
     jobs: int = 1,
     progress: bool = False,
+    together: bool | None = None,
 ) -> None:
     """Make the runs without a record, `jobs` at a time, and record each when it is finished.
 
     If the process is killed, only the runs that had begun are lost. `progress` shows a bar on
-    standard error, in a terminal or a notebook.
+    standard error, in a terminal or a notebook. Runs that differ by their seed alone are trained as
+    one program if `together` is True, and by default where there is a GPU.
     """
     todo = missing_runs(runs, records)
-    results = in_processes(execute, [(run, data) for run in todo], jobs)
+    groups = groups_of(todo) if (gpu_trains() if together is None else together) else []
+    results = _records(todo, groups, data, jobs)
     console = Console(stderr=True)
     hidden = not (progress and (console.is_terminal or console.is_jupyter))
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
@@ -252,6 +246,26 @@ def run_missing(
         for record in results:
             records.append(record)
             bar.advance(row)
+
+
+def _records(
+    runs: Sequence[Run], groups: Sequence[Sequence[Run]], data: str | None, jobs: int
+) -> Iterator[Record]:
+    """The records of runs as they are made: groups first, then the runs that were in none."""
+    made: set[str] = set()
+    for found in in_processes(execute_together, [(some, data) for some in groups], jobs):
+        made |= {record["key"] for record in found}
+        yield from found
+    left = [(run, data) for run in runs if run.key not in made]
+    yield from in_processes(execute, left, jobs)
+
+
+def groups_of(runs: Iterable[Run]) -> list[list[Run]]:
+    """The groups of two and more runs that differ by their seed alone."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.group, []).append(run)
+    return [some for group, some in groups.items() if group and len(some) > 1]
 
 
 def peak_mib() -> float | None:

@@ -15,7 +15,8 @@ from manyhands.experiments.experiment import Experiment, RunOptions, WrittenPage
 from manyhands.experiments.network_annotators import NetworkAnnotators
 from manyhands.experiments.published import Column, PublishedTable, Row, Value
 from manyhands.experiments.records import NOT_RUN, Records
-from manyhands.experiments.runs import SETTING_GROUPS, TEXT_RUNS, MethodRun
+from manyhands.experiments.runs import SETTING_GROUPS, MethodRun
+from manyhands.experiments.text_runs import TEXT_RUNS
 from manyhands.methods import METHODS
 from manyhands.networks import NETWORKS
 

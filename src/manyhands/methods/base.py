@@ -1,35 +1,26 @@
 """What a method is: how it learns a network and its annotators from a crowd's labels."""
 
-import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-import torch
 from torch import nn
 
 from manyhands.annotations import Annotations
-from manyhands.core.arrays import AnyArray, Floats, digest
-from manyhands.core.errors import DataError, SettingError
-from manyhands.core.settings import seed_for, settings_of
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.errors import SettingError
+from manyhands.core.settings import settings_of
 from manyhands.engine.batches import CrowdData, split_items, split_labels
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
-from manyhands.engine.loop import TrainingResult, TrainingRun, train
-from manyhands.engine.new_network import check_network_output, make_network
-from manyhands.engine.randomness import own_random_numbers
+from manyhands.engine.learner import TrainingResult
 from manyhands.engine.settings import TrainingOptions, TrainingSettings
-from manyhands.engine.task import (
-    CrowdModule,
-    FittedModel,
-    Task,
-    torch_threads,
-)
+from manyhands.engine.task import CrowdModule, FittedModel, Task
 from manyhands.engine.tasks import TASK_OF
 from manyhands.networks import Network
 
@@ -37,7 +28,7 @@ SEARCH_FOLDER = "search"  # of the checkpoint: the run that finds the best epoch
 _SEARCH_SETTINGS = ("validation_fraction", "patience", "refit")
 _FEW = 50  # validation labels that are too few to tell one epoch from another
 NetworkMaker = Callable[[], nn.Module]
-_ANYWHERE = ("device", "devices", "threads")  # a run may continue on another machine
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +45,14 @@ class Problem:
     truth: AnyArray | None = None
     item_weights: Floats | None = None
     validation: Annotations | None = None
+    _found: dict[Any, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def once(self, key: Any, compute: Callable[[Annotations], T]) -> T:
+        """What is computed of the labels alone, such as a consensus: once for all seeds."""
+        if key not in self._found:
+            self._found[key] = compute(self.annotations)
+        found: T = self._found[key]
+        return found
 
     @property
     def task(self) -> Task:
@@ -150,28 +149,59 @@ class Method(ABC):
         With validation labels the best epoch is found without them. With `refit` as well, training
         starts again on all labels and ends after as many epochs: no label is lost to the search.
         """
-        settings, folder = plan.settings, plan.checkpoint
-        labels, validation = _split(inputs, problem.annotations, settings)
-        part = replace(problem, annotations=labels, validation=validation)
-        if validation is None or not settings.refit:
-            fit = search = self._train(inputs, part, plan)
+        return self.fit_models(inputs, [problem], [plan])[0]
+
+    def fit_models(
+        self, inputs: Inputs, problems: Sequence[Problem], plans: Sequence[FitPlan]
+    ) -> list[MethodFit]:
+        """`fit_model` for every problem and plan; several are trained as one program.
+
+        Their settings differ by the seed alone; see `why_separate`.
+        """
+        splits = [
+            _split(inputs, problem.annotations, plan.settings)
+            for problem, plan in zip(problems, plans, strict=True)
+        ]
+        parts = [
+            replace(problem, annotations=labels, validation=validation)
+            for problem, (labels, validation) in zip(problems, splits, strict=True)
+        ]
+        searches = any(each.validation is not None and plans[0].settings.refit for each in parts)
+        if not searches:
+            fits = found = self._train(inputs, parts, plans)
         else:
-            search_plan = replace(plan, checkpoint=folder and folder / SEARCH_FOLDER)
-            search = self._train(inputs, part, search_plan)
-            fit = self._train(inputs, problem, plan, stop_after=search.result.epoch)
-            fit = replace(fit, result=replace(fit.result, search_history=search.result.history))
-        if validation is not None and settings.validation_unit == "items":
-            device = next(search.module.noise.parameters()).device
-            fit.module.add_validation_error(search.module, CrowdData(inputs, validation, device))
-        return fit
+            found = self._train(inputs, parts, [_search_plan(plan) for plan in plans])
+            epochs = [each.result.epoch for each in found]
+            refits = self._train(inputs, problems, plans, stop_after=epochs)
+            fits = [
+                replace(fit, result=replace(fit.result, search_history=each.result.history))
+                for fit, each in zip(refits, found, strict=True)
+            ]
+        for fit, search, part, plan in zip(fits, found, parts, plans, strict=True):
+            if part.validation is not None and plan.settings.validation_unit == "items":
+                device = next(search.module.noise.parameters()).device
+                crowd = CrowdData(inputs, part.validation, device)
+                fit.module.add_validation_error(search.module, crowd)
+        return fits
+
+    def why_separate(
+        self, inputs: Inputs, problems: Sequence[Problem], plans: Sequence[FitPlan]
+    ) -> str | None:
+        """Why `fit_models` cannot train several models as one program; None where it can."""
+        return "the method does not train a network in the epoch loop"
 
     @abstractmethod
     def _train(
-        self, inputs: Inputs, problem: Problem, plan: FitPlan, *, stop_after: int | None = None
-    ) -> MethodFit:
-        """Learn the network and the annotators from the labels of a problem, once.
+        self,
+        inputs: Inputs,
+        problems: Sequence[Problem],
+        plans: Sequence[FitPlan],
+        *,
+        stop_after: Sequence[int] | None = None,
+    ) -> list[MethodFit]:
+        """Learn the network and the annotators from the labels of every problem, once.
 
-        `stop_after` is the number of epochs that a search has found best.
+        `stop_after` are the numbers of epochs that a search has found best.
         """
 
     @classmethod
@@ -215,76 +245,9 @@ class Method(ABC):
         return TrainingSettings(**{**defaults, **chosen})
 
 
-class NetworkMethod(Method):
-    """A method that trains a network in the epoch loop."""
-
-    def network(self, network: nn.Module, n_annotators: int, n_classes: int) -> nn.Module:
-        """The network that is trained and predicts, made of the one that was asked for.
-
-        `n_classes` is 0 for regression.
-        """
-        return network
-
-    @abstractmethod
-    def make_module(
-        self, network: nn.Module, problem: Problem, settings: TrainingSettings
-    ) -> CrowdModule:
-        """The network with its noise model and its targets."""
-
-    def _train(
-        self, inputs: Inputs, problem: Problem, plan: FitPlan, *, stop_after: int | None = None
-    ) -> MethodFit:
-        module = self._new_module(inputs, problem, plan, warn=stop_after is None)
-        run = TrainingRun(
-            module,
-            inputs,
-            problem.annotations,
-            plan.settings,
-            validation=problem.validation,
-            stop_after=stop_after,
-            folder=plan.checkpoint,
-            fingerprint=_fingerprint(module, inputs, problem, plan, stop_after),
-            resume=plan.resume,
-            progress=plan.progress,
-            callback=plan.callback,
-        )
-        return MethodFit(module, train(run))
-
-    def _new_module(
-        self, inputs: Inputs, problem: Problem, plan: FitPlan, *, warn: bool
-    ) -> CrowdModule:
-        """A new module; the same seed makes the same one."""
-        settings, ann = plan.settings, problem.annotations
-        with own_random_numbers(seed_for(settings.seed, "start of the weights")):
-            n_outputs = problem.task.n_outputs(ann.n_classes)
-            if plan.start is not None:
-                network = copy.deepcopy(plan.start.network).cpu()
-            else:
-                made = make_network(plan.network, inputs.shape, n_outputs, plan.network_settings)
-                network = made.cpu()
-                inputs.init_embeddings(network)
-                network = self.network(network, ann.n_annotators, ann.n_classes)
-            some = torch.arange(min(len(inputs), 8))
-            rows = inputs.to(torch.device("cpu")).rows(some)
-            with torch_threads(network, inputs.shape, len(some), settings):
-                check_network_output(network, rows, n_outputs, len(some), warn=warn)
-                module = self.make_module(network, problem, settings)
-            if (
-                getattr(module.noise, "needs_features", False)
-                and inputs.noise_features(rows) is None
-            ):
-                raise DataError(
-                    "the annotator model needs features of the items that are real numbers, and "
-                    "these inputs have only whole ones, which the network looks up; take a method "
-                    "without features of items, such as speelfc"
-                )
-            module.noise.outputs_checked = True  # the outputs were just checked, for any method
-            if plan.start is not None:
-                module.noise.continue_from(plan.start.noise, ann.labels_per_annotator)
-                module.continues = True
-            if problem.item_weights is not None:
-                module.item_weights = torch.from_numpy(problem.item_weights).float()
-            return module
+def _search_plan(plan: FitPlan) -> FitPlan:
+    """The plan of the run that finds the best epoch."""
+    return replace(plan, checkpoint=plan.checkpoint and plan.checkpoint / SEARCH_FOLDER)
 
 
 def _split(
@@ -295,34 +258,6 @@ def _split(
         return split_labels(annotations, share, seed)
     edges = inputs.boundaries(np.flatnonzero(annotations.labels_per_item > 0))
     return split_items(annotations, edges, share, seed)
-
-
-def _fingerprint(
-    module: CrowdModule, inputs: Inputs, problem: Problem, plan: FitPlan, stop_after: int | None
-) -> dict[str, Any]:
-    """Settings, network and data in a form that can be compared and written down.
-
-    It covers every value and every name. Of a torch Dataset only the shape is known.
-    """
-    if plan.checkpoint is None:  # reading all the data would be in vain
-        return {}
-    annotations = problem.annotations
-    chosen = {key: each for key, each in asdict(plan.settings).items() if key not in _ANYWHERE}
-    return {
-        **plan.fingerprint,
-        **chosen,
-        "network": repr(module.network),
-        "number of items": annotations.n_items,
-        "set of labels": digest(annotations.item, annotations.annotator, annotations.label),
-        "list of items": digest(annotations.items),
-        "list of annotators": digest(annotations.annotators),
-        "list of classes": digest(annotations.classes),
-        "shape of features": list(inputs.shape),
-        "set of features": inputs.digest,
-        "truth": "" if problem.truth is None else digest(problem.truth),
-        "weights": "" if problem.item_weights is None else digest(problem.item_weights),
-        "epochs to train": stop_after,
-    }
 
 
 def _n_spare(annotations: Annotations, share: float, by_items: bool) -> int:

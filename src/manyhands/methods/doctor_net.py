@@ -18,9 +18,10 @@ from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.regression import RegressionModule, init_regression_layer
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import EVALUATION_BATCH, CrowdModule, Task
-from manyhands.methods.base import About, Method, NetworkMaker, NetworkMethod, Problem
+from manyhands.methods.base import About, Method, NetworkMaker, Problem
 from manyhands.methods.em import log_classes
 from manyhands.methods.end_to_end import NO_WARM_UP, uses_sparse
+from manyhands.methods.network_method import NetworkMethod
 from manyhands.networks import ClassificationHeads, RegressionHeads
 from manyhands.networks.annotator_heads import AnnotatorHeads
 from manyhands.noise import NoiseModel, RegressionLayer, SpeeLFC

@@ -21,8 +21,9 @@ from manyhands.engine.batches import CrowdData
 from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import network_outputs
-from manyhands.methods.base import About, Method, NetworkMethod, Problem
+from manyhands.methods.base import About, Method, Problem
 from manyhands.methods.end_to_end import SEARCH
+from manyhands.methods.network_method import NetworkMethod
 from manyhands.noise import SpeeLFC
 
 SHARES = ("annotation", "annotator")

@@ -19,8 +19,9 @@ from manyhands.engine.regression import (
 from manyhands.engine.regression_posterior import best_shift
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import CrowdModule
-from manyhands.methods.base import About, Method, NetworkMethod, Problem
+from manyhands.methods.base import About, Method, Problem
 from manyhands.methods.end_to_end import SEARCH
+from manyhands.methods.network_method import NetworkMethod
 from manyhands.noise import RegressionLayer
 
 

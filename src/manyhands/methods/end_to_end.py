@@ -16,7 +16,8 @@ from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.regression import RegressionModule, init_regression_layer
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import CrowdModule
-from manyhands.methods.base import About, Method, NetworkMethod, Problem
+from manyhands.methods.base import About, Method, Problem
+from manyhands.methods.network_method import NetworkMethod
 from manyhands.noise import NOISE, NoiseModel, RegressionLayer
 
 INITS = ("auto", "own", "consensus")
@@ -78,9 +79,8 @@ class EndToEnd(NoiseMethod):
         layer = self._layer(problem, uses_sparse(settings, large))
         layer.set_label_counts(ann.labels_per_annotator)
         if self.init != "own":
-            model = DawidSkene()
-            consensus = model.fit(ann) if self.init == "consensus" else fit_guarded(model, ann)
-            layer.init_from_confusions(_confusions(consensus))
+            fit = DawidSkene().fit if self.init == "consensus" else _fit_guarded
+            layer.init_from_confusions(_confusions(problem.once(self.init, fit)))
         return ClassificationModule(network, layer, problem.task.targets(ann))
 
     def resolve_settings(
@@ -147,6 +147,10 @@ def uses_sparse(settings: TrainingSettings, large: bool) -> bool:
     Not every backend of torch sums sparse gradients between processes.
     """
     return large and settings.devices == 1 if settings.sparse is None else settings.sparse
+
+
+def _fit_guarded(annotations: Annotations) -> Consensus:
+    return fit_guarded(DawidSkene(), annotations)
 
 
 def _confusions(consensus: Consensus) -> Floats:

@@ -1,7 +1,7 @@
 """Methods that are solved to convergence on all labels at once, without an epoch loop."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.inputs import Inputs
-from manyhands.engine.loop import TrainingResult
+from manyhands.engine.learner import TrainingResult
 from manyhands.engine.randomness import own_random_numbers
 from manyhands.methods.base import FitPlan, Method, MethodFit, NetworkMaker, Problem
 from manyhands.networks.mlp import flat
@@ -83,8 +83,17 @@ class FullBatchMethod(Method):
             return cls.network_class(**settings)
 
     def _train(
-        self, inputs: Inputs, problem: Problem, plan: FitPlan, *, stop_after: int | None = None
-    ) -> MethodFit:
+        self,
+        inputs: Inputs,
+        problems: Sequence[Problem],
+        plans: Sequence[FitPlan],
+        *,
+        stop_after: Sequence[int] | None = None,
+    ) -> list[MethodFit]:
+        pairs = zip(problems, plans, strict=True)
+        return [self._solve(inputs, problem, plan) for problem, plan in pairs]
+
+    def _solve(self, inputs: Inputs, problem: Problem, plan: FitPlan) -> MethodFit:
         ann, task, settings = problem.annotations, problem.task, plan.settings
         fit = self.fit(inputs, ann, max_iter=settings.epochs, seed=settings.seed)
         module = task.module(fit.network, task.annotator_model(ann, fit.annotators))

@@ -13,9 +13,10 @@ from manyhands.core.settings import require
 from manyhands.engine.batches import CrowdData
 from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import About, Method, NetworkMethod, Problem
+from manyhands.methods.base import About, Method, Problem
 from manyhands.methods.em import log_classes
 from manyhands.methods.end_to_end import SEARCH
+from manyhands.methods.network_method import NetworkMethod
 from manyhands.noise import Mixture
 
 

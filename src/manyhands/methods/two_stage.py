@@ -10,8 +10,9 @@ from manyhands.core.errors import DataError
 from manyhands.engine.classification import known_truth
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import CrowdModule
-from manyhands.methods.base import About, Method, NetworkMethod, Problem
+from manyhands.methods.base import About, Method, Problem
 from manyhands.methods.end_to_end import NO_WARM_UP
+from manyhands.methods.network_method import NetworkMethod
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class TwoStage(NetworkMethod):
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> CrowdModule:
         """See `NetworkMethod.make_module`."""
-        consensus = fit_guarded(self._model, problem.annotations)
+        consensus = problem.once("consensus", lambda ann: fit_guarded(self._model, ann))
         return problem.task.module_on_consensus(network, consensus, hard=self.hard)
 
 

@@ -49,6 +49,8 @@ class MLP(nn.Module):
     torch.Size([2, 8])
     """
 
+    stacks = True
+
     def __init__(
         self,
         n_features: int,
@@ -97,6 +99,8 @@ class LogisticRegression(nn.Module):
     >>> LogisticRegression(124, 10)(torch.ones(1, 124)).softmax(dim=1)[0, 0].item()
     0.10000000149011612
     """
+
+    stacks = True
 
     def __init__(self, n_features: int, n_classes: int) -> None:
         super().__init__()

@@ -84,8 +84,11 @@ class AnnotatorTable(nn.Embedding):
         """The blocks of some annotators, each flattened to a row."""
         return super().forward(annotator_n)
 
-    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
-        """Minus the log-prior per label, of all labels or estimated on the given annotations."""
+    def penalty(self, annotator_n: Tensor | None = None, mask_n: Tensor | None = None) -> Tensor:
+        """Minus the log-prior per label, of all labels or estimated on the given annotations.
+
+        Annotations with a mask of 0 only pad a batch.
+        """
         if self.start is None or self.labels_a is None:
             return self.weight.new_zeros(())
         if annotator_n is None:
@@ -93,7 +96,10 @@ class AnnotatorTable(nn.Embedding):
             whole: Tensor = self.prior_precision / 2 * square_a.sum() / self.labels_a.sum()
             return whole
         square_n = (self.flat(annotator_n) - self.start[annotator_n]).square().sum(dim=1)
-        part: Tensor = self.prior_precision / 2 * (square_n / self.labels_a[annotator_n]).sum()
+        share_n = square_n / self.labels_a[annotator_n]
+        if mask_n is not None:
+            return self.prior_precision / 2 * (share_n * mask_n).sum() / mask_n.sum()
+        part: Tensor = self.prior_precision / 2 * share_n.sum()
         return part / max(len(annotator_n), 1)
 
     def penalty_of_rows(self, flat_ac: Tensor, who: Tensor, count_a: Tensor | None) -> Tensor:
@@ -116,13 +122,31 @@ class AnnotatorTable(nn.Embedding):
 
 
 def unique_annotators(
-    annotator_n: Tensor | None, n_annotators: int, device: torch.device
+    annotator_n: Tensor | None,
+    n_annotators: int,
+    device: torch.device,
+    mask_n: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """The distinct annotators of a batch and the labels of each in it; without a batch, all."""
+    """The distinct annotators of a batch and the labels of each in it; without a batch, all.
+
+    With a mask they are all annotators, with a count of 0 for those who are not in the batch: the
+    number of the others depends on the data, and so has no shape under `torch.func.vmap`.
+    """
     if annotator_n is None or len(annotator_n) == 0:
         return torch.arange(n_annotators, device=device), None
+    if mask_n is not None:
+        nobody = torch.zeros(n_annotators, dtype=mask_n.dtype, device=device)
+        return torch.arange(n_annotators, device=device), nobody.index_add(0, annotator_n, mask_n)
     who, count_a = torch.unique(annotator_n, return_counts=True)
     return who, count_a
+
+
+def mean_over_present(term_a: Tensor, count_a: Tensor | None) -> Tensor:
+    """The mean of a term over the annotators with labels in a batch; None counts all."""
+    if count_a is None:
+        return term_a.mean()
+    present_a = (count_a > 0).to(term_a.dtype)
+    return (term_a * present_a).sum() / present_a.sum()
 
 
 def as_confusions(confusion_akl: Floats, n_annotators: int, n_classes: int) -> Tensor:

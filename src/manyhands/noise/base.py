@@ -25,7 +25,8 @@ class AnnotationBatch:
 
     Annotators are codes; labels are class codes, or numbers for a `RegressionLayer`. `features`
     (b, ...) are those of the items, for models that need them. `weight` (n,) is how often an
-    annotation counts in the loss; once by default.
+    annotation counts in the loss; once by default. `mask` (n,) is 1, or 0 for annotations that only
+    pad the batch to a size.
 
     >>> AnnotationBatch(torch.tensor([0, 0]), torch.tensor([3, 5]), torch.tensor([1, 1])).label
     tensor([1, 1])
@@ -36,19 +37,26 @@ class AnnotationBatch:
     label: Tensor
     features: Features = None
     weight: Tensor | None = None
+    mask: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.row)
 
     def to(self, device: torch.device | str) -> "AnnotationBatch":
         """The same batch on another device."""
-        tensors = (self.row, self.annotator, self.label, self.features, self.weight)
+        tensors = (self.row, self.annotator, self.label, self.features, self.weight, self.mask)
         moved: list[Any] = [None if x is None else x.to(device) for x in tensors]
         return AnnotationBatch(*moved)
 
     def weighted(self, weight_b: Tensor) -> "AnnotationBatch":
         """The same batch in which every annotation has the weight of its item."""
         return replace(self, weight=weight_b[self.row])
+
+    def mean(self, term_n: Tensor) -> Tensor:
+        """The mean of a term over the annotations that are no padding."""
+        if self.mask is None:
+            return term_n.mean()
+        return (term_n * self.mask).sum() / self.mask.sum()
 
 
 class AnnotatorModel(nn.Module, ABC):
@@ -58,10 +66,13 @@ class AnnotatorModel(nn.Module, ABC):
     annotator. `NoiseModel` is the base for classes, `RegressionLayer` the model for numbers.
 
     Attributes: `task`, "classification" or "regression"; `learning_rate_multipliers`, for the
-    submodules that need a learning rate other than that of the rest, by name.
+    submodules that need a learning rate other than that of the rest, by name; `stacks`, which a
+    class sets itself if `forward` works under `torch.func.vmap` and `penalty` takes a mask, so that
+    several seeds can be trained as one program.
     """
 
     task: ClassVar[Literal["classification", "regression"]]
+    stacks: ClassVar[bool] = False
     learning_rate_multipliers: ClassVar[Mapping[str, float]] = {}
 
     def __init__(self, n_annotators: int) -> None:
@@ -78,14 +89,14 @@ class AnnotatorModel(nn.Module, ABC):
     def label_log_prob(self, outputs: Tensor, batch: AnnotationBatch) -> Tensor:
         """Log-probability or log density of every label by itself, shape (n,)."""
 
-    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
+    def penalty(self, annotator_n: Tensor | None = None, mask_n: Tensor | None = None) -> Tensor:
         """The term added to the loss: minus the log-prior per label (`AnnotatorTable.penalty`).
 
-        A sum over annotators is estimated on the given ones.
+        A sum over annotators is estimated on the given ones, whose mask is not 0.
         """
         total = next(self.parameters()).new_zeros(())
         for table in self._tables():
-            total = total + table.penalty(annotator_n)
+            total = total + table.penalty(annotator_n, mask_n)
         return total
 
     @torch.no_grad()
@@ -179,9 +190,14 @@ class NoiseModel(AnnotatorModel):
         log_class_bk = outputs.log_softmax(dim=-1)
         log_label_nl = self(log_class_bk, batch.row, batch.annotator, batch.features)
         log_likelihood_n = self.log_likelihood(log_label_nl, batch.label)
-        loss = self.penalty(batch.annotator) - weighted(log_likelihood_n, batch.weight).mean()
+        loss = self._batch_penalty(batch) - batch.mean(weighted(log_likelihood_n, batch.weight))
         class_penalty = self.class_penalty(log_class_bk)
         return loss if class_penalty is None else loss + class_penalty
+
+    def _batch_penalty(self, batch: AnnotationBatch) -> Tensor:
+        if batch.mask is None:  # a model of your own may have a penalty without a mask
+            return self.penalty(batch.annotator)
+        return self.penalty(batch.annotator, batch.mask)
 
     def label_log_prob(self, outputs: Tensor, batch: AnnotationBatch) -> Tensor:
         """See `AnnotatorModel.label_log_prob`; the outputs are class logits (b, k)."""

@@ -8,7 +8,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from manyhands.core.settings import require, require_choice
-from manyhands.noise.annotator_table import AnnotatorTable, matrix_logits, unique_annotators
+from manyhands.noise.annotator_table import (
+    AnnotatorTable,
+    matrix_logits,
+    mean_over_present,
+    unique_annotators,
+)
 from manyhands.noise.base import AnnotationBatch, Features, NoiseModel
 from manyhands.noise.mixture import JITTER, group_annotators
 
@@ -58,6 +63,7 @@ class CoNAL(NoiseModel):
     torch.Size([3, 3])
     """
 
+    stacks = True
     n_features: int
     scale: float = 2.0
     strength: float = 1e-5
@@ -125,13 +131,15 @@ class CoNAL(NoiseModel):
             log_omega + common.log_softmax(dim=-1), log_rest + own.log_softmax(dim=-1)
         )
 
-    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
+    def penalty(self, annotator_n: Tensor | None = None, mask_n: Tensor | None = None) -> Tensor:
         """-strength sum_a ||W_g - W_a||, estimated on the given annotators, minus the log-prior."""
-        who, count_a = unique_annotators(annotator_n, self.n_annotators, self.common.device)
+        device = self.common.device
+        who, count_a = unique_annotators(annotator_n, self.n_annotators, device, mask_n)
         own_ac = self.own.flat(who)
         distance_a: Tensor = (own_ac - self._common_flat(who)).norm(dim=1)
         prior = self.own.penalty_of_rows(own_ac, who, count_a)
-        return prior - self.strength * self.n_annotators * distance_a.mean()
+        distance = mean_over_present(distance_a, None if mask_n is None else count_a)
+        return prior - self.strength * self.n_annotators * distance
 
     def statistics(self) -> list[Tensor]:
         """The sum of omega, and the number of pairs, of every annotator."""
@@ -196,6 +204,7 @@ class CoNALGroups(CoNAL):
     (torch.Size([2, 3, 3]), torch.Size([1, 2]))
     """
 
+    stacks = True
     n_groups: int = 3
     mix: Literal["probabilities", "logits"] = field(init=False, default="probabilities")
     n_dimensions: int = field(init=False, default=20)

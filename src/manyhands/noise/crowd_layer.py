@@ -57,6 +57,7 @@ class CrowdLayer(NoiseModel):
     torch.Size([3, 3])
     """
 
+    stacks = True
     kind: CrowdLayerKind = "MW"
     scale: float = 1.0
     prior_precision: float = 0.0
@@ -115,6 +116,7 @@ class SoftmaxCrowdLayer(CrowdLayer):
     torch.Size([1])
     """
 
+    stacks = True
     target: Literal["labels", "softened"] = "labels"
     kind: CrowdLayerKind = field(init=False, default="MW")
 
@@ -155,6 +157,7 @@ class OverCrowdLayer(CrowdLayer):
     torch.Size([2, 3, 3])
     """
 
+    stacks = True
     top_scale: float = 4.0
     kind: CrowdLayerKind = field(init=False, default="MW")
 

@@ -48,6 +48,8 @@ class Mixture(NoiseModel):
     (torch.Size([2, 3, 3]), torch.Size([100, 2]))
     """
 
+    stacks = True
+
     def __init__(
         self,
         n_annotators: int,

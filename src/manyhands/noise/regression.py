@@ -228,7 +228,7 @@ class RegressionLayer(AnnotatorModel):
         variance_n = (-log_precision_n).exp() + scale_n.square() * self.log_error.exp()
         return _log_normal(residual_n, -variance_n.log())
 
-    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
+    def penalty(self, annotator_n: Tensor | None = None, mask_n: Tensor | None = None) -> Tensor:
         """Minus the log-prior per label; a sum over annotators is estimated on the given ones."""
         who = annotator_n
         if who is None:
@@ -242,7 +242,9 @@ class RegressionLayer(AnnotatorModel):
         if annotator_n is None:
             mean = minus_log_n.sum() / n_labels
         else:
-            mean = (minus_log_n / self.labels_a[who]).sum() / max(len(who), 1)
+            share_n = minus_log_n / self.labels_a[who]
+            masked = share_n if mask_n is None else share_n * mask_n
+            mean = masked.sum() / (max(len(who), 1) if mask_n is None else mask_n.sum())
         network = NETWORK_SHARE * w * (-self.log_error).exp() + self.log_error
         whole: Tensor = mean + self.strengths["error_strength"] / 2 * network / n_labels
         return whole

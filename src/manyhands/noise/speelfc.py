@@ -15,6 +15,7 @@ from manyhands.noise.annotator_table import (
     AnnotatorTable,
     diagonal_logit,
     log_mixture,
+    mean_over_present,
     unique_annotators,
 )
 from manyhands.noise.base import Features, NoiseModel
@@ -50,6 +51,7 @@ class SpeeLFC(NoiseModel):
     tensor([0.8000, 0.8000, 0.8000])
     """
 
+    stacks = True
     accuracy: float = 0.7
     diagonal: float | None = None
     prior_precision: float = 0.0
@@ -104,6 +106,7 @@ class TraceReg(SpeeLFC):
     tensor(2.7000, grad_fn=<AddBackward0>)
     """
 
+    stacks = True
     strength: float = 0.01
     accuracy: float = 0.9
 
@@ -111,12 +114,14 @@ class TraceReg(SpeeLFC):
         super()._make_parameters(sparse, factory)
         require(self.strength >= 0, "strength", ">= 0", self.strength)
 
-    def penalty(self, annotator_n: Tensor | None = None) -> Tensor:
+    def penalty(self, annotator_n: Tensor | None = None, mask_n: Tensor | None = None) -> Tensor:
         """Strength x the mean trace over the given annotators, plus the log-prior's penalty."""
-        who, _ = unique_annotators(annotator_n, self.n_annotators, self.table.weight.device)
+        device = self.table.weight.device
+        who, count_a = unique_annotators(annotator_n, self.n_annotators, device, mask_n)
         confusion_akl = self.table(who).softmax(dim=-1)
-        trace = torch.einsum("akk->a", confusion_akl).mean()
-        return self.strength * trace + super().penalty(annotator_n)
+        trace_a = torch.einsum("akk->a", confusion_akl)
+        trace = mean_over_present(trace_a, None if mask_n is None else count_a)
+        return self.strength * trace + super().penalty(annotator_n, mask_n)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -144,6 +149,7 @@ class GeoCrowdNet(SpeeLFC):
     torch.Size([])
     """
 
+    stacks = True
     volume: float = 0.01
     accuracy: float = 0.9
 
@@ -191,6 +197,7 @@ class SpeeLFCD(NoiseModel):
     torch.Size([3, 3])
     """
 
+    stacks = True
     needs_features = True
     learning_rate_multipliers: ClassVar[Mapping[str, float]] = {"difficulty": 0.1}
 

@@ -5,6 +5,7 @@ from manyhands.selection.compare import (
     n_runs,
     require_methods,
     scores_of,
+    train_seeds_on,
     trained_on,
 )
 from manyhands.selection.select import Selection, all_candidates, select, select_on_trial
@@ -20,6 +21,7 @@ __all__ = [
     "scores_of",
     "select",
     "select_on_trial",
+    "train_seeds_on",
     "trained_on",
     "trial_of_corpus",
     "trial_of_files",

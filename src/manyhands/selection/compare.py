@@ -15,6 +15,7 @@ from manyhands.aggregation import (
     leave_one_label_out,
     validation_score,
 )
+from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
 from manyhands.core.parallel import in_processes
 from manyhands.core.settings import require
@@ -22,6 +23,7 @@ from manyhands.engine.features import is_count, is_text
 from manyhands.engine.task import NOT_SCORED, VALIDATION, Metrics, Scores
 from manyhands.engine.tasks import TASKS
 from manyhands.estimators import ESTIMATORS
+from manyhands.estimators.many import fit_each, gpu_trains
 from manyhands.evaluation import summarize_runs
 from manyhands.methods import METHODS, Method
 from manyhands.selection.trial import Trial
@@ -35,6 +37,7 @@ def compare_training(
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
     jobs: int = 1,
+    together: bool | None = None,
     done: Callable[[], None] = lambda: None,
 ) -> Comparison:
     """Train with every method `runs` times, with seeds `seed`, `seed` + 1 ..., and rank them.
@@ -44,23 +47,29 @@ def compare_training(
     regression the key is `mae`, with `rmse` and `r2`; for tagging it is the `f1` of entities, with
     `precision` and `recall`. Without truth, `validation` is the mean log-probability of labels that
     were held out, or their log density. `settings` go to the estimator; `done` is called after
-    every run.
+    every run. Seeds of small networks are trained as one program (`fit_many`) if `together` is
+    True, and by default where there is a GPU.
     """
     names = list(methods or _suitable(trial))
     require_methods(names, trial.task)
     require(runs >= 1, "runs", ">= 1", runs)
     # Without a network the scores that rank are those of the aggregators on the labelled items.
     labels_only = trial.task != "classification" and METHODS.keys().isdisjoint(names)
-    tasks = [(name, seed + run) for name in names for run in range(runs)]
     scored: dict[str, list[dict[str, float]]] = {name: [] for name in names}
-    given = dict(settings or {})
-    arguments = [(trial, name, one, given, labels_only) for name, one in tasks]
-    results = in_processes(_run, arguments, jobs)
     messages: set[str] = set()
-    for name, scores, notes in results:
-        scored[name].append(scores)
-        messages |= notes
-        done()
+    given, seeds = dict(settings or {}), list(range(seed, seed + runs))
+
+    def make(tasks: list[tuple[str, list[int]]]) -> None:
+        arguments = [(trial, name, some, given, labels_only) for name, some in tasks]
+        for name, found, notes in in_processes(_run, arguments, jobs):
+            scored[name] += found
+            messages.update(notes)
+            for _ in found:
+                done()
+
+    if runs > 1 and (gpu_trains(given) if together is None else together):
+        make([(name, seeds) for name in names if name in METHODS])
+    make([(name, [one]) for name in names if not scored[name] for one in seeds])
     for message in sorted(messages):  # a warning of every run is shown once
         warnings.warn(message, UserWarning, stacklevel=2)
     return _ranked(scored, trial)
@@ -114,10 +123,33 @@ def trained_on(
 ) -> Any:
     """An estimator of the trial's task, fitted to its labelled items; `fit` goes to its `fit`."""
     way = METHODS[method] if isinstance(method, str) else method
-    make = ESTIMATORS[trial.task]
-    model: Any = make(method=method, seed=seed, progress=False, **settings_for(way, settings))
     truth = trial.truth_to_learn() if way.needs_truth else None
+    model = _new_model(trial, method, seed, settings)
     return model.fit(trial.features, trial.annotations, truth=truth, **fit)
+
+
+def _new_model(trial: Trial, method: str | Method, seed: int, settings: Mapping[str, Any]) -> Any:
+    way = METHODS[method] if isinstance(method, str) else method
+    make: Any = ESTIMATORS[trial.task]
+    return make(method=method, seed=seed, progress=False, **settings_for(way, settings))
+
+
+def train_seeds_on(
+    trial: Trial,
+    method: str | Method,
+    seeds: Sequence[int],
+    settings: Mapping[str, Any],
+    labels: Sequence[Annotations] | None = None,
+) -> list[Any]:
+    """`trained_on` for several seeds as one program, with labels of their own if given.
+
+    A `SettingError` says why they cannot be trained as one program.
+    """
+    way = METHODS[method] if isinstance(method, str) else method
+    models = [_new_model(trial, method, seed, settings) for seed in seeds]
+    given = {"truth": trial.truth_to_learn()} if way.needs_truth else {}
+    labels = labels or [trial.annotations] * len(models)
+    return fit_each(models, trial.features, labels, given, together=True)
 
 
 def scores_of(trial: Trial, model: Any) -> dict[str, float]:
@@ -147,14 +179,39 @@ def _suitable(trial: Trial) -> list[str]:
 
 
 def _run(
-    trial: Trial, name: str, seed: int, settings: dict[str, Any], labels_only: bool
-) -> tuple[str, Scores, set[str]]:
+    trial: Trial, name: str, seeds: list[int], settings: dict[str, Any], labels_only: bool
+) -> tuple[str, list[Scores], set[str]]:
+    """The scores of every seed; none of several seeds that cannot be trained as one program."""
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        scores = _scored(trial, name, seed, settings, labels_only)
-    notes = {str(each.message) for each in caught if each.category is UserWarning}
-    return name, scores | {"seconds": time.perf_counter() - began}, notes
+        if len(seeds) == 1:
+            found = [_scored(trial, name, seeds[0], settings, labels_only)]
+        else:
+            found = _scored_together(trial, name, seeds, settings)
+    notes = {str(each.message) for each in caught if each.category is UserWarning and found}
+    seconds = (time.perf_counter() - began) / len(seeds)
+    return name, [scores | {"seconds": seconds} for scores in found], notes
+
+
+def _scored_together(
+    trial: Trial, name: str, seeds: list[int], settings: dict[str, Any]
+) -> list[Scores]:
+    """The scores of several seeds; none where they are to be trained by themselves."""
+    try:
+        if trial.has_truth:
+            models = train_seeds_on(trial, name, seeds, settings)
+            return [scores_of(trial, model) for model in models]
+        parts = [leave_one_label_out(trial.annotations, seed) for seed in seeds]
+        kept = [kept for kept, _ in parts]
+        models = train_seeds_on(trial, name, seeds, settings, kept)
+        held = [held for _, held in parts]
+        return [
+            {VALIDATION: model.log_likelihood(trial.features, own)}
+            for model, own in zip(models, held, strict=True)
+        ]
+    except SettingError:  # the runs by themselves tell it, if it is an error
+        return []
 
 
 def _scored(

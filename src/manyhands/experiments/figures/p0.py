@@ -12,7 +12,8 @@ from manyhands.experiments.figures import confusions
 from manyhands.experiments.figures.confusions import CROWD_LAYER
 from manyhands.experiments.measures import biases_of_annotators
 from manyhands.experiments.published import published_figures
-from manyhands.experiments.runs import AS_PUBLISHED, fit_method, word_vectors
+from manyhands.experiments.runs import AS_PUBLISHED, fit_method
+from manyhands.experiments.text_runs import word_vectors
 
 _MARKERS = "os^Dv"
 # The paper's network, trained as in the public code: 30 epochs, batches of 16, the last epoch.
