@@ -68,3 +68,17 @@ def test_records_are_no_pipe(tmp_path):
     os.mkfifo(tmp_path / FILE)
     with pytest.raises(DataError, match="is not a file"):
         RecordStore(tmp_path / FILE)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"key": {"a": 1}}', '{"key": null}', "[1]", '"text"', '{"key": "a", "scores": [1]}',
+        '{"key": "a", "scores": {"accuracy": "high"}}', '{"key": "a", "error": {}}',
+    ],
+)  # fmt: skip
+def test_a_line_of_another_form_is_named(tmp_path, line):
+    path = tmp_path / "records.jsonl"
+    path.write_text(f'{{"key": "b", "scores": {{"accuracy": null}}}}\n{line}\n')
+    with pytest.raises(DataError, match="line 2: is not a record"):
+        RecordStore(path)

@@ -12,9 +12,17 @@ import numpy as np
 from manyhands.core.errors import DataError
 from manyhands.io.atomic import naming_file
 from manyhands.io.bundle import require_plain_file
+from manyhands.io.headers import NUMBER, TEXT, Field, optional, require_fields
 from manyhands.io.json_text import parse_json
 
 FILE = "records.jsonl"
+_FIELDS = {
+    "error": TEXT,
+    "scores": Field(
+        "an object of numbers",
+        lambda value: isinstance(value, dict) and all(map(optional(NUMBER).fits, value.values())),
+    ),
+}
 NOT_RUN = "not run yet"
 
 Record = dict[str, Any]
@@ -94,8 +102,9 @@ def _read(path: Path) -> Iterator[Record]:
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
             record = parse_json(line, path)
-            record["key"]
-        except (DataError, KeyError, TypeError):
+            require_fields(record, {"key": TEXT})
+            require_fields(record, {name: _FIELDS[name] for name in _FIELDS if name in record})
+        except (DataError, TypeError):
             raise DataError(f"{path}, line {number}: is not a record") from None
         yield record
 
