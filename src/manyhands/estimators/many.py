@@ -29,10 +29,10 @@ def fit_many(
 ) -> list[Estimator]:
     """Fit copies of an estimator that differ by their seed, and return them fitted.
 
-    Small networks are trained as one program, with one step for all seeds, which a GPU makes in
-    about the time of a step for one of them. Each copy has the weights, the epoch and the history
-    that `fit` gives with its seed, but for rounding. What cannot be trained as one program is
-    fitted one by one; `why_separate` tells why.
+    Small networks are trained as one program, with one step for all seeds, so that a GPU starts
+    as many kernels as for one of them. Each copy has the weights, the epoch and the history that
+    `fit` gives with its seed, but for rounding, which long training may enlarge. What cannot be
+    trained as one program is fitted one by one; `why_separate` tells why.
 
     Arguments: `X`, `y`, `sample_weight`, `X_items` and `truth` are those of `fit`; `together` True
     raises a `SettingError` where one program is not possible, and False fits one by one.
