@@ -79,6 +79,7 @@ FEW_LABELS = Benchmark(
 )
 ZOO = Benchmark("zoo", ("kind", "seed"))
 GPU_TRAINING = Benchmark("gpu-training", ("kind", "variant", "batch_size"))
+GPU_AGGREGATION = Benchmark("gpu-aggregation", ("kind", "method", "n_labels", "n_classes"))
 
 
 def parser(module: str, description: str | None) -> argparse.ArgumentParser:

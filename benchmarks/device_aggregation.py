@@ -2,7 +2,7 @@
 
     python -m benchmarks.device_aggregation [--labels N] [--annotators N] [--classes K,K]
 
-Prints one line of JSON per row, and the rows as a table to standard error. It needs a GPU.
+Records the rows and writes docs/gpu-speed.md. It needs a GPU.
 
 The bytes that must move in a step are the codes of annotators and labels (4 bytes each), one
 offset per item (4 bytes), and the posterior, written once (8 bytes per item and class). `share` is
@@ -11,7 +11,6 @@ annotator and label as one code of 4 bytes, which is how the GPU keeps them.
 """
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,8 +20,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.benchmark import Row, log
+from benchmarks.benchmark import GPU_AGGREGATION, Row, command_given, log, parser
 from benchmarks.crowds import CrowdSize, simulate
+from benchmarks.gpu_page import write_gpu_page
 from manyhands.aggregation import AGGREGATORS, DawidSkene, device
 from manyhands.aggregation.dawid_skene import fit_class_prior
 from manyhands.aggregation.evidence import gather_evidence
@@ -40,16 +40,24 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     sizes = [CrowdSize(options.labels, k, options.annotators) for k in options.classes]
     agree = CrowdSize(options.agree_labels, AGREE.n_classes, AGREE.n_annotators)
-    for row in measure_all(sizes, agree, options.copy_bytes):
-        print(json.dumps(row), flush=True)
-        log("  ".join(f"{name} {_cell(value)}" for name, value in row.items()))
+    command = command_given("device_aggregation", arguments)
+    rows = measure_all(sizes, agree, options.copy_bytes, command)
+    GPU_AGGREGATION.keep(map(_logged, rows), options.docs)
+    write_gpu_page(options.docs)
     return 0
 
 
-def measure_all(sizes: list[CrowdSize], agree: CrowdSize, copy_bytes: int) -> Iterator[Row]:
+def _logged(row: Row) -> Row:
+    log("  ".join(f"{name} {_cell(value)}" for name, value in row.items()))
+    return row
+
+
+def measure_all(
+    sizes: list[CrowdSize], agree: CrowdSize, copy_bytes: int, command: str
+) -> Iterator[Row]:
     """The rows of one run: bandwidth, a step per size, the difference of every method."""
     bandwidth = measure_copy(copy_bytes)
-    yield {"kind": "copy", "bytes_per_s": bandwidth, "device": _device_name()}
+    yield {"kind": "run", "bytes_per_s": bandwidth, "device": _device_name(), "command": command}
     for size in sizes:
         yield measure_step(size, bandwidth)
     yield from measure_differences(agree)
@@ -164,11 +172,7 @@ def _cell(value: object) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="python -m benchmarks.device_aggregation",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    made = parser("device_aggregation", __doc__)
     made.add_argument("--labels", type=int, default=100_000_000, help="labels of a step")
     made.add_argument("--annotators", type=int, default=10_000)
     made.add_argument(

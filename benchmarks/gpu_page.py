@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from benchmarks.benchmark import GPU_TRAINING, Row, commands_of
+from benchmarks.benchmark import GPU_AGGREGATION, GPU_TRAINING, Row, commands_of
 from benchmarks.numbers import count
 from manyhands.experiments import code_block, markdown_table, write_page
 
 PAGE = "gpu-speed.md"
 MOST_CROWD, MOST_SAM = 1.05, 2.1
+LEAST_SHARE = 0.5
 _HEAD = """# Speed on a GPU
 
 What training and aggregation cost on a GPU. These numbers come from commands that were run once,
@@ -19,11 +20,23 @@ class per image. The crowd layer has {n_annotators} annotators and {labels_each}
 The time is that of the fastest epoch after the first. The card multiplies matrices of 8192 x 8192
 numbers in bf16 at {rate:.0f} TFLOP/s; the share of that rate counts three times the operations of a
 forward pass per image, and twice as many with SAM."""
+_STEPS = """## A step of Dawid-Skene
+
+`DawidSkene(device="cuda")` on {device}, whose copy moves {rate:.2f} TB/s (read and written). The
+bytes that must move are 8 per label for its annotator and its class, 4 per item, and the posterior,
+written once. A step makes two passes: over the labels of every item, and over those of every
+annotator, in an order that makes the sums the same in every run."""
+_DIFFERENCES = """## The same consensus as on the CPU
+
+Fits until convergence on {n_labels} labels of {n_annotators} annotators with {n_classes} classes:
+the largest difference of the posteriors, and whether a second fit on the GPU has the same bits. The
+times include moving the labels, and compiling a kernel where a method is the first to need it."""
 
 
 def gpu_page(docs: Path) -> str:
     """The page as Markdown."""
-    return "\n\n".join([_HEAD, *_training(GPU_TRAINING.read(docs))]) + "\n"
+    parts = [_HEAD, *_training(GPU_TRAINING.read(docs)), *_aggregation(GPU_AGGREGATION.read(docs))]
+    return "\n\n".join(parts) + "\n"
 
 
 def write_gpu_page(docs: Path) -> None:
@@ -75,3 +88,46 @@ def _claims(epochs: list[Row]) -> str:
             holds = "yes" if ratio <= most else "**no**"
             lines.append([f"{over}, batch {batch_size}: {claim}", f"{ratio:.3f}", holds])
     return markdown_table(["claim", "measured", "holds"], lines, left=1)
+
+
+def _aggregation(rows: list[Row]) -> list[str]:
+    if not rows:
+        return []
+    run = next(row for row in rows if row["kind"] == "run")
+    steps = [
+        [
+            count(row["n_labels"]),
+            count(row["n_annotators"]),
+            str(row["n_classes"]),
+            f"{1e3 * row['step_s']:.2f}",
+            f"{1e3 * row['items_s']:.2f}",
+            f"{1e3 * row['sums_s']:.2f}",
+            f"{row['bytes'] / 1e9:.2f}",
+            f"{100 * row['share']:.1f} %",
+            "yes" if row["share"] >= LEAST_SHARE else "**no**",
+        ]
+        for row in rows
+        if row["kind"] == "step"
+    ]
+    header = ["labels", "annotators", "classes", "ms per step", "over items", "over annotators",
+              "GB that must move", "share of the copy", "at least half"]  # fmt: skip
+    different = [row for row in rows if row["kind"] == "difference"]
+    lines = [
+        [
+            f"`{row['method']}`",
+            f"{row['difference']:.1e}",
+            "yes" if row["same_bits_again"] else "**no**",
+            f"{row['cpu_s']:.2f}",
+            f"{row['cuda_s']:.2f}",
+        ]
+        for row in different
+    ]
+    sizes = {name: count(different[0][name]) for name in ("n_labels", "n_annotators", "n_classes")}
+    return [
+        _STEPS.format(device=run["device"], rate=run["bytes_per_s"] / 1e12),
+        code_block(commands_of(rows)),
+        markdown_table(header, steps, left=0),
+        _DIFFERENCES.format(**sizes),
+        markdown_table(["method", "difference", "same bits", "s on the CPU", "s on the GPU"], lines,
+                       left=1),
+    ]  # fmt: skip
