@@ -119,7 +119,12 @@ PRINTED = {
     ),
     "docs/how-to/choose-a-method.md": "Majority voting is",
 }
-LONG = {"docs/how-to/choose-a-method.md", "docs/how-to/resume-training.md"}
+LONG = {
+    "docs/how-to/choose-a-method.md",
+    "docs/how-to/command-line.md",
+    "docs/how-to/resume-training.md",
+    "docs/tutorials/classifier.md",
+}
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ def test_help_and_version_are_no_errors():
     assert start("--version") == (0, f"manyhands {mh.__version__}\n", "")
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_leaves_the_old_file_and_nothing_else(many, tmp_path):
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))"
     for suffix in ("csv", "jsonl"):
@@ -85,6 +86,7 @@ def test_an_interrupt_is_one_line_and_leaves_no_file(many, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], ["--json"]], ids=["table", "json"])
 def test_a_reader_that_leaves_early_sees_no_traceback(many, words):
     command = [sys.executable, "-m", "manyhands", "aggregate", many, "--method", "majority"]
@@ -113,6 +115,7 @@ def test_a_full_standard_output_is_one_line():
     assert "standard output: No space left on device" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
 def test_closed_streams_are_no_traceback_and_files_are_whole(labels):
     program = f"{sys.executable} -m manyhands aggregate {labels} --method majority"
@@ -130,6 +133,7 @@ def test_closed_streams_are_no_traceback_and_files_are_whole(labels):
     assert out.read_text().count("\n") == 4
 
 
+@pytest.mark.slow
 def test_a_terminal_that_knows_no_unicode_is_no_error(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("item,annotator,label\né,ü,日本\n", encoding="utf-8")

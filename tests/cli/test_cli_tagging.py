@@ -316,6 +316,7 @@ def test_compare_of_aggregators_alone_is_by_entities(folder):
         assert_refused(call("compare", folder / "tokens.conll", *more))
 
 
+@pytest.mark.slow
 def test_entities_of_a_type_nobody_said_count_as_lost(small, tmp_path):
     gold = tmp_path / "gold.bio"
     gold.write_text("Ada B-ORG\nBerg I-ORG\nsang O\n\nOslo B-LOC\n")

@@ -95,6 +95,7 @@ checkpoint.Checkpoint.save = save_and_die
 """
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on_to_the_same_model(folder, tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     settings = ("--method", "conal", "--epochs", 12, "--validation-fraction", 0)

@@ -36,6 +36,7 @@ def test_every_command_reads_standard_input(pipe, tmp_path, wanted):
     assert read_as["notes"] == ["read as csv, by its content"]
 
 
+@pytest.mark.slow
 def test_a_pipe_of_a_process_is_read(wanted):
     outcome = start("aggregate", "-", input=SMALL)
     assert outcome.code == 0

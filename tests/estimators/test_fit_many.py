@@ -87,6 +87,7 @@ def test_all_end_to_end_and_two_stage_methods_of_classes_are_covered():
         assert (reason is None) == (name in STACKED), (name, reason)
 
 
+@pytest.mark.slow
 def test_a_seed_may_stop_earlier_than_the_others():
     settings = {"epochs": 40, "patience": 2, "validation_fraction": 0.2, "learning_rate": 0.03}
     made = pairs("speelfc", refit=True, seeds=range(5), **settings)
@@ -105,6 +106,7 @@ def test_without_a_refit_the_weights_of_the_best_epoch_are_kept():
     assert any(one.epoch_ < len(one.history_) for one, _ in made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -262,6 +264,7 @@ def test_few_seeds():
     assert (one.predict_proba(CROWD.x) == alone.predict_proba(CROWD.x)).all()
 
 
+@pytest.mark.slow
 def test_many_seeds_are_trained_in_parts(monkeypatch):
     monkeypatch.setattr("manyhands.estimators.many.MAX_TOGETHER", 2)
     assert_same(pairs("speelfc", seeds=range(5)))

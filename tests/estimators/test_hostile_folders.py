@@ -309,6 +309,7 @@ def test_a_second_run_in_the_same_folder_is_refused(crowd, tmp_path):
     fit("speelfc", crowd, checkpoint=tmp_path / "run", **RUN)
 
 
+@pytest.mark.slow
 def test_a_folder_is_free_when_its_process_is_killed(tmp_path):
     context = multiprocessing.get_context("spawn")
     there, here = context.Pipe()

@@ -38,6 +38,7 @@ def test_methods_for_numbers_are_left_out_and_topics_see_counts(some, data):
     assert len(made) == 2 * len(found)
 
 
+@pytest.mark.slow
 def test_the_page_ranks_what_was_run_and_names_what_was_not(some, data, tmp_path, brief):
     options = RunOptions(data=data, n_runs=1)
     store = RecordStore(tmp_path / FILE)

@@ -70,6 +70,7 @@ def test_every_table_runs_on_tiny_corpora(name, data, tmp_path, brief):
     assert len(written.rows) - len(open_cells) == len(ready)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SIMULATED))
 def test_simulated_crowds_run_when_they_are_small(name, tmp_path, brief):
     whole = EXPERIMENTS[name]

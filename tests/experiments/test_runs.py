@@ -74,6 +74,7 @@ def test_a_figure_without_matplotlib_says_how_to_install_it(monkeypatch):
         drawing.new_figure(1.0, 1.0, "title")
 
 
+@pytest.mark.slow
 def test_experiments_are_imported_without_matplotlib():
     code = "import manyhands.experiments, sys; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -42,6 +42,7 @@ def random_numbers(seed, n_documents=14, n_annotators=5, noise=1.0):
     return Annotations.from_arrays(*first, label, **names)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
