@@ -223,7 +223,7 @@ def test_the_command_line_takes_a_device(tmp_path):
 def test_kernels_of_triton_give_the_same_posterior():
     """In a process of its own; see `triton_interpreter`."""
     if importlib.util.find_spec("triton") is None:
-        pytest.skip("triton is not installed; it comes with torch for CUDA")
+        pytest.skip("triton is not installed; there is none for this system")
     script = Path(__file__).with_name("triton_interpreter.py")
     environment = os.environ | {"TRITON_INTERPRET": "1"}
     done = subprocess.run(
