@@ -14,7 +14,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 # Runs with a committed record, of all runs of the experiment.
 USED = {
     "ours/fine-tuned-sentences": (79, 90),
-    "ours/labelme-images": (0, 125),
+    "ours/labelme-images": (50, 125),
     "ours/every-method": (950, 950),
     "ours/method-selection": (9, 9),
     "ours/selection-rules": (120, 120),
