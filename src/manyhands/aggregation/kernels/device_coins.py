@@ -9,38 +9,25 @@ from torch.nn.functional import logsigmoid
 
 from manyhands.aggregation.evidence import Evidence
 from manyhands.aggregation.kernels.coin_pass import CoinExpectation, CoinPass
-from manyhands.aggregation.kernels.device_labels import DeviceLabels, device_labels, to_host
+from manyhands.aggregation.kernels.device_labels import (
+    DeviceLabels,
+    DevicePosterior,
+    device_labels,
+    to_host,
+)
 from manyhands.aggregation.kernels.glad_steps import HALVINGS, GladPass
 from manyhands.aggregation.kernels.sum_plan import SumPlan, plan_sums
 from manyhands.core.arrays import Floats
 
 
-class DeviceCoinExpectation:
+class DeviceCoinExpectation(DevicePosterior):
     """The `CoinExpectation` of a pass on the device; the posterior stays there."""
 
     def __init__(
         self, labels: DeviceLabels, posterior_ik: torch.Tensor, sums: torch.Tensor
     ) -> None:
-        self._labels, self.posterior, self._sums = labels, posterior_ik, sums
-
-    @cached_property
-    def _host_sums(self) -> Floats:
-        return to_host(self._sums)
-
-    @property
-    def mass_k(self) -> Floats:
-        """The posterior summed over items."""
-        return self._host_sums[:-1]
-
-    @property
-    def log_likelihood(self) -> float:
-        """The log-likelihood of the labels."""
-        return float(self._host_sums[-1])
-
-    @cached_property
-    def posterior_ik(self) -> Floats:
-        """The posterior of items."""
-        return to_host(self.posterior)
+        super().__init__(posterior_ik, sums)
+        self._labels = labels
 
     @cached_property
     def right_a(self) -> Floats:

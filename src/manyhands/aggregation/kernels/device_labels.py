@@ -104,3 +104,32 @@ def device_labels(annotations: Annotations) -> DeviceLabels:
 def to_host(values: Any) -> Floats:
     """A tensor as an array of numpy."""
     return np.asarray(values.cpu().numpy(), dtype=np.float64)
+
+
+class DevicePosterior:
+    """The posterior of a pass, which stays on the device until somebody reads it as an array.
+
+    `sums` are those of the posterior over items, and the log-likelihood at the end.
+    """
+
+    def __init__(self, posterior_ik: torch.Tensor, sums: torch.Tensor) -> None:
+        self.posterior, self._sums = posterior_ik, sums
+
+    @cached_property
+    def _host_sums(self) -> Floats:
+        return to_host(self._sums)
+
+    @property
+    def mass_k(self) -> Floats:
+        """The posterior summed over items."""
+        return self._host_sums[:-1]
+
+    @property
+    def log_likelihood(self) -> float:
+        """The log-likelihood of the labels."""
+        return float(self._host_sums[-1])
+
+    @cached_property
+    def posterior_ik(self) -> Floats:
+        """The posterior of items."""
+        return to_host(self.posterior)

@@ -18,7 +18,7 @@ from manyhands.aggregation.kernels.confusion_pass import (
     ConfusionStep,
     Expectation,
 )
-from manyhands.aggregation.kernels.device_labels import device_labels, to_host
+from manyhands.aggregation.kernels.device_labels import DevicePosterior, device_labels, to_host
 from manyhands.aggregation.kernels.sum_plan import SumPlan, narrow, plan_sums
 from manyhands.core.arrays import AnyArray, Floats
 
@@ -37,32 +37,14 @@ class DeviceTable:
         return self.shape[0]
 
 
-class DeviceExpectation:
+class DeviceExpectation(DevicePosterior):
     """The `Expectation` of a pass on the device; the posterior and the counts stay there."""
 
     def __init__(
         self, posterior_ik: torch.Tensor, counts_alk: torch.Tensor, sums: torch.Tensor
     ) -> None:
-        self.posterior, self.counts, self._sums = posterior_ik, counts_alk, sums
-
-    @cached_property
-    def _host_sums(self) -> Floats:
-        return to_host(self._sums)
-
-    @property
-    def mass_k(self) -> Floats:
-        """The posterior summed over items."""
-        return self._host_sums[:-1]
-
-    @property
-    def log_likelihood(self) -> float:
-        """The log-likelihood of the labels."""
-        return float(self._host_sums[-1])
-
-    @cached_property
-    def posterior_ik(self) -> Floats:
-        """The posterior of items."""
-        return to_host(self.posterior)
+        super().__init__(posterior_ik, sums)
+        self.counts = counts_alk
 
     @cached_property
     def counts_alk(self) -> Floats:
