@@ -148,6 +148,7 @@ def test_a_class_that_nobody_uses_is_the_label_of_no_item():
     np.testing.assert_allclose(wide.raw_probabilities[:, :3], plain.raw_probabilities, atol=0.02)
 
 
+@pytest.mark.slow
 def test_many_annotators_with_one_label_each_finish():
     rng = np.random.default_rng(0)
     n = 100_000

@@ -146,6 +146,7 @@ def test_any_number_of_groups_never_lets_the_objective_fall(columns, n_groups, p
     assert_never_falls(method.fit(annotations).objective)
 
 
+@pytest.mark.slow
 @FEW
 @given(columns=label_columns(), seed=st.integers(0, 5))
 def test_restarts_never_lower_the_likelihood(columns, seed):

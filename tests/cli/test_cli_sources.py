@@ -77,6 +77,7 @@ def test_labels_of_items_are_told(name, folder, tmp_path):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["aggregate", "compare", "train", "predict", "convert"])
 def test_tagged_tokens_are_told(name, folder, tmp_path):
     tokens = folder / "tokens.conll"

@@ -70,6 +70,7 @@ def test_the_history_says_what_the_kept_model_says(monitor, crowd):
     assert model.history_[model.epoch_ - 1][key] == pytest.approx(scores[monitor], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monitor", sorted(CRITERIA))
 def test_a_stopped_search_goes_on_to_the_same_bits(monitor, crowd, tmp_path):
     settings = {**SETTINGS, "refit": True, "monitor": monitor}

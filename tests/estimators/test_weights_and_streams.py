@@ -69,6 +69,7 @@ def test_equal_weights_change_nothing(method):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["two-stage-mean", "crowd-layer-b", "crowd-layer-sb"])
 def test_a_regression_is_near_the_items_that_count(method):
     crowd = rated(biases=0.0)
@@ -128,6 +129,7 @@ def test_classes_are_learnt_from_parts(method):
     assert model.n_batches_ == 24
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [name for name in NOISY if "regression" in METHODS[name].tasks])
 def test_numbers_are_learnt_from_parts(method):
     crowd = rated(n_items=400)

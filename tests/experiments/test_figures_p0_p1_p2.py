@@ -22,6 +22,8 @@ from manyhands.experiments.measures import accuracies_of_annotators, biases_of_a
 from manyhands.noise import CrowdLayer
 from manyhands.selection import Trial
 
+pytestmark = pytest.mark.slow  # every figure is made of runs of its own
+
 HERE = {
     "p0/figure-2": ["cifar10-cats-dogs"],
     "p0/figure-3": ["labelme"],

@@ -18,6 +18,8 @@ from manyhands.experiments.records import json_content
 from manyhands.experiments.runs import fit_method
 from manyhands.selection import Trial
 
+pytestmark = pytest.mark.slow  # every figure is made of runs of its own
+
 QUICK = {
     "run": {
         "noise": {"prior_precision": 0.0},

@@ -24,6 +24,8 @@ from manyhands.experiments.runs import fit_method, peak_mib
 from manyhands.methods import METHODS
 from manyhands.noise import AnnotationBatch, CrowdLayer, annotation_loss
 
+pytestmark = pytest.mark.slow  # every figure is made of runs of its own
+
 K = 3
 
 

@@ -146,6 +146,7 @@ def test_cats_and_dogs_of_cifar10_stand_in_for_the_paper_s(data, tmp_path):
     assert {row["selection"] for row in rows.values()} == {"last epoch"}
 
 
+@pytest.mark.slow
 def test_setup_2_has_networks_for_annotators_which_are_trained_once(data, tmp_path, monkeypatch):
     trained = []
     make = annotators.group_confusions
