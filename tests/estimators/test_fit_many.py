@@ -63,6 +63,7 @@ def assert_same(made, crowd=CROWD, tolerance=TOLERANCE):
     assert np.abs(first.predict_proba(crowd.x) - second.predict_proba(crowd.x)).max() > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", STACKED)
 def test_every_seed_gives_the_model_that_it_gives_alone(method):
     """With dropout, a warm-up, a search on validation labels and a refit, by default."""
@@ -130,6 +131,7 @@ def test_settings_act_on_every_seed_by_itself(settings):
     assert_same(pairs("conal", **settings))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "network",
     [

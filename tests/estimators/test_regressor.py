@@ -61,6 +61,7 @@ def test_all_methods_of_the_table_are_here():
     assert expected <= set(FOR_NUMBERS)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bits_and_another_others(name, crowd, fitted):
     assert_same_bits(fitted(name), fit_numbers(name, crowd))
     other = fit_numbers(name, crowd, seed=1)

@@ -187,6 +187,7 @@ def test_tokens_and_sentences_without_labels_are_no_danger(name, small):
     assert sum(len(each) for each in found) == labels.sentences.n_tokens
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["crowd-layer-mw", "em", "crf-ma", "two-stage-dawid-skene"])
 def test_entities_are_learnt_from_people_who_err(method):
     sentences, tags = written(120)
