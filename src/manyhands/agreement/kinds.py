@@ -1,0 +1,47 @@
+"""Labels of the kind that a coefficient needs, or an error that names a coefficient for them."""
+
+import numpy as np
+
+from manyhands.annotations import Annotations, Labels, as_annotations
+from manyhands.annotations.vocabulary import join_names
+from manyhands.core.errors import DataError, SettingName
+
+_LARGEST = 1e100
+
+
+def default_level(annotations: Annotations) -> str:
+    """The level of measurement that labels have if nothing else is said."""
+    if annotations.kind == "numbers":
+        return "interval"
+    return "ordinal" if annotations.ordered else "nominal"
+
+
+def class_labels(labels: Labels, name: str) -> Annotations:
+    """Annotations with classes."""
+    annotations = as_annotations(labels)
+    try:
+        return annotations.as_kind("classes")
+    except DataError:
+        raise DataError(
+            f"{name} compares classes, and the labels are numbers with decimals; use icc, or alpha "
+            "with ", SettingName("level", "interval"),
+        ) from None  # fmt: skip
+
+
+def number_labels(labels: Labels, name: str) -> Annotations:
+    """Annotations with numbers."""
+    annotations = as_annotations(labels)
+    try:
+        numbers = annotations.as_kind("numbers")
+    except DataError:
+        raise DataError(
+            f"{name} compares numbers, and the labels are classes "
+            f"({join_names(annotations.classes, 3)}); use alpha with ",
+            SettingName("level", "nominal"), " or ", SettingName("level", "ordinal"),
+        ) from None  # fmt: skip
+    if len(numbers.label) and np.abs(numbers.label).max() > _LARGEST:
+        raise DataError(
+            f"{name} needs numbers between -1e100 and 1e100; the squares of larger ones cannot be "
+            "computed"
+        )
+    return numbers

@@ -1,0 +1,255 @@
+"""Everything about the agreement of one table of labels: coefficients, tables, words."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from manyhands.agreement.alpha import LEVELS, LevelName, alpha
+from manyhands.agreement.chance import brennan_prediger, fleiss, gwet, percent
+from manyhands.agreement.cohen import cohen, scott
+from manyhands.agreement.estimate import IntervalKind
+from manyhands.agreement.icc import icc
+from manyhands.agreement.kinds import default_level
+from manyhands.agreement.ordered import Weights
+from manyhands.agreement.pair_table import PairTable
+from manyhands.agreement.result import Agreement
+from manyhands.agreement.runs import one_label_each
+from manyhands.agreement.spans import span_f1
+from manyhands.agreement.tables import (
+    Columns,
+    annotator_columns,
+    class_columns,
+    item_columns,
+    pair_columns,
+    span_annotator_columns,
+    span_pair_columns,
+    type_columns,
+    wilson,
+)
+from manyhands.annotations import Annotations, Labels, TokenLabels, as_annotations
+from manyhands.core.errors import SettingError, SettingName
+from manyhands.core.settings import Registry, require_choice
+
+_CLASSES = ("nominal", "ordinal")
+_NUMBERS = ("interval", "ratio")
+
+
+class Coefficient(NamedTuple):
+    """A coefficient, and the levels of measurement that it is for."""
+
+    compute: Callable[..., Agreement]
+    levels: tuple[str, ...]
+    settings: Mapping[str, Any] = {}
+
+
+COEFFICIENTS: Registry[Coefficient] = Registry(
+    "coefficient",
+    {
+        "alpha": Coefficient(alpha, LEVELS),
+        "percent": Coefficient(percent, _CLASSES),
+        "fleiss": Coefficient(fleiss, _CLASSES),
+        "cohen": Coefficient(cohen, _CLASSES),
+        "scott": Coefficient(scott, _CLASSES),
+        "gwet": Coefficient(gwet, _CLASSES),
+        "brennan-prediger": Coefficient(brennan_prediger, _CLASSES),
+        "icc1": Coefficient(icc, _NUMBERS, {"model": 1}),
+        "icc1k": Coefficient(icc, _NUMBERS, {"model": 1, "average": True}),
+        "icc2": Coefficient(icc, _NUMBERS, {"model": 2}),
+        "icc2k": Coefficient(icc, _NUMBERS, {"model": 2, "average": True}),
+        "icc3": Coefficient(icc, _NUMBERS, {"model": 3}),
+        "icc3k": Coefficient(icc, _NUMBERS, {"model": 3, "average": True}),
+    },
+)
+
+# What is computed unless coefficients are named: one view of each kind.
+_DEFAULTS = {
+    "nominal": ("alpha", "percent", "fleiss", "cohen", "gwet", "brennan-prediger"),
+    "ordinal": ("alpha", "percent", "fleiss", "cohen", "gwet", "brennan-prediger"),
+    "interval": ("alpha", "icc1", "icc2", "icc2k", "icc3", "icc3k"),
+    "ratio": ("alpha", "icc1", "icc2", "icc2k", "icc3", "icc3k"),
+    "sets": ("alpha",),
+}
+
+
+@dataclass(frozen=True)
+class AgreementSummary:
+    """Coefficients, the most general first, tables as columns, and a summary in words.
+
+    `classes`, `annotators`, `pairs` and `items` are the tables of `by_class` and so on; empty where
+    the labels have none.
+    """
+
+    level: str
+    coefficients: tuple[Agreement, ...]
+    words: tuple[str, ...]
+    classes: Columns = field(default_factory=dict, repr=False)
+    annotators: Columns = field(default_factory=dict, repr=False)
+    pairs: Columns = field(default_factory=dict, repr=False)
+    items: Columns = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.coefficients), "", *self.words])
+
+    def coefficient_columns(self) -> Columns:
+        """The coefficients as the columns of a table."""
+        rows = [each.to_json() for each in self.coefficients]
+        names = ("title", "value", "low", "high", "interval", "observed", "expected")
+        counts = ("n_items", "n_annotators", "n_labels")
+        columns: Columns = {"coefficient": np.array([row["title"] for row in rows], dtype=object)}
+        for name in names[1:]:
+            kind = object if name == "interval" else float
+            columns[name] = np.array([row[name] for row in rows], dtype=kind)
+        for name in counts:
+            columns[name] = np.array([row[name] for row in rows], dtype=np.int64)
+        return columns
+
+
+def summarize(
+    labels: Labels,
+    *,
+    level: LevelName | None = None,
+    coefficients: Sequence[str] | None = None,
+    weights: Weights | None = None,
+    order: Sequence[Any] | None = None,
+    separator: str | None = None,
+    interval: IntervalKind = "analytic",
+    confidence: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> AgreementSummary:
+    """All that agreement tells about some labels: what the command `agree` prints.
+
+    Parameters
+    ----------
+    labels : Annotations, frame, matrix or dictionaries
+        The labels.
+    level : {"nominal", "ordinal", "interval", "ratio", "sets"}
+        How two labels differ; see `alpha`. By default "nominal" for classes, "ordinal" for levels
+        and "interval" for numbers.
+    coefficients : list of str
+        Names in `COEFFICIENTS`; by default those that fit the level.
+    weights : {"linear", "quadratic", "ordinal"}
+        Weights of kappas at the level "ordinal"; by default "quadratic".
+    order, separator, interval, confidence, n_resamples, seed
+        As those of `alpha`. ICC has no bootstrap over annotators: its interval is then analytic.
+
+    Examples
+    --------
+    >>> found = summarize([["a", "a"], ["a", "b"], ["b", "b"], ["b", "b"]], coefficients=["alpha"])
+    >>> print(found.coefficients[0])
+    Krippendorff's alpha (nominal): 0.533 (-0.934 to 1.000)
+    """
+    ann = as_annotations(labels)
+    chosen = level or default_level(ann)
+    require_choice("level", chosen, LEVELS)
+    if weights is not None and chosen != "ordinal":
+        raise SettingError(SettingName("weights"), " is for ", SettingName("level", "ordinal"))
+    given = {"confidence": confidence, "n_resamples": n_resamples, "seed": seed}
+    found = []
+    for name in coefficients or _DEFAULTS[chosen]:
+        entry = _fitting(name, chosen)
+        more: dict[str, Any] = {**entry.settings, **given, "interval": interval}
+        if name == "alpha":
+            more |= {"level": chosen, "separator": separator}
+        elif chosen == "ordinal":
+            more["weights"] = weights or "quadratic"
+        if order is not None and chosen == "ordinal":
+            more["order"] = order
+        if entry.compute is icc and interval == "annotators":
+            more["interval"] = "analytic"
+        found.append(entry.compute(ann, **more))
+    if chosen == "sets":
+        return AgreementSummary(chosen, tuple(found), found[0].words)
+    as_classes = chosen in _CLASSES
+    ann = ann.as_kind("classes" if as_classes else "numbers")
+    classes = class_columns(ann) if as_classes else {}
+    single = one_label_each(ann)
+    table = PairTable.of(single, single.label, None) if as_classes else None
+    annotators = annotator_columns(ann, table)
+    words = [*found[0].words, *_lowest_class(classes), *_lowest_annotator(annotators)]
+    if level is None and chosen == "nominal" and _look_ordered(ann):
+        words.append(
+            "The classes are numbers: if they are ratings, the level ordinal (manyhands agree "
+            "--level ordinal) counts near labels as nearly agreeing."
+        )
+    return AgreementSummary(
+        chosen, tuple(found), tuple(words), classes, annotators, pair_columns(ann, table),
+        item_columns(ann),
+    )  # fmt: skip
+
+
+def summarize_tokens(
+    labels: TokenLabels,
+    *,
+    interval: IntervalKind = "analytic",
+    confidence: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> AgreementSummary:
+    """Agreement about spans of tokens (F1), and about the tags of single tokens (alpha).
+
+    The parameters are those of `span_f1`.
+    """
+    given: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "seed": seed}
+    exact = span_f1(labels, match="exact", interval=interval, **given)
+    overlap = span_f1(labels, match="overlap", interval=interval, **given)
+    # tokens of one sentence are not independent: an interval over tokens would be too narrow
+    tokens = [each(labels.annotations, interval="none") for each in (alpha, percent)]
+    tokens = [replace(each, title=f"{each.title} of tokens") for each in tokens]
+    words = (*exact.words, *overlap.words[:1])
+    return AgreementSummary(
+        "spans", (exact, overlap, *tokens), words,
+        type_columns(labels), span_annotator_columns(labels), span_pair_columns(labels),
+        item_columns(labels.annotations),
+    )  # fmt: skip
+
+
+def _fitting(name: str, level: str) -> Coefficient:
+    entry = COEFFICIENTS[name]
+    if level not in entry.levels:
+        fitting = [each for each in COEFFICIENTS if level in COEFFICIENTS[each].levels]
+        raise SettingError(
+            f"{name} is not for the level {level}; there are {', '.join(fitting)}, and ",
+            SettingName("level"), f" may be {', '.join(entry.levels)} for {name}",
+        )  # fmt: skip
+    return entry
+
+
+def _look_ordered(ann: Annotations) -> bool:
+    return ann.n_classes > 2 and ann.classes.dtype.kind in "iuf"
+
+
+def _lowest_class(classes: Columns) -> list[str]:
+    """A sentence on the class that annotators agree on least."""
+    if not classes or np.isnan(classes["agreement"]).all() or len(classes["class"]) < 2:
+        return []
+    k = int(np.nanargmin(classes["agreement"]))
+    text = (
+        f"Annotators agree least on {classes['class'][k]!s}: if one says it, another says it too "
+        f"in {classes['agreement'][k]:.0%} of the cases"
+    )
+    if classes["confused_with"][k] is not None:
+        text += f", and {classes['confused_with'][k]!s} in {classes['confused'][k]:.0%}"
+    return [f"{text}."]
+
+
+def _lowest_annotator(annotators: Columns) -> list[str]:
+    """A sentence on annotators who agree with the others clearly less than is usual."""
+    if "agreement" not in annotators or np.isnan(annotators["agreement"]).all():
+        return []
+    agreement_a, n_a = annotators["agreement"], annotators["n_shared"]
+    usual = float(np.nanmedian(agreement_a))
+    # so many annotators are compared that some would be below by chance
+    high_a = wilson(agreement_a, n_a.astype(np.float64), 1.0 - 0.05 / len(n_a))[1]
+    below = np.flatnonzero(high_a < usual)
+    if len(below) == 0:
+        return []
+    worst = below[np.argsort(agreement_a[below], kind="stable")]
+    names = ", ".join(str(annotators["annotator"][a]) for a in worst[:3])
+    more = f" and {len(below) - 3} more" if len(below) > 3 else ""
+    return [
+        f"Agreement with the others is below that of most annotators ({usual:.0%}) for "
+        f"{names}{more}, beyond chance."
+    ]
