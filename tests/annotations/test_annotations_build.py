@@ -277,7 +277,9 @@ def test_the_kind_that_is_said_wins():
     assert ann.label.tolist() == [1.0, 2.0]
     ann = Annotations.from_arrays([0, 1], [0, 1], [0.5, 1.5], kind="classes")
     assert ann.classes.tolist() == ["0.5", "1.5"]
-    with pytest.raises(SettingError, match="kind must be one of classes, numbers; got 'words'"):
+    with pytest.raises(
+        SettingError, match="kind must be one of classes, numbers, ordinal; got 'words'"
+    ):
         Annotations.from_arrays([0], [0], [0], kind="words")
     with pytest.raises(DataError, match="give only one of the two"):
         Annotations.from_arrays([0], [0], [0], kind="numbers", classes=[0])

@@ -229,7 +229,7 @@ def test_every_function_of_labels_takes_frames_and_matrices():
         np.testing.assert_array_equal(mh.aggregate(labels).probabilities,
                                       mh.aggregate(ann).probabilities)  # fmt: skip
         assert mh.check(labels) == mh.check(ann)
-        assert mh.agreement.fleiss_kappa(labels) == mh.agreement.fleiss_kappa(ann)
+        assert mh.agreement.fleiss(labels) == mh.agreement.fleiss(ann)
         assert mh.agreement.pair_agreement(labels).shared.tolist() == [4, 4, 4]
         assert mh.aggregation.compare(labels, ["majority"]).columns["method"] == ["majority"]
         assert mh.aggregation.select(labels, ["majority"]).winner == "majority"

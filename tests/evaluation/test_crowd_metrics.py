@@ -10,6 +10,7 @@ from manyhands.evaluation import (
     CRITERIA,
     CROWD_METRICS,
     LabelPredictions,
+    crossed_difference,
     crowd_metrics,
     paired_difference,
     rank_average,
@@ -192,3 +193,34 @@ def test_what_is_equal_or_known_of_one_item_only_is_not_clear():
     assert not alone.is_clear
     assert paired_difference(np.ones(9), np.zeros(9), np.arange(9)).is_clear
     assert not paired_difference(np.zeros(9), np.ones(9), np.arange(9)).is_clear
+
+
+# --- differences over runs and items ---
+
+
+def test_new_runs_and_new_items_both_add_to_the_error():
+    rng = np.random.default_rng(2)
+    one_run = rng.normal(size=(1, 40))
+    same = np.repeat(one_run, 5, axis=0)
+    found = crossed_difference(same, np.zeros_like(same))
+    assert found.error == pytest.approx(one_run.std(ddof=1) / 40**0.5)  # runs do not differ
+    alone = crossed_difference(one_run, np.zeros_like(one_run))
+    assert (alone.mean, alone.error) == pytest.approx((found.mean, found.error))
+    levels = np.repeat(rng.normal(size=(6, 1)), 40, axis=1)
+    found = crossed_difference(levels, np.zeros_like(levels))
+    assert found.error == pytest.approx(levels[:, 0].std(ddof=1) / 6**0.5)  # items do not differ
+
+
+def test_the_interval_covers_the_difference_of_new_runs_and_items():
+    rng = np.random.default_rng(3)
+    covered = 0
+    for _ in range(400):
+        run_r, item_i = 0.3 * rng.normal(size=(8, 1)), rng.normal(size=30)
+        drawn = 0.2 + run_r + item_i + 0.5 * rng.normal(size=(8, 30))
+        low, high = crossed_difference(drawn, np.zeros_like(drawn)).interval
+        covered += low <= 0.2 <= high
+    assert 0.92 <= covered / 400 <= 0.98
+
+
+def test_one_item_says_nothing():
+    assert crossed_difference(np.ones((3, 1)), np.zeros((3, 1))).error == float("inf")

@@ -1,6 +1,6 @@
 """Annotations, the common data type: which annotator gave which label to which item."""
 
-from manyhands.annotations.annotations import Annotations, recode_like, reindex_items
+from manyhands.annotations.annotations import Annotations
 from manyhands.annotations.convert import (
     Labels,
     as_annotations,
@@ -9,9 +9,10 @@ from manyhands.annotations.convert import (
     items_in_order,
     one_annotator,
 )
-from manyhands.annotations.decoding import decode_bio
+from manyhands.annotations.decoding import decode_bio, decode_chain
 from manyhands.annotations.items import Items
 from manyhands.annotations.labels import Kind
+from manyhands.annotations.recoding import recode_like, reindex_items
 from manyhands.annotations.rows import Rows
 from manyhands.annotations.sentences import Sentences, TokenizedTexts
 from manyhands.annotations.tags import (
@@ -23,6 +24,7 @@ from manyhands.annotations.tags import (
     spans_to_tags,
     tags_to_spans,
 )
+from manyhands.annotations.times import Times
 from manyhands.annotations.token_labels import TaggedSentences, TokenLabels, align_to_tokens
 from manyhands.annotations.vocabulary import Vocabulary
 
@@ -37,12 +39,14 @@ __all__ = [
     "Spans",
     "TagScheme",
     "TaggedSentences",
+    "Times",
     "TokenLabels",
     "TokenizedTexts",
     "Vocabulary",
     "align_to_tokens",
     "as_annotations",
     "decode_bio",
+    "decode_chain",
     "find_spans",
     "form_of",
     "is_frame",

@@ -11,13 +11,10 @@ from manyhands.annotations.choose import choose_columns
 from manyhands.annotations.columns import arrow_columns, make_frame, open_frame
 from manyhands.annotations.dense import dense_cells, dense_matrix, require_no_label
 from manyhands.annotations.grouping import (
-    DUPLICATES,
     Duplicates,
     ItemArray,
     count_pairs,
     group_offsets,
-    mask_duplicates,
-    pair_order,
     run_indices,
     stable_order,
 )
@@ -26,23 +23,24 @@ from manyhands.annotations.labels import (
     USED,
     Kind,
     as_list,
-    classes_as_numbers,
     declared_classes,
-    numbers_as_classes,
+    labels_as_kind,
+    with_levels,
 )
 from manyhands.annotations.rows import Rows, encode_rows, nested_columns
 from manyhands.annotations.source import Source
+from manyhands.annotations.times import Times, encode_times, find_times
 from manyhands.annotations.vocabulary import Vocabulary
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets, read_only
 from manyhands.core.errors import DataError
-from manyhands.core.settings import require_choice
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Annotations(ItemArray, HtmlTable):
     """Parallel arrays `item`, `annotator`, `label`, sorted by item and then by annotator.
 
-    Labels are class codes (`kind` is "classes") or real numbers ("numbers"). The object behaves as
+    Labels are class codes (`kind` is "classes") or real numbers ("numbers"). Ordinal labels are
+    classes with an order (`ordered`), from the lowest level to the highest. The object behaves as
     an array of items: `len`, `shape` and indexing go by item, so scikit-learn's splitters accept
     it as `y`. Memory grows with the number of annotations, never with items x annotators.
 
@@ -59,24 +57,15 @@ class Annotations(ItemArray, HtmlTable):
     class_vocabulary: Vocabulary | None
     backend: str = "pandas"
     source: Source | None = None  # the file they were read from, and how
+    times: Times | None = None  # when labels were given and how long they took, if it is known
 
     @classmethod
     def from_rows(cls, rows: Rows, *, duplicates: Duplicates = "keep") -> "Annotations":
         """From encoded rows; a cell that cannot be used raises a `DataError` with its place."""
-        require_choice("duplicates", duplicates, DUPLICATES)
-        rows.require_usable()
-        item, annotator, label = rows.item, rows.annotator, rows.label
-        if rows.state.any():
-            used = np.flatnonzero(rows.state == USED)
-            item, annotator, label = item[used], annotator[used], label[used]
-        order = pair_order(item, annotator, len(rows.items), len(rows.annotators))
-        if order is not None:
-            item, annotator, label = item[order], annotator[order], label[order]
-        kept = mask_duplicates(item, annotator, duplicates, rows.items.names, rows.annotators.names)
-        if kept is not None:
-            item, annotator, label = item[kept], annotator[kept], label[kept]
-        columns = read_only(item), read_only(annotator), read_only(label)
-        return cls(*columns, rows.items, rows.annotators, rows.classes, source=rows.read_from)
+        rows = rows.in_order(duplicates)
+        columns = read_only(rows.item), read_only(rows.annotator), read_only(rows.label)
+        names = rows.items, rows.annotators, rows.classes
+        return cls(*columns, *names, source=rows.read_from, times=rows.times)
 
     @classmethod
     def from_arrays(
@@ -89,20 +78,27 @@ class Annotations(ItemArray, HtmlTable):
         items: Iterable[Any] | None = None,
         annotators: Iterable[Any] | None = None,
         classes: Iterable[Any] | None = None,
+        levels: Iterable[Any] | None = None,
         missing: Any = (),
         duplicates: Duplicates = "keep",
+        seconds: Any = None,
+        time: Any = None,
     ) -> "Annotations":
         """From three columns of equal length.
 
         `items`, `annotators` and `classes` list all names in code order; some may have no label.
-        Rows whose label is one of `missing` are dropped.
+        `kind="ordinal"` gives classes an order; `levels` lists them from lowest to highest.
+        Rows whose label is one of `missing` are dropped. `seconds` and `time` are columns too: how
+        long each label took, and when it was given.
         """
+        kind, classes = with_levels(kind, classes, levels)
         rows = encode_rows(
             item, annotator, label,
             kind=kind, items=items, annotators=annotators, classes=classes,
             missing=as_list(missing),
         )  # fmt: skip
-        return cls.from_rows(rows, duplicates=duplicates)
+        times = encode_times(seconds, time, len(rows))
+        return cls.from_rows(replace(rows, times=times), duplicates=duplicates)
 
     @classmethod
     def from_frame(
@@ -114,18 +110,24 @@ class Annotations(ItemArray, HtmlTable):
         *,
         kind: Kind | None = None,
         classes: Iterable[Any] | None = None,
+        levels: Iterable[Any] | None = None,
         missing: Any = (),
         duplicates: Duplicates = "keep",
+        seconds: str | None = None,
+        time: str | None = None,
     ) -> "Annotations":
         """From a long table (pandas, polars, pyarrow ...); other columns are found as in files."""
-        table = open_frame(frame)
-        check = kind is None and classes is None
+        kind, classes = with_levels(kind, classes, levels)
+        table, check = open_frame(frame), kind is None and classes is None
         chosen = choose_columns(table.columns, arrow_columns(table), item, annotator, label, check)
-        if check:
-            classes = declared_classes(table.get_column(chosen.names[2]).to_native())
-        settings: dict[str, Any] = {"missing": missing, "duplicates": duplicates}
-        found = cls.from_arrays(*chosen.cells, kind=kind, classes=classes, **settings)
-        return replace(found, backend=str(table.implementation), source=chosen.source())
+        if classes is None:
+            classes = declared_classes(table.get_column(chosen.names[2]).to_native(), kind)
+        rows = encode_rows(*chosen.cells, kind=kind, classes=classes, missing=as_list(missing))
+        given: Any = {"taken": chosen.names, "seconds": seconds, "time": time}
+        times, *taken = find_times(table.columns, arrow_columns(table), rows.item, **given)
+        found = cls.from_rows(replace(rows, times=times), duplicates=duplicates)
+        source = replace(chosen.source(), seconds=taken[0], time=taken[1])
+        return replace(found, backend=str(table.implementation), source=source)
 
     @classmethod
     def from_dense(
@@ -161,8 +163,13 @@ class Annotations(ItemArray, HtmlTable):
 
     @property
     def kind(self) -> Kind:
-        """Whether labels are "classes" or "numbers"."""
+        """Whether labels are "classes" or "numbers"; `ordered` tells whether classes are levels."""
         return "numbers" if self.class_vocabulary is None else "classes"
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the classes are levels, from lowest to highest: ordinal labels."""
+        return self.class_vocabulary is not None and self.class_vocabulary.ordered
 
     @property
     def n_items(self) -> int:
@@ -244,6 +251,7 @@ class Annotations(ItemArray, HtmlTable):
             item=read_only(self.item[kept]),
             annotator=read_only(self.annotator[kept]),
             label=read_only(self.label[kept]),
+            times=self.times and self.times.only(kept),
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
@@ -261,7 +269,8 @@ class Annotations(ItemArray, HtmlTable):
         return value_i.astype(dtype) if dtype is not None else value_i
 
     def __repr__(self) -> str:
-        what = f"{self.n_classes} classes" if self.kind == "classes" else "numbers"
+        noun = "levels" if self.ordered else "classes"
+        what = f"{self.n_classes} {noun}" if self.kind == "classes" else "numbers"
         return (
             f"Annotations({self.n_annotations} labels of {self.n_items} items "
             f"by {self.n_annotators} annotators, {what})"
@@ -277,17 +286,21 @@ class Annotations(ItemArray, HtmlTable):
         """The name of every label."""
         return self.label if self.class_vocabulary is None else self.classes[self.label]
 
-    def to_columns(self) -> dict[str, AnyArray]:
-        """The columns item, annotator and label of a long table, as names."""
+    def to_columns(self, *, times: bool = False) -> dict[str, AnyArray]:
+        """The columns item, annotator and label of a long table, as names.
+
+        With `times` also the columns seconds and time, where these are known.
+        """
         item, annotator = self.items[self.item], self.annotators[self.annotator]
-        return {"item": item, "annotator": annotator, "label": self.label_names()}
+        columns = {"item": item, "annotator": annotator, "label": self.label_names()}
+        return columns | self.times.columns() if times and self.times else columns
 
     def _preview(self, n_rows: int) -> dict[str, AnyArray]:
-        return self.only(np.arange(min(n_rows, self.n_annotations))).to_columns()
+        return self.only(np.arange(min(n_rows, self.n_annotations))).to_columns(times=True)
 
-    def to_frame(self) -> Any:
-        """A long table with columns item, annotator, label, of the library the data came from."""
-        return make_frame(self.to_columns(), self.backend)
+    def to_frame(self, *, times: bool = False) -> Any:
+        """A long table as `to_columns` has it, of the library the data came from."""
+        return make_frame(self.to_columns(times=times), self.backend)
 
     def to_dense(self, missing: Any = -1) -> AnyArray:
         """The (item, annotator) matrix of label names; it has n_items x n_annotators cells.
@@ -296,23 +309,23 @@ class Annotations(ItemArray, HtmlTable):
         be a label.
         """
         require_no_label(missing, self.label if self.class_vocabulary is None else self.classes)
-        shape = (self.n_items, self.n_annotators)
-        return dense_matrix(shape, self.item, self.annotator, self.label_names(), missing)
+        names, shape = self.label_names(), (self.n_items, self.n_annotators)
+        return dense_matrix(shape, self.item, self.annotator, names, missing)
 
     def as_kind(self, kind: Kind) -> "Annotations":
-        """The same labels as classes or as numbers; a `DataError` if that would lose something."""
-        if kind == self.kind:
+        """The same labels as classes or as numbers; a `DataError` if that would lose something.
+
+        "ordinal" are classes with an order: that of numbers, or of a scale that is known.
+        """
+        if kind == self.kind or (kind == "ordinal" and self.ordered):
             return self
-        if self.class_vocabulary is None:
-            codes, classes = numbers_as_classes(self.label)
-            return replace(self, label=read_only(codes), class_vocabulary=classes)
-        numbers = classes_as_numbers(self.label, self.class_vocabulary)
-        return replace(self, label=read_only(numbers), class_vocabulary=None)
+        label, classes = labels_as_kind(self.label, self.class_vocabulary, kind)
+        return replace(self, label=read_only(label), class_vocabulary=classes)
 
     def extended(self, more: "Annotations") -> "Annotations":
         """These annotations and more; known names keep their codes, new names get the next ones."""
         more = more.as_kind(self.kind)
-        return _like(self, self.to_rows().extended(more.to_rows()))
+        return from_rows_like(self, self.to_rows().extended(more.to_rows()))
 
     def to_rows(self) -> Rows:
         """The annotations as the rows of a table, all of them usable."""
@@ -320,31 +333,10 @@ class Annotations(ItemArray, HtmlTable):
         return Rows(
             self.item, self.annotator, self.label, used,
             self.item_vocabulary, self.annotator_vocabulary, self.class_vocabulary,
+            times=self.times,
         )  # fmt: skip
 
 
-def _like(annotations: Annotations, rows: Rows) -> Annotations:
+def from_rows_like(annotations: Annotations, rows: Rows) -> Annotations:
     """The annotations of some rows, for frames of the same library as other annotations."""
     return replace(Annotations.from_rows(rows), backend=annotations.backend)
-
-
-def recode_like(annotations: Annotations, reference: Annotations) -> Annotations:
-    """The labels with the annotator and class codes of a reference.
-
-    New annotators get the codes after those of the reference. A class that the reference does not
-    have raises a `DataError`.
-    """
-    annotators = reference.annotator_vocabulary.extended(annotations.annotator_vocabulary)
-    annotator = annotators.codes(annotations.annotators)[annotations.annotator]
-    label, classes = annotations.label, reference.class_vocabulary
-    if classes is not None and annotations.n_classes:
-        code_k = np.array([classes.code(name) for name in annotations.classes.tolist()], np.int32)
-        label = code_k[label]
-    rows = replace(annotations.to_rows(), annotator=annotator, annotators=annotators)
-    return _like(annotations, replace(rows, label=label, classes=classes))
-
-
-def reindex_items(annotations: Annotations, items: Vocabulary) -> Annotations:
-    """The labels with these items in this order; every labelled item must be among them."""
-    item = items.codes(annotations.items.tolist())[annotations.item]
-    return _like(annotations, replace(annotations.to_rows(), item=item, items=items))

@@ -143,14 +143,18 @@ def mask_duplicates(
         return None
     if duplicates == "refuse":
         n = int(np.flatnonzero(repeated)[0])
-        raise DataError(
-            f"annotator {annotators[annotator[n]]!r} labelled item {items[item[n]]!r} more than "
-            f"once ({int(repeated.sum())} such repeats); set ", SettingName("duplicates"),
-            " to keep, first or last",
-        )  # fmt: skip
+        raise repeats_error(annotators[annotator[n]], items[item[n]], int(repeated.sum()))
     if duplicates == "first":
         return ~repeated
     return ~np.append(repeated[1:], False)
+
+
+def repeats_error(annotator: object, item: object, n_repeats: int) -> DataError:
+    """The error for repeats that are refused, with the first of them."""
+    return DataError(
+        f"annotator {annotator!r} labelled item {item!r} more than once ({n_repeats} such "
+        "repeats); set ", SettingName("duplicates"), " to keep, first or last",
+    )  # fmt: skip
 
 
 @kernel

@@ -1,11 +1,13 @@
 """Columns of labels: class codes or numbers, and which cells cannot be used."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 
+from manyhands.annotations.levels import level_order, number_of
 from manyhands.annotations.vocabulary import (
     BLANK,
     LARGEST,
@@ -15,12 +17,13 @@ from manyhands.annotations.vocabulary import (
     name_to_text,
     normalize_classes,
 )
-from manyhands.core.arrays import AnyArray, read_only
-from manyhands.core.errors import DataError, SettingName
+from manyhands.core.arrays import AnyArray, Codes, read_only
+from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require_choice
 
-Kind = Literal["classes", "numbers"]
-KINDS = ("classes", "numbers")
+# What labels are read as, and what a method takes; ordinal labels are classes with an order.
+Kind = Literal["classes", "numbers", "ordinal"]
+KINDS = ("classes", "numbers", "ordinal")
 
 # States of a cell: used, dropped as missing, blank, not a listed class, infinite.
 USED, DROPPED, EMPTY, OUTSIDE, INFINITE = range(5)
@@ -51,6 +54,9 @@ def encode_labels(
     distinct whole numbers, some below zero. Otherwise they are classes. A categorical column lists
     its classes itself, in its order; those that no label has are classes too.
 
+    "ordinal" labels are classes in the order of `levels`: the listed classes, an ordered
+    categorical column, numbers by their value, or the words of a scale that is known.
+
     >>> encode_labels(["yes", "no", "yes"]).values.tolist()
     [1, 0, 1]
     >>> encode_labels([0.5, 1.0, 0.25]).classes is None
@@ -60,10 +66,11 @@ def encode_labels(
         require_choice("kind", kind, KINDS)
     if classes is not None and kind == "numbers":
         raise DataError("classes are listed, but kind is 'numbers'; give only one of the two")
-    if classes is None and kind is None:
-        classes = declared_classes(values)
+    if classes is None:
+        classes = declared_classes(values, kind)
     missing = list(missing)
-    floats = _float_column(values) if kind != "classes" and classes is None else None
+    may_be_numbers = kind in (None, "numbers") and classes is None
+    floats = _float_column(values) if may_be_numbers else None
     if floats is not None and (kind == "numbers" or _decimal(floats)):
         return _plain_numbers(floats, missing)
     codes, words = encode(values, "label")
@@ -83,12 +90,44 @@ def encode_labels(
         has_blanks = bool((state == EMPTY).any())
         if (kind or _guess_kind(kept, codes, texts, has_blanks)) == "numbers":
             return _numbers(codes, texts, used, state)
-    return _classes(codes, words, state, used, given)
+    column = _classes(codes, words, state, used, given)
+    return column if kind != "ordinal" else _in_order(column, is_given=given is not None)
+
+
+def _in_order(column: LabelColumn, is_given: bool) -> LabelColumn:
+    """The same labels with codes in the order of the levels."""
+    assert column.classes is not None, "these labels are classes"
+    if is_given:
+        return column._replace(classes=replace(column.classes, ordered=True))
+    code_k, levels = in_order_of_levels(column.classes)
+    return column._replace(values=np.append(code_k, [BLANK, -1])[column.values], classes=levels)
+
+
+def labels_as_kind(
+    label: AnyArray, classes: Vocabulary | None, kind: Kind
+) -> tuple[AnyArray, Vocabulary | None]:
+    """Labels as classes, levels or numbers, and their classes; see `Annotations.as_kind`."""
+    if classes is None:
+        return (numbers_as_levels if kind == "ordinal" else numbers_as_classes)(label)
+    if kind == "ordinal":
+        place_k, levels = in_order_of_levels(classes)
+        return place_k[label], levels
+    return classes_as_numbers(label, classes), None
+
+
+def in_order_of_levels(classes: Vocabulary) -> tuple[Codes, Vocabulary]:
+    """The place of every class among the levels, and the levels; see `level_order`."""
+    if classes.ordered:
+        return np.arange(len(classes), dtype=np.int32), classes
+    order = level_order(classes.names.tolist())
+    place_k = np.empty(len(order), dtype=np.int32)
+    place_k[order] = np.arange(len(order), dtype=np.int32)
+    return place_k, Vocabulary(read_only(classes.names[order]), classes.noun, ordered=True)
 
 
 def _guess_kind(kept: list[str], codes: AnyArray, texts: list[str], has_blanks: bool) -> Kind:
     """Guess the kind from the distinct labels; words among numbers raise `MixedLabelsError`."""
-    numbers = [_number(text) for text in kept]
+    numbers = [number_of(text) for text in kept]
     n_words = sum(number is None for number in numbers)
     if n_words == len(kept):
         return "classes"
@@ -147,9 +186,16 @@ def numbers_as_classes(label: AnyArray) -> tuple[AnyArray, Vocabulary]:
     return codes.astype(np.int32), Vocabulary(read_only(names), "class")
 
 
+def numbers_as_levels(label: AnyArray) -> tuple[AnyArray, Vocabulary]:
+    """Every distinct number as a level, from the lowest to the highest."""
+    value_k, codes = np.unique(label, return_inverse=True)
+    names = normalize_classes([name_to_text(value) for value in value_k.tolist()])
+    return codes.astype(np.int32), Vocabulary(read_only(names), "class", ordered=True)
+
+
 def classes_as_numbers(label: AnyArray, classes: Vocabulary) -> AnyArray:
     """Classes whose names are numbers as these numbers; words raise a `DataError`."""
-    numbers = [_number(str(name)) for name in classes.names.tolist()]
+    numbers = [number_of(str(name)) for name in classes.names.tolist()]
     if any(number is None or not np.isfinite(number) for number in numbers):
         raise DataError(
             f"labels are classes ({join_names(classes.names, 3)}) where numbers are needed; "
@@ -181,7 +227,7 @@ def _classes(
 def _numbers(codes: AnyArray, texts: list[str], used: AnyArray, state: AnyArray) -> LabelColumn:
     number_of_word = np.full(len(texts) + 2, np.nan)
     for position in np.flatnonzero(used):
-        number = _number(texts[position])
+        number = number_of(texts[position])
         if number is None:
             row = int(np.flatnonzero(codes == position)[0])
             raise MixedLabelsError(texts[position], row, is_word=True)
@@ -199,14 +245,16 @@ def _float_column(values: Any) -> AnyArray | None:
     return None
 
 
-def declared_classes(values: Any) -> list[Any] | None:
+def declared_classes(values: Any, kind: Kind | None = None) -> list[Any] | None:
     """All categories of a categorical column (pandas, or Enum of polars) in their order, or None.
 
     Categorical columns of polars and dictionaries of arrow have the order of the rows, which means
-    nothing.
+    nothing. For labels that are to be ordinal a column of pandas must be ordered itself.
     """
-    categories: Any = getattr(getattr(values, "dtype", None), "categories", None)
-    return list(categories.to_list()) if hasattr(categories, "to_list") else None
+    dtype = getattr(values, "dtype", None)
+    categories: Any = getattr(dtype, "categories", None)
+    declares = kind is None or (kind == "ordinal" and getattr(dtype, "ordered", True))
+    return list(categories.to_list()) if declares and hasattr(categories, "to_list") else None
 
 
 def _is_bool_column(values: Any) -> bool:
@@ -230,7 +278,7 @@ def _plain_numbers(floats: AnyArray, missing: list[Any]) -> LabelColumn:
     blank = DROPPED if any(is_blank(code) for code in missing) else EMPTY
     state = np.where(np.isnan(floats), blank, USED).astype(np.int8)
     state[np.isinf(floats)] = INFINITE
-    codes = [number for code in missing if (number := _number(str(code))) is not None]
+    codes = [number for code in missing if (number := number_of(str(code))) is not None]
     state[np.isin(floats, codes)] = DROPPED
     return LabelColumn(floats, state, None)
 
@@ -243,16 +291,28 @@ def _state(text: str, dropped: set[str]) -> int:
     return USED
 
 
-def _number(text: str) -> float | None:
-    try:
-        return None if "_" in text else float(text)
-    except ValueError:
-        return None
-
-
 def is_blank(code: object) -> bool:
     """Whether a cell holds nothing, or white space of any kind."""
     return code is None or (isinstance(code, float) and np.isnan(code)) or str(code).strip() == ""
+
+
+def with_levels(
+    kind: Kind | None, classes: Iterable[Any] | None, levels: Iterable[Any] | None
+) -> tuple[Kind | None, Iterable[Any] | None]:
+    """The kind and the classes of labels whose `levels` may be listed, from lowest to highest.
+
+    >>> with_levels(None, None, ["low", "high"])
+    ('ordinal', ['low', 'high'])
+    """
+    if levels is None:
+        return kind, classes
+    if kind not in (None, "ordinal") or classes is not None:
+        other = "classes" if classes is not None else "kind"
+        raise SettingError(
+            SettingName("levels"), " lists the classes of ordinal labels; leave out ",
+            SettingName(other),
+        )  # fmt: skip
+    return "ordinal", list(levels)
 
 
 def as_list(missing: Any) -> list[Any]:

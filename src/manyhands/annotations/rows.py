@@ -1,11 +1,12 @@
 """A label table in file order, encoded but not yet cleaned."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from manyhands.annotations.grouping import DUPLICATES, Duplicates, mask_duplicates, pair_order
 from manyhands.annotations.labels import (
     EMPTY,
     INFINITE,
@@ -16,10 +17,12 @@ from manyhands.annotations.labels import (
     encode_labels,
 )
 from manyhands.annotations.source import Source
+from manyhands.annotations.times import Times, joined_times
 from manyhands.annotations.vocabulary import BLANK, Vocabulary, encode, join_names
 from manyhands.core.arrays import AnyArray, Codes
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.kernels import run_blocks
+from manyhands.core.settings import require_choice
 
 
 class Part(NamedTuple):
@@ -51,6 +54,7 @@ class Rows:
     row_of: AnyArray | None = None
     read_from: Source | None = None
     parts: Sequence[Part] = ()
+    times: Times | None = None
 
     def __len__(self) -> int:
         return len(self.item)
@@ -63,6 +67,28 @@ class Rows:
         """Positions of the rows whose three cells can be used."""
         named = (self.item >= 0) & (self.annotator >= 0)
         return np.flatnonzero(named & (self.state == USED))
+
+    def only(self, kept: AnyArray) -> "Rows":
+        """Some of the rows, by mask or by position; their places in the file are not kept."""
+        return replace(
+            self, item=self.item[kept], annotator=self.annotator[kept], label=self.label[kept],
+            state=self.state[kept], times=self.times and self.times.only(kept),
+        )  # fmt: skip
+
+    def in_order(self, duplicates: Duplicates) -> "Rows":
+        """The used rows, sorted by item and annotator; `duplicates` tells which repeats are kept.
+
+        A cell that cannot be used raises a `DataError` with its place.
+        """
+        require_choice("duplicates", duplicates, DUPLICATES)
+        self.require_usable()
+        rows = self.only(np.flatnonzero(self.state == USED)) if self.state.any() else self
+        order = pair_order(rows.item, rows.annotator, len(rows.items), len(rows.annotators))
+        if order is not None:
+            rows = rows.only(order)
+        names = rows.items.names, rows.annotators.names
+        kept = mask_duplicates(rows.item, rows.annotator, duplicates, *names)
+        return rows if kept is None else rows.only(kept)
 
     def to_rows(self) -> "Rows":
         """These rows, as `Annotations.to_rows` gives those of annotations."""
@@ -82,6 +108,7 @@ class Rows:
             np.concatenate([self.item, item]), np.concatenate([self.annotator, annotator]),
             np.concatenate([self.label, label]), np.concatenate([self.state, more.state]),
             items, annotators, classes,
+            times=joined_times(self.times, len(self), more.times, len(more)),
         )  # fmt: skip
 
     def require_usable(self) -> None:
@@ -196,6 +223,11 @@ def _encode_names(values: Any, noun: str, given: Iterable[Any] | None) -> tuple[
 def _refuse(rows: Rows, broken: AnyArray, what: str, *remedy: str | SettingName) -> None:
     bad = np.flatnonzero(broken)
     if len(bad):
-        others = f" (and {len(bad) - 1} more rows)" if len(bad) > 1 else ""
-        tail = ("; ", *remedy) if remedy else ()
-        raise DataError(f"{rows.place(int(bad[0]))}: {what}{others}", *tail)
+        raise refusal(rows.place(int(bad[0])), len(bad), what, *remedy)
+
+
+def refusal(where: str, n_rows: int, what: str, *remedy: str | SettingName) -> DataError:
+    """The error for rows that cannot be used, the first of which is at `where`."""
+    others = f" (and {n_rows - 1} more rows)" if n_rows > 1 else ""
+    tail = ("; ", *remedy) if remedy else ()
+    return DataError(f"{where}: {what}{others}", *tail)

@@ -13,6 +13,7 @@ class Source:
     tell what a reader of the file should know: what was left out, and what was merged. `known`
     are truths that the file marks as such, by item. `layout` is the name of the tool for a file
     that a tool exported. `path` lists the files if they are several, and `files` are their names.
+    `seconds` and `time` are the columns of how long labels took and when they were given.
     `content` is what the file has of its items beside labels; the functions that write for
     annotation tools use it. It is not pickled.
     """
@@ -26,6 +27,8 @@ class Source:
     known: Mapping[Any, Any] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     content: Any = field(default=None, repr=False, compare=False)
+    seconds: str = ""
+    time: str = ""
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"content": None}  # texts would make every pickle as large as the file
@@ -33,9 +36,16 @@ class Source:
     def __str__(self) -> str:
         """What was taken, in one line.
 
-        >>> str(Source("labels.csv", "long", "id", "worker", "answer"))
-        'items: id, annotators: worker, labels: answer'
+        >>> str(Source("labels.csv", "long", "id", "worker", "answer", time="created_at"))
+        'items: id, annotators: worker, labels: answer, times: created_at'
         """
+        times = [f"seconds: {self.seconds}"] if self.seconds else []
+        times += [f"times: {self.time}"] if self.time else []
+        return ", ".join([self._columns, *times])
+
+    @property
+    def _columns(self) -> str:
+        """What was taken for item, annotator and label."""
         if self.layout == "wide":
             return f"items: {self.item}, annotators: {self.annotator}, labels: their cells"
         if self.layout == "dense":
@@ -56,6 +66,8 @@ class Source:
             "item": self.item,
             "annotator": self.annotator,
             "label": self.label,
+            "seconds": self.seconds,
+            "time": self.time,
             "files": list(self.files),
             "notes": list(self.notes),
         }

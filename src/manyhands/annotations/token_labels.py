@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations.annotations import Annotations, reindex_items
+from manyhands.annotations.annotations import Annotations
 from manyhands.annotations.grouping import ItemArray
 from manyhands.annotations.labels import USED
+from manyhands.annotations.recoding import reindex_items
 from manyhands.annotations.rows import Rows
 from manyhands.annotations.sentences import Sentences
 from manyhands.annotations.source import Source

@@ -17,7 +17,7 @@ from manyhands.core.settings import nearest_names
 
 BLANK = -2  # the code of a blank cell
 LARGEST = 2.0**63  # larger whole numbers stay text
-_WHOLE_NUMBER = r"^(?:0|-?[1-9][0-9]{0,17})$"
+WHOLE_NUMBER = r"^(?:0|-?[1-9][0-9]{0,17})$"
 _WHOLE_CLASS = re.compile(r"(0|-?[1-9][0-9]{0,17})(?:\.0+)?")
 
 
@@ -25,7 +25,7 @@ _WHOLE_CLASS = re.compile(r"(0|-?[1-9][0-9]{0,17})(?:\.0+)?")
 class Vocabulary:
     """The names of codes 0, 1, 2 ...: whole numbers or strings; sorted if they come from data.
 
-    Names of classes may be bool.
+    Names of classes may be bool. Classes are levels if they are `ordered`, from lowest to highest.
 
     >>> Vocabulary.of(["cat", "dog"]).codes(["dog", "cow"]).tolist()
     [1, -1]
@@ -33,6 +33,7 @@ class Vocabulary:
 
     names: AnyArray
     noun: str = "name"
+    ordered: bool = False
 
     @classmethod
     def of(cls, names: Iterable[Any], noun: str = "name") -> "Vocabulary":
@@ -76,10 +77,18 @@ class Vocabulary:
         return code
 
     def extended(self, more: "Vocabulary") -> "Vocabulary":
-        """These names in their order, then the new names of the other vocabulary."""
+        """These names in their order, then the new names of the other vocabulary.
+
+        Levels have no place for a new one: a `DataError`.
+        """
         fresh = more.names[self.codes(more.names.tolist()) < 0]
         if len(fresh) == 0:
             return self
+        if self.ordered:
+            raise DataError(
+                f"the label {fresh[0]} is none of the levels {join_names(self.names)}; list all "
+                "levels when the first labels are read"
+            )
         if len(self) == 0:
             return Vocabulary(fresh, self.noun)
         if self.names.dtype != fresh.dtype:
@@ -88,10 +97,11 @@ class Vocabulary:
         return Vocabulary(read_only(np.concatenate([self.names, fresh])), self.noun)
 
 
-def encode(values: Any, noun: str) -> tuple[Codes, Vocabulary]:
+def encode(values: Any, noun: str, *, as_text: bool = False) -> tuple[Codes, Vocabulary]:
     """Codes (`BLANK` for an empty cell) and the sorted vocabulary of a column of names.
 
-    Whole numbers sort as numbers and other names as text: the order of rows has no influence.
+    Whole numbers sort as numbers and other names as text: the order of rows has no influence. All
+    names are text with `as_text`, for a part of a column that has other names too.
 
     >>> codes, names = encode(["b", "a", None, "b"], "item")
     >>> codes.tolist(), names.names.tolist()
@@ -106,7 +116,7 @@ def encode(values: Any, noun: str) -> tuple[Codes, Vocabulary]:
     encoded = as_arrow(column)
     if pa.types.is_integer(encoded.type) and encoded.null_count == 0:
         return _encode_whole_numbers(encoded.to_numpy(), noun)
-    return _encode_arrow(encoded, noun)
+    return _encode_arrow(encoded, noun, as_text)
 
 
 def as_arrow(values: Any) -> pa.Array:
@@ -133,7 +143,7 @@ def normalize_names(names: Sequence[Any] | AnyArray) -> AnyArray:
     if len(names) and all(isinstance(name, bool | np.bool_) for name in names):
         return np.array(names, dtype=bool)
     texts = [name_to_text(name) for name in names]
-    whole = re.compile(_WHOLE_NUMBER)
+    whole = re.compile(WHOLE_NUMBER)
     if texts and all(whole.fullmatch(text) for text in texts):
         return np.array(texts, dtype=np.int64)
     return np.array(texts, dtype=object)
@@ -181,7 +191,7 @@ def _encode_whole_numbers(values: AnyArray, noun: str) -> tuple[Codes, Vocabular
     return codes.astype(np.int32, copy=codes is values), vocabulary
 
 
-def _encode_arrow(values: pa.Array, noun: str) -> tuple[Codes, Vocabulary]:
+def _encode_arrow(values: pa.Array, noun: str, as_text: bool = False) -> tuple[Codes, Vocabulary]:
     if not pa.types.is_dictionary(values.type):
         values = values.dictionary_encode()
     words, index = values.dictionary, values.indices
@@ -193,18 +203,18 @@ def _encode_arrow(values: pa.Array, noun: str) -> tuple[Codes, Vocabulary]:
     named[positions] = True  # a dictionary may have words that no row uses
     blank = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(_as_text(words)), ""), True)
     named = named[:-1] & ~blank.to_numpy(zero_copy_only=False)
-    rank, names = _sorted_names(words.filter(pa.array(named)))
+    rank, names = _sorted_names(words.filter(pa.array(named)), as_text)
     code_of_word = np.full(len(words) + 1, BLANK, dtype=np.int32)
     code_of_word[:-1][named] = rank
     return code_of_word[positions], Vocabulary(read_only(names), noun)
 
 
-def _sorted_names(words: pa.Array) -> tuple[Codes, AnyArray]:
+def _sorted_names(words: pa.Array, as_text: bool) -> tuple[Codes, AnyArray]:
     """The rank of every word, and the sorted distinct names; equal words have one rank."""
     if len(words) == 0:
         return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=object)
     whole = pa.types.is_integer(words.type)
-    if not whole and pc.all(pc.match_substring_regex(words, _WHOLE_NUMBER)).as_py():
+    if not (whole or as_text) and pc.all(pc.match_substring_regex(words, WHOLE_NUMBER)).as_py():
         words = words.cast(pa.int64())
     again = words.dictionary_encode()  # a dictionary may have a word twice
     order = pc.sort_indices(again.dictionary).to_numpy()

@@ -5,9 +5,9 @@ block holds which item depends on the data alone, and partial sums are added in 
 the number of threads never changes a bit of the outcome.
 
 numba keeps compiled kernels on disk, and compiles one anew when its own file changed. Here it also
-does when a kernel or a number that it takes from another file did. And processes that compile at
-the same time take turns: without that, two of them may give their files the same name, and a kernel
-is then run for another's types.
+does when a kernel, an instruction or a number that it takes from another file did. And processes
+that compile at the same time take turns: without that, two of them may give their files the same
+name, and a kernel is then run for another's types.
 """
 
 import os
@@ -15,11 +15,11 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from itertools import count, pairwise
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, overload
 
 import numba
 import numpy as np
@@ -35,19 +35,37 @@ except ImportError:  # a system without such locks
 F = TypeVar("F", bound=Callable[..., object])
 B = TypeVar("B")
 R = TypeVar("R")
+LABELS_PER_BLOCK = 1 << 15  # at least: threads cost more than they save on fewer
+_MAX_BLOCKS = 16
 _LOCK = "manyhands.lock"
 _NOT_KEPT: list[str] = []  # kernels that every process compiles anew
 
 
-def kernel(function: F) -> F:
-    """Compile a loop once, keep it on disk, run it without the interpreter lock."""
+@overload
+def kernel(function: F) -> F: ...
+
+
+@overload
+def kernel(*, contract: bool) -> Callable[[F], F]: ...
+
+
+def kernel(function: F | None = None, *, contract: bool = False) -> Any:
+    """Compile a loop once, keep it on disk, run it without the interpreter lock.
+
+    With `contract`, a product and a sum may become one instruction, which rounds once.
+    """
+    if function is None:
+        return partial(kernel, contract=contract)
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    if contract:
+        options["fastmath"] = {"contract"}
     try:
-        compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba finds no folder to write to
         _NOT_KEPT.append(function.__qualname__)
-        return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
+        return numba.njit(**options)(function)
     _keep_true(compiled)
-    return cast(F, compiled)
+    return compiled
 
 
 @cache
@@ -94,6 +112,26 @@ def even_blocks(offsets: Offsets, n_blocks: int) -> list[tuple[int, int]]:
     return [(int(first), int(last)) for first, last in pairwise(edges)] or [(0, 0)]
 
 
+def label_blocks(offsets: Offsets) -> list[tuple[int, int]]:
+    """Runs of items for a pass over labels: few enough that threads are worth their while.
+
+    >>> label_blocks(np.array([0, 3, 4, 8]))
+    [(0, 3)]
+    """
+    return even_blocks(offsets, min(_MAX_BLOCKS, int(offsets[-1]) // LABELS_PER_BLOCK))
+
+
+def even_ranges(n: int, most: int, *, at_least: int = 1) -> list[tuple[int, int]]:
+    """Split `n` rows into at most so many ranges of about the same size, of at least some rows.
+
+    >>> even_ranges(10, 4, at_least=3)
+    [(0, 3), (3, 6), (6, 10)]
+    """
+    n_ranges = max(1, min(most, n // max(at_least, 1)))
+    edges = [n * place // n_ranges for place in range(n_ranges + 1)]
+    return list(pairwise(edges))
+
+
 @cache
 def _pool(threads: int, _process: int) -> ThreadPoolExecutor:
     # Keyed by process as well: a forked child must not wait on its parent's threads.
@@ -119,9 +157,12 @@ def _taken_from_others(function: FunctionType) -> tuple[Any, ...]:
     taken = []
     for name in sorted(set(function.__code__.co_names)):
         value = function.__globals__.get(name)
-        files = _files_of(value)
+        files, emitter = _files_of(value), getattr(value, "_defn", None)
         if files is not None:
             taken.append((name, files._source_stamp))
+        elif emitter is not None:  # instructions that are written by a function of another file
+            state = Path(emitter.__code__.co_filename).stat()
+            taken.append((name, (state.st_mtime, state.st_size)))
         elif isinstance(value, int | float | tuple):
             taken.append((name, repr(value)))
     return tuple(taken)

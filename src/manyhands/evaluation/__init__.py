@@ -18,9 +18,10 @@ from manyhands.evaluation.crowd_metrics import (
     rank_average,
 )
 from manyhands.evaluation.entities import score_entities, score_entity_lists
-from manyhands.evaluation.runs import paired_difference, summarize_runs
+from manyhands.evaluation.runs import crossed_difference, paired_difference, summarize_runs
 from manyhands.evaluation.scorecard import (
     ClassificationScorecard,
+    OrdinalScorecard,
     RegressionScorecard,
     SoftScorecard,
     classification_scorecard,
@@ -34,6 +35,7 @@ from manyhands.evaluation.scores import (
     f1_score,
     fit_temperature,
     log_loss,
+    ranked_probability_score,
     regression_scores,
 )
 from manyhands.evaluation.soft import (
@@ -53,6 +55,7 @@ __all__ = [
     "AnnotatorScores",
     "ClassificationScorecard",
     "LabelPredictions",
+    "OrdinalScorecard",
     "RegressionScorecard",
     "SoftScorecard",
     "accuracy_score",
@@ -62,6 +65,7 @@ __all__ = [
     "classification_scorecard",
     "confusion_counts",
     "confusion_entropy",
+    "crossed_difference",
     "crowd_metrics",
     "f1_score",
     "fit_temperature",
@@ -76,6 +80,7 @@ __all__ = [
     "normalize_counts",
     "paired_difference",
     "rank_average",
+    "ranked_probability_score",
     "regression_scorecard",
     "regression_scores",
     "score_entities",

@@ -53,6 +53,12 @@ class Difference:
         """Whether the first is better by more than two standard errors."""
         return self.mean > CLEAR * self.error
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the normal distribution with this mean and standard error."""
+        half_width = float(special.ndtri((1 + LEVEL) / 2)) * self.error
+        return self.mean - half_width, self.mean + half_width
+
     def __str__(self) -> str:
         return f"{self.mean:+.3f} (standard error {self.error:.3f})"
 
@@ -80,3 +86,29 @@ def paired_difference(first_n: Floats, second_n: Floats, group_n: AnyArray) -> D
         return Difference(mean, float("inf"))
     spread = n_groups / (n_groups - 1) * float((off_g**2).sum())
     return Difference(mean, spread**0.5 / len(difference_n))
+
+
+def crossed_difference(first_ri: Floats, second_ri: Floats) -> Difference:
+    """The mean of first - second over runs and items, for new runs and new items.
+
+    Run r of the first and run r of the second share what is random, and both are scored on the same
+    items. The variances of the mean over runs and of the mean over items are added::
+
+        d_ri = first_ri - second_ri,   se^2 = var_r(mean_i d_ri) / R + var_i(mean_r d_ri) / I
+
+    With a single run only the items count.
+
+    >>> found = crossed_difference(np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0]]), np.zeros((2, 3)))
+    >>> round(found.mean, 3), round(found.error, 3)
+    (0.5, 0.333)
+    """
+    difference_ri = np.asarray(first_ri, dtype=np.float64) - second_ri
+    variance = 0.0
+    for axis in (0, 1):
+        means = difference_ri.mean(axis=axis)
+        if axis == 1 and len(means) == 1:
+            continue
+        if len(means) < 2:
+            return Difference(float(difference_ri.mean()), float("inf"))
+        variance += float(means.var(ddof=1)) / len(means)
+    return Difference(float(difference_ri.mean()), variance**0.5)

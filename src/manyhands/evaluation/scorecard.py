@@ -33,6 +33,18 @@ class ClassificationScorecard:
 
 
 @dataclass(frozen=True)
+class OrdinalScorecard(ClassificationScorecard):
+    """Scores of levels: those of classes, and two that count how far off a level is.
+
+    `rps` is the ranked probability score, `levels_off` the mean distance of the median from the
+    truth, both in levels.
+    """
+
+    rps: float
+    levels_off: float
+
+
+@dataclass(frozen=True)
 class RegressionScorecard:
     """Scores of numbers, on the items whose truth is known."""
 
@@ -77,7 +89,10 @@ def classification_scorecard(
     items: Vocabulary, classes: Vocabulary, probabilities_ik: Floats, labels: AnyArray,
     confidence: Floats, truth: Mapping[Any, Any],
 ) -> ClassificationScorecard:  # fmt: skip
-    """Score class probabilities and labels; rows follow the order of `items`."""
+    """Score class probabilities and labels; rows follow the order of `items`.
+
+    Classes that are ordered give an `OrdinalScorecard`.
+    """
     row, names = match_truth(items, truth)
     code = classes.codes(names)
     # A true class without any label has no column and counts as an error.
@@ -85,7 +100,7 @@ def classification_scorecard(
     code = np.where(code < 0, wide_ik.shape[1] - 1, code)
     correct = classes.codes(labels[row].tolist()) == code
     low, high = scores.accuracy_interval(int(correct.sum()), len(row))
-    return ClassificationScorecard(
+    of_classes = (
         len(row),
         scores.accuracy_score(np.ones(len(row)), correct),
         low,
@@ -94,6 +109,14 @@ def classification_scorecard(
         scores.brier_score(code, wide_ik),
         scores.calibration_curve(confidence[row], correct).calibration_error,
     )
+    if not classes.ordered:
+        return ClassificationScorecard(*of_classes)
+    if code.max() == len(classes):
+        name = names[int(np.argmax(code))]
+        raise DataError(f"the truth {name!s} is none of the levels {join_names(classes.names)}")
+    median_i = (np.cumsum(probabilities_ik[row], axis=1)[:, :-1] < 0.5).sum(axis=1)
+    rps = scores.ranked_probability_score(code, probabilities_ik[row])
+    return OrdinalScorecard(*of_classes, rps, float(np.abs(median_i - code).mean()))
 
 
 def regression_scorecard(

@@ -58,6 +58,25 @@ def brier_score(truth_code: Codes, probabilities_ik: Floats) -> float:
     return float(((probabilities_ik - one_hot_ik) ** 2).sum(axis=1).mean())
 
 
+def ranked_probability_score(truth_code: Codes, probabilities_ik: Floats) -> float:
+    """The mean squared distance between cumulative probabilities of levels and the truth.
+
+    ::
+
+        mean_i sum_k (P(level of i <= k) - [truth_i <= k])^2
+
+    Lower is better. A level far from the truth costs more than one nearby. If a single level is
+    certain, the score is the number of levels that it is off.
+
+    >>> certain = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> ranked_probability_score(np.array([1, 0]), certain)
+    1.0
+    """
+    below_ik = np.cumsum(probabilities_ik, axis=1)[:, :-1]
+    true_ik = np.asarray(truth_code)[:, None] <= np.arange(below_ik.shape[1])
+    return float(((below_ik - true_ik) ** 2).sum(axis=1).mean())
+
+
 def f1_score(truth: AnyArray, predicted: AnyArray, *, average: str = "macro") -> float:
     """F1 over the classes that occur: `macro` weights classes equally, `micro` items.
 

@@ -1,15 +1,23 @@
 """Files <-> annotations."""
 
 from manyhands.io.atomic import atomic_write
-from manyhands.io.conll import read_bio, read_conll, write_bio, write_conll
+from manyhands.io.batches import append_tables, write_tables
+from manyhands.io.conll import (
+    read_bio,
+    read_conll,
+    require_same_tokens,
+    write_bio,
+    write_conll,
+)
 from manyhands.io.convert import copy_table, is_table, write_annotations
+from manyhands.io.costs import read_costs
 from manyhands.io.features import Features, read_features, read_truth
 from manyhands.io.folders import locked_folder, make_folder, new_files, require_folder
 from manyhands.io.images import Images, read_images
 from manyhands.io.input_file import InputFile
 from manyhands.io.labels import read_annotations
 from manyhands.io.opening import STANDARD_INPUT, input_files, sheet_of
-from manyhands.io.read import TAGGED_LAYOUTS, LabelFile, read, require_same_tokens
+from manyhands.io.read import TAGGED_LAYOUTS, LabelFile, read
 from manyhands.io.sniff import column_names
 from manyhands.io.soft_truth import read_soft_truth, truth_kinds
 from manyhands.io.span_imports import (
@@ -39,6 +47,7 @@ __all__ = [
     "LabelFile",
     "TextLabels",
     "WordVectors",
+    "append_tables",
     "atomic_write",
     "column_names",
     "copy_table",
@@ -51,6 +60,7 @@ __all__ = [
     "read_annotations",
     "read_bio",
     "read_conll",
+    "read_costs",
     "read_features",
     "read_images",
     "read_soft_truth",
@@ -77,4 +87,5 @@ __all__ = [
     "write_stream",
     "write_suggestions",
     "write_table",
+    "write_tables",
 ]

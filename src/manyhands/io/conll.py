@@ -294,3 +294,21 @@ def repaired_at(path: str | Path, labels: L, orphan_tags: OrphanTags) -> L:
         return labels.repaired(orphan_tags)
     except DataError as error:
         raise error.at(path) from None
+
+
+def require_same_tokens(
+    path: object, first: Sentences, other_path: object, other: Sentences
+) -> None:
+    """Raise a `DataError` at the first sentence in which the words of two files differ."""
+    for s in range(min(len(first), len(other))):
+        if first.words(s) != other.words(s):
+            raise DataError(
+                f"{other_path}: sentence {s} is {_excerpt(other.words(s))}, and in {path} "
+                f"{_excerpt(first.words(s))}; both must have the same tokens"
+            )
+    if len(first) != len(other):
+        raise DataError(f"{other_path}: {len(other)} sentences, and in {path} {len(first)}")
+
+
+def _excerpt(words: list[str]) -> str:
+    return repr(" ".join(words[:6]) + (" ..." if len(words) > 6 else ""))

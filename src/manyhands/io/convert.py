@@ -138,8 +138,9 @@ def write_annotations(
 ) -> None:
     """Write labels; the suffix decides the format, and `layout` the shape of a table.
 
-    Only a long table can have several labels of one annotator for one item; other layouts raise a
-    `DataError`. A .txt or .npy matrix has the labels only, without names.
+    Only a long table has the times of labels, where these are known, and can have several labels of
+    one annotator for one item; for these, other layouts raise a `DataError`. A .txt or .npy matrix
+    has the labels only, without names.
     """
     require_choice("layout", layout, ("long", "wide"))
     target = Path(path)
@@ -147,7 +148,7 @@ def write_annotations(
     if kind not in FORMATS or layout == "wide":
         _require_one_each(annotations)
     if kind in FORMATS and layout == "long":
-        write_table(annotations.to_columns(), target)
+        write_table(annotations.to_columns(times=True), target)
     elif kind == "json":
         with atomic_write(target) as stream:
             stream.write(json.dumps(_nested(annotations), ensure_ascii=False).encode())

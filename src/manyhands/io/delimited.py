@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 _NAMES = pa.dictionary(pa.int32(), pa.string())
 _BLOCK, _LARGEST_BLOCK = 1 << 20, (1 << 31) - 1
 _CHECKED_BLOCK = 1 << 24
+_STREAMED_BLOCK = 1 << 22
 _LONGEST = 18  # digits that surely fit 64 bits
 
 
@@ -84,6 +85,35 @@ def read_columns(
     return {name: unified.column(name) for name in columns}, 2 if in_lines else None
 
 
+def iterate_columns(
+    path: Path, columns: Sequence[str], delimiter: str, encoding: str
+) -> Iterator[pa.RecordBatch]:
+    """The same in batches of a few megabytes, for files of any size; blank lines are left out."""
+    header = read_header(path, delimiter, encoding)
+    kind = pa.int64() if holds_plain_integers(path, delimiter) else pa.string()
+    file = _File(path, delimiter, encoding, columns, kind, _has_quoted_rows(path))
+    n_rows = 0
+    try:
+        if file.quoted and _count(path, b'"') % 2 == 1:
+            _require_closed_quotes(file)
+        options = _options(file, skip_blank_lines=True, block=_STREAMED_BLOCK)
+        with pacsv.open_csv(pa.OSFile(os.fspath(path)), **options) as reader:
+            for batch in reader:
+                n_rows += batch.num_rows
+                yield batch
+    except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError) as error:
+        if "Empty CSV" in str(error):
+            raise _no_rows(path) from None
+        raise _diagnosis(file, len(header), str(error)) from None
+    if n_rows == 0:
+        raise _no_rows(path)
+
+
+def first_line_of_rows(path: Path, n_rows: int) -> int | None:
+    """The line of the first of all rows of a file if every row is one line."""
+    return 2 if _count_lines(path) == n_rows + 1 else None
+
+
 def _no_rows(path: Path) -> DataError:
     return DataError(f"{path}: has a header line and no rows")
 
@@ -99,18 +129,7 @@ def _read(file: _File, *, skip_blank_lines: bool = False, block: int = _BLOCK) -
     try:
         return pacsv.read_csv(
             pa.OSFile(os.fspath(file.path)),  # by its name it might be unpacked again
-            read_options=pacsv.ReadOptions(encoding=file.encoding, block_size=block),
-            parse_options=pacsv.ParseOptions(
-                delimiter=file.delimiter,
-                newlines_in_values=file.quoted,
-                ignore_empty_lines=skip_blank_lines,
-            ),
-            convert_options=pacsv.ConvertOptions(
-                include_columns=list(file.columns),
-                column_types=dict.fromkeys(file.columns, file.kind),
-                strings_can_be_null=False,
-                null_values=[],
-            ),
+            **_options(file, skip_blank_lines=skip_blank_lines, block=block),
         )
     except pa.ArrowInvalid as error:
         size = file.path.stat().st_size
@@ -121,6 +140,23 @@ def _read(file: _File, *, skip_blank_lines: bool = False, block: int = _BLOCK) -
             raise
     # a row, or the header, is longer than a block: read the file in one block
     return _read(file, skip_blank_lines=skip_blank_lines, block=min(size, _LARGEST_BLOCK))
+
+
+def _options(file: _File, *, skip_blank_lines: bool, block: int) -> dict[str, Any]:
+    return {
+        "read_options": pacsv.ReadOptions(encoding=file.encoding, block_size=block),
+        "parse_options": pacsv.ParseOptions(
+            delimiter=file.delimiter,
+            newlines_in_values=file.quoted,
+            ignore_empty_lines=skip_blank_lines,
+        ),
+        "convert_options": pacsv.ConvertOptions(
+            include_columns=list(file.columns),
+            column_types=dict.fromkeys(file.columns, file.kind),
+            strings_can_be_null=False,
+            null_values=[],
+        ),
+    }
 
 
 def _holds_blank(column: pa.ChunkedArray) -> bool:

@@ -20,6 +20,7 @@ from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.io.image_columns import image_column, images_of_column
 from manyhands.io.images import Images, is_image_path, read_images
+from manyhands.io.input_file import is_opened
 from manyhands.io.tables import SUFFIXES, Table, format_of
 from manyhands.io.text_columns import TEXT, TEXT_PAIR, pair_column, text_cells, text_column
 from manyhands.io.texts import existing, read_texts
@@ -96,6 +97,7 @@ def read_features(
     format: str | None = None,
     encoding: str = "utf-8",
     sheet: str | None = None,
+    mmap: bool = False,
 ) -> Features:
     """Read features of items; the suffix decides the format unless `format` is given.
 
@@ -108,7 +110,8 @@ def read_features(
     the items are 0, 1, 2 ...; an archive (.npz) holds such an array, and perhaps the names of its
     rows as `items`. The lines of a .txt file are texts of the items 0, 1, 2 ... An item with two
     rows is refused. The file may be packed (.gz .bz2 .xz .zst .zip) or an Excel workbook, of which
-    `sheet` names a sheet.
+    `sheet` names a sheet. With `mmap` an array (.npy) that is not packed is mapped into memory:
+    its rows are read when they are used.
     """
     if Path(path).is_dir():
         _require_no_column(path, text=text, text_pair=text_pair, image=image)
@@ -119,7 +122,7 @@ def read_features(
     found = existing(path, sheet)
     kind = format_of(found, format, FEATURE_SUFFIXES)
     if kind == "npy":
-        return _from_array(found, _load(found))
+        return _from_array(found, _load(found, mmap=mmap and not is_opened(found)))
     if kind == "npz":
         return _from_archive(found)
     if kind == "txt":
@@ -269,9 +272,9 @@ def _from_array(path: Path, values: AnyArray) -> Features:
     return Features(np.arange(len(values)), values)
 
 
-def _load(path: Path) -> Any:
+def _load(path: Path, *, mmap: bool = False) -> Any:
     try:
-        return np.load(path, allow_pickle=False)
+        return np.load(path, allow_pickle=False, mmap_mode="r" if mmap else None)
     except Exception:  # numpy, zip and zlib raise many kinds, and suggest to load pickles
         raise DataError(f"{path}: not a numpy file of numbers, or cut short") from None
 

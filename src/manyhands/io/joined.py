@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -59,7 +59,7 @@ class JoinedTable(Table):
         self.parts = ()
         self._tables, self._names = tables, None if names is None else list(names)
         for table in tables[1:]:
-            _require_same_columns(first, table)
+            require_same_columns(first, table)
         self.columns = [*first.columns, *([FILE_NAME] if names is not None else [])]
 
     def select(self, names: Sequence[str]) -> dict[str, Any]:
@@ -78,7 +78,20 @@ class JoinedTable(Table):
         return {name: columns[name] for name in names}
 
 
-def _require_same_columns(first: Table, other: Table) -> None:
+class Named(Protocol):
+    """A table by its file and its columns."""
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+
+
+def require_same_columns(first: Named, other: Named) -> None:
+    """Raise a `DataError` if two files have other columns."""
     lacking = [name for name in first.columns if name not in other.columns]
     extra = [name for name in other.columns if name not in first.columns]
     if lacking or extra:

@@ -12,7 +12,8 @@ from manyhands.annotations.choose import choose_columns
 from manyhands.annotations.columns import is_candidate, is_text
 from manyhands.annotations.dense import dense_cells
 from manyhands.annotations.grouping import Duplicates
-from manyhands.annotations.labels import as_list
+from manyhands.annotations.labels import as_list, with_levels
+from manyhands.annotations.levels import level_order
 from manyhands.annotations.rows import encode_rows, nested_columns
 from manyhands.annotations.source import Source
 from manyhands.annotations.vocabulary import repeated
@@ -23,18 +24,20 @@ from manyhands.io.exports import ItemTexts, ToolItems
 from manyhands.io.exports.exported import FILE_NAME
 from manyhands.io.input_file import InputFile
 from manyhands.io.joined import common_format, joined, table_of
+from manyhands.io.label_times import exported_times, require_taken, with_times
 from manyhands.io.lists import require_paired_lists
 from manyhands.io.matrices import header_of, read_matrix
 from manyhands.io.nested import json_content
 from manyhands.io.numbers import plain_grid, plain_numbers, require_clear_numbers
 from manyhands.io.opening import Paths, as_paths, input_files, shown_paths
 from manyhands.io.tables import FORMATS, SUFFIXES, Table
-from manyhands.io.tool_files import ExportFile, open_exports, read_exports
+from manyhands.io.tool_files import ExportFile, open_exports, read_exports, usable_truths
 from manyhands.io.wide import WideTable, is_wide
 
 LABEL_SUFFIXES = SUFFIXES | {".txt": "txt", ".npy": "npy", ".json": "json"}
 LAYOUTS = ("long", "wide", "dense")
 DENSE_MISSING = (-1, "?", "")
+_AS_CLASSES = ("classes", "ordinal")
 
 
 def read_annotations(
@@ -47,10 +50,13 @@ def read_annotations(
     label: str | None = None,
     kind: Kind | None = None,
     classes: Iterable[Any] | None = None,
+    levels: Iterable[Any] | None = None,
     missing: Any = None,
     duplicates: Duplicates = "keep",
     encoding: str = "utf-8",
     sheet: str | None = None,
+    seconds: str | None = None,
+    time: str | None = None,
 ) -> Annotations:
     """Read a file of labels, or several.
 
@@ -62,12 +68,20 @@ def read_annotations(
     In a long table a blank label is an error unless `missing` lists what to drop ("" for blank).
     In a matrix -1, "?" and blank mean "no label" unless `missing` is given.
 
+    `seconds` and `time` are the columns of how long each label took and when it was given. By
+    default they are found by their names, such as lead_time and created_at.
+
+    `kind="ordinal"` reads classes that have an order: numbers by their value, words of a scale that
+    is known (bad, fair, good), or the `levels` that are listed, from lowest to highest.
+
     The file may be packed (.gz .bz2 .xz .zst .zip) or an Excel workbook, of which `sheet` names a
     sheet; `path` may name several files (see `read`).
     """
+    kind, classes = with_levels(kind, classes, levels)
     file = ItemFile(
-        path, format, layout, item, annotator, label, kind, classes, missing, encoding, sheet
-    )
+        path, format, layout, item, annotator, label, kind, classes, missing, encoding, sheet,
+        seconds, time,
+    )  # fmt: skip
     return Annotations.from_rows(file.rows(), duplicates=duplicates)
 
 
@@ -86,6 +100,8 @@ class ItemFile:
     missing: Any = None
     encoding: str = "utf-8"
     sheet: str | None = None
+    seconds: str | None = None
+    time: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", as_paths(self.path))
@@ -134,6 +150,7 @@ class ItemFile:
         """The rows of the file or files, including unusable ones."""
         rows = self._rows()
         assert rows.read_from is not None
+        require_taken(rows.read_from, seconds=self.seconds, time=self.time)
         source = replace(
             rows.read_from, path=", ".join(self.names), notes=(*self.notes, *rows.read_from.notes),
             files=tuple(self.names) if len(self.names) > 1 else (),
@@ -228,14 +245,15 @@ class ItemFile:
         texts = [name for name in table.columns if is_text(name) and name not in chosen.names]
         content = ToolItems("", ItemTexts(item, table.select([item, *texts]))) if texts else None
         source = replace(chosen.source(self.shown), content=content)
-        return replace(rows, read_from=source)
+        rows = replace(rows, read_from=source)
+        return with_times(rows, table.columns, table.select, self.seconds, self.time)
 
     def _with_numbers(
         self, table: Table, names: Sequence[str], written: dict[str, str]
     ) -> dict[str, Any]:
         """Columns of a table; numbers with commas or percent signs are plain, and `written`."""
         columns = table.select(names)
-        if self.kind == "classes" or self.classes is not None:
+        if self.kind in _AS_CLASSES or self.classes is not None:
             return columns
         of_labels = [name for name in table.columns if is_candidate(name, "label")]
         of_labels = of_labels if self.label is None else [self.label]
@@ -267,14 +285,18 @@ class ItemFile:
         unsaid = [truth for truth in dict.fromkeys(found.known.values()) if truth not in said]
         if said and unsaid and self.classes is None:  # a truth that nobody said is a class too
             every = [*said, *unsaid]
+            if self.kind == "ordinal":
+                every = [every[position] for position in level_order(every)]
             rows = self._encoded(found.item, found.annotator, found.label, classes=every)
-        known, notes = _usable_truths(found.known, rows)
+        known, notes = usable_truths(found.known, rows)
         told = replace(found, known=known).summary()
         source = Source(
             self.shown, found.tool, *found.fields, notes=(told, *notes), known=known,
             content=ToolItems.of(found),
         )  # fmt: skip
-        return replace(rows, read_from=source)
+        columns = exported_times(found)
+        rows = replace(rows, read_from=source)
+        return with_times(rows, list(columns), lambda _: columns, self.seconds, self.time)
 
     def _read(
         self,
@@ -305,7 +327,7 @@ class ItemFile:
                 "has one"
             )
         notes, kind = wide.notes(), self.kind
-        if kind != "classes" and self.classes is None:
+        if kind not in _AS_CLASSES and self.classes is None:
             found = plain_grid(grid, [str(code) for code in self._codes(DENSE_MISSING)])
             if found is not None:
                 grid, note = found
@@ -326,15 +348,3 @@ class ItemFile:
         cells = dense_cells(grid, self._codes(DENSE_MISSING), items, annotators)
         rows = self._encoded(**cells, missing=(), first_line=first_line)
         return self._read(rows, "dense")
-
-
-def _usable_truths(known: dict[Any, Any], rows: Rows) -> tuple[dict[Any, Any], list[str]]:
-    """The truths of an export that are classes of its labels, and a note about the others."""
-    if rows.classes is None or not known:
-        return known, []
-    codes = rows.classes.codes(list(known.values())).tolist()
-    kept = {item: truth for (item, truth), k in zip(known.items(), codes, strict=True) if k >= 0}
-    others = list(dict.fromkeys(str(known[item]) for item in known if item not in kept))
-    n_others = len(known) - len(kept)
-    told = f"{n_others} known truths are not used: no annotator said {', '.join(others)}"
-    return kept, [told] if others else []

@@ -81,6 +81,16 @@ def require_clear_numbers(name: str, column: Any) -> None:
     )  # fmt: skip
 
 
+def require_task(shown: str, task: str | None, kind: str) -> None:
+    """Raise a `DataError` if the labels of a file are numbers where the task is classification."""
+    if task == "classification" and kind == "numbers":
+        raise DataError(
+            f"{shown}: the labels are numbers with decimals, which is ",
+            SettingName("task", "regression"), "; ", SettingName("kind", "classes"),
+            " reads every number as a class of its own",
+        )  # fmt: skip
+
+
 def _is_unclear(cells: Iterable[str]) -> bool:
     """Whether commas may part thousands, or classes in their order, as in 1,3."""
     parted = [cell.strip() for cell in cells if "," in cell]

@@ -17,11 +17,15 @@ _CELL = 8  # bytes that a cell takes at least: footers tell nothing of repeated 
 
 
 @contextmanager
-def opened_parquet(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
-    """A Parquet file that unpacks to a bounded size; a `DataError` for any other file."""
+def opened_parquet(path: Path, *, bounded: bool = True, **options: Any) -> Iterator[pq.ParquetFile]:
+    """A Parquet file; a `DataError` for any other file, and for one that unpacks to too much.
+
+    It may unpack to any size if it is not `bounded`, for those who read it in batches.
+    """
     try:
         file = pq.ParquetFile(path, **options)
-        _require_bounded(path, file.metadata)
+        if bounded:
+            _require_bounded(path, file.metadata)
         yield file
     except (pa.ArrowException, OSError) as error:
         if getattr(error, "errno", None) is not None:

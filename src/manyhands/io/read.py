@@ -10,7 +10,7 @@ import numpy as np
 
 from manyhands.annotations import Annotations, Kind, Rows, Sentences, TokenLabels
 from manyhands.annotations.grouping import Duplicates
-from manyhands.annotations.labels import USED, MixedLabelsError, as_list
+from manyhands.annotations.labels import USED, MixedLabelsError, as_list, with_levels
 from manyhands.annotations.tags import ORPHAN_TAGS, OrphanTags
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require, require_choice
@@ -18,6 +18,7 @@ from manyhands.io.conll import read_conll, read_sentences, repaired_at
 from manyhands.io.inception import find_documents, is_webanno, read_project
 from manyhands.io.input_file import InputFile, is_opened
 from manyhands.io.labels import ItemFile
+from manyhands.io.numbers import require_task
 from manyhands.io.opening import Paths
 from manyhands.io.sniff import UNCLEAR, has_spans, sniff_text
 from manyhands.io.spans import ALIGNMENTS, Alignment, TextLabels, read_spans
@@ -47,6 +48,7 @@ def read(
     label: str | None = None,
     kind: Kind | None = None,
     classes: Iterable[Any] | None = None,
+    levels: Iterable[Any] | None = None,
     missing: Any = None,
     bounds: tuple[float, float] | None = None,
     duplicates: Duplicates = "keep",
@@ -54,6 +56,8 @@ def read(
     alignment: Alignment | None = None,
     encoding: str = "utf-8",
     sheet: str | None = None,
+    seconds: str | None = None,
+    time: str | None = None,
 ) -> Annotations | TokenLabels:
     """Read a file of labels: `Annotations` of items, or `TokenLabels` of tagged tokens.
 
@@ -79,10 +83,12 @@ def read(
         Layout of labels of items: one row per label, one column per annotator, or a matrix.
     item, annotator, label : str
         Names of columns. `annotator="file name"` is for files of one annotator each.
-    kind : {"classes", "numbers"}
-        Read the labels of items as classes or numbers.
+    kind : {"classes", "numbers", "ordinal"}
+        Read the labels of items as classes, as numbers, or as classes with an order that is known.
     classes : list
         All classes (tags, types of spans), in their order.
+    levels : list
+        All classes of ordinal labels, from lowest to highest.
     missing : object
         Labels that mean "no label".
     bounds : (float, float)
@@ -97,11 +103,16 @@ def read(
         Text encoding.
     sheet : str
         Sheet of an Excel workbook, if several have content.
+    seconds, time : str
+        Columns of how long each label took, and of when it was given; by default those with names
+        such as lead_time and created_at.
     """
+    kind, classes = with_levels(kind, classes, levels)
     file = LabelFile(
         path, task=task, format=format, layout=layout, item=item, annotator=annotator, label=label,
         kind=kind, classes=classes, missing=missing, bounds=bounds, duplicates=duplicates,
         orphan_tags=orphan_tags, alignment=alignment, encoding=encoding, sheet=sheet,
+        seconds=seconds, time=time,
     )  # fmt: skip
     return file.read_items() if file.tokens is None else file.read_tokens().labels
 
@@ -143,7 +154,7 @@ class LabelFile(ItemFile):
     def read_items(self) -> Annotations:
         """The labels of items."""
         try:
-            rows = replace(self, path=self.inputs, kind=self._kind()).rows()
+            rows = replace(self, path=self.inputs, kind=self.wanted_kind()).rows()
         except MixedLabelsError as error:
             if self.task != "regression":
                 raise
@@ -155,11 +166,7 @@ class LabelFile(ItemFile):
         if self.bounds is not None:
             _require_within(rows, *self.bounds)
         ann = Annotations.from_rows(rows, duplicates=self.duplicates)
-        if self.task == "classification" and ann.kind == "numbers":
-            raise DataError(
-                f"{self.shown}: the labels are numbers with decimals, which is ", _REGRESSION, "; ",
-                SettingName("kind", "classes"), " reads every number as a class of its own",
-            )  # fmt: skip
+        require_task(self.shown, self.task, ann.kind)
         return ann
 
     def read_tokens(self) -> TextLabels:
@@ -281,7 +288,7 @@ class LabelFile(ItemFile):
             )  # fmt: skip
         return None if self.task is not None or found == UNCLEAR else found
 
-    def _kind(self) -> Kind | None:
+    def wanted_kind(self) -> Kind | None:
         """The kind of labels that `task`, `bounds` and `kind` give together."""
         kinds: dict[str, Kind] = {"regression": "numbers", "classification": "classes"}
         asked: Kind | None = kinds.get(str(self.task))
@@ -294,7 +301,8 @@ class LabelFile(ItemFile):
                     " for classes; leave one out",
                 )  # fmt: skip
             asked = "numbers"
-        if self.kind is not None and asked is not None and self.kind != asked:
+        given = "classes" if self.kind == "ordinal" else self.kind
+        if given is not None and asked is not None and given != asked:
             raise SettingError(
                 SettingName("kind", self.kind), " contradicts ", SettingName("task"), " or ",
                 SettingName("bounds"), "; leave one out",
@@ -303,7 +311,7 @@ class LabelFile(ItemFile):
 
     def _refuse_settings(self) -> None:
         """Raise a `SettingError` for settings that such a file has no use for."""
-        names = ("layout", "kind", *_NOT_FOR_TOKENS[str(self.tokens)], "bounds")
+        names = ("layout", "kind", *_NOT_FOR_TOKENS[str(self.tokens)], "bounds", "seconds", "time")
         given = [name for name in names if getattr(self, name) is not None]
         if given:
             raise SettingError(
@@ -319,20 +327,6 @@ class LabelFile(ItemFile):
             )
 
 
-def require_same_tokens(
-    path: object, first: Sentences, other_path: object, other: Sentences
-) -> None:
-    """Raise a `DataError` at the first sentence in which the words of two files differ."""
-    for s in range(min(len(first), len(other))):
-        if first.words(s) != other.words(s):
-            raise DataError(
-                f"{other_path}: sentence {s} is {_excerpt(other.words(s))}, and in {path} "
-                f"{_excerpt(first.words(s))}; both must have the same tokens"
-            )
-    if len(first) != len(other):
-        raise DataError(f"{other_path}: {len(other)} sentences, and in {path} {len(first)}")
-
-
 def _require_within(rows: Rows, low: float, high: float) -> None:
     outside = (rows.state == USED) & ~((rows.label >= low) & (rows.label <= high))
     for row in np.flatnonzero(outside)[:1]:
@@ -342,7 +336,3 @@ def _require_within(rows: Rows, low: float, high: float) -> None:
             SettingName("bounds", (low, high)), "; correct it, or drop it with ",
             SettingName("missing", f"{label:g}"),
         )  # fmt: skip
-
-
-def _excerpt(words: list[str]) -> str:
-    return repr(" ".join(words[:6]) + (" ..." if len(words) > 6 else ""))

@@ -187,12 +187,19 @@ def require_target(path: str | Path, *, tagged: bool = False, any_suffix: bool =
     require_place(target)
 
 
-def write_stream(columns: Mapping[str, AnyArray], stream: BinaryIO, format: str) -> None:
-    """Write columns to an open binary stream."""
+def arrow_table(columns: Mapping[str, AnyArray]) -> pa.Table:
+    """Columns as a table of arrow."""
     try:
-        table = pa.table({name: _plain(values) for name, values in columns.items()})
+        return pa.table({name: _plain(values) for name, values in columns.items()})
     except UnicodeEncodeError:
         raise DataError("a cell is not text: it holds half of a UTF-16 pair") from None
+
+
+def write_stream(
+    columns: Mapping[str, AnyArray], stream: BinaryIO, format: str, *, header: bool = True
+) -> None:
+    """Write columns to an open binary stream, of CSV with or without the line of names."""
+    table = arrow_table(columns)
     if format in DELIMITERS and any("\x00" in name for name in columns):
         raise DataError(f"the name of a column holds NUL, which {format} cannot; rename it")
     if format == "parquet":
@@ -202,7 +209,9 @@ def write_stream(columns: Mapping[str, AnyArray], stream: BinaryIO, format: str)
             nan = [key for key, cell in row.items() if isinstance(cell, float) and math.isnan(cell)]
             stream.write((_json(row | dict.fromkeys(nan)) + "\n").encode())
     else:
-        options = pacsv.WriteOptions(delimiter=DELIMITERS[format], quoting_style="needed")
+        options = pacsv.WriteOptions(
+            include_header=header, delimiter=DELIMITERS[format], quoting_style="needed"
+        )
         flat = [_flat(column) for column in table.columns]
         pacsv.write_csv(pa.table(flat, names=table.column_names), stream, options)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from manyhands.annotations import Rows
 from manyhands.annotations.plausible import why_no_labels
 from manyhands.core.errors import DataError, SettingName
 from manyhands.io.delimited import DELIMITERS
@@ -296,3 +297,15 @@ def _ends_a_line(path: Path) -> bool:
     with path.open("rb") as stream:
         stream.seek(max(path.stat().st_size - 4, 0))
         return not {*stream.read()}.isdisjoint(b"\r\n")
+
+
+def usable_truths(known: dict[Any, Any], rows: Rows) -> tuple[dict[Any, Any], list[str]]:
+    """The truths of an export that are classes of its labels, and a note about the others."""
+    if rows.classes is None or not known:
+        return known, []
+    codes = rows.classes.codes(list(known.values())).tolist()
+    kept = {item: truth for (item, truth), k in zip(known.items(), codes, strict=True) if k >= 0}
+    others = list(dict.fromkeys(str(known[item]) for item in known if item not in kept))
+    n_others = len(known) - len(kept)
+    told = f"{n_others} known truths are not used: no annotator said {', '.join(others)}"
+    return kept, [told] if others else []

@@ -6,8 +6,10 @@ from manyhands.simulation.crowds import SimulatedCrowd, simulate_crowd
 from manyhands.simulation.folders import write_crowd, write_labels_and_truth
 from manyhands.simulation.independent import SensitivitySettings
 from manyhands.simulation.perturbed_networks import PerturbedImageSettings, PerturbedNetworkSettings
+from manyhands.simulation.planted import PlantedSettings
 from manyhands.simulation.scenarios import SCENARIOS, Scenario
 from manyhands.simulation.settings import CrowdSettings
+from manyhands.simulation.shared_mistakes import SharedMistakeSettings
 
 __all__ = [
     "SCENARIOS",
@@ -16,8 +18,10 @@ __all__ = [
     "CrowdSettings",
     "PerturbedImageSettings",
     "PerturbedNetworkSettings",
+    "PlantedSettings",
     "Scenario",
     "SensitivitySettings",
+    "SharedMistakeSettings",
     "SimulatedCrowd",
     "simulate_crowd",
     "write_crowd",

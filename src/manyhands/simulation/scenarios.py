@@ -17,7 +17,9 @@ from manyhands.simulation.perturbed_networks import (
     PerturbedNetworkSettings,
     perturbed_networks,
 )
+from manyhands.simulation.planted import PlantedSettings, planted
 from manyhands.simulation.settings import CrowdSettings, CrowdSizes
+from manyhands.simulation.shared_mistakes import SharedMistakeSettings, shared_mistakes
 
 S = TypeVar("S", bound=CrowdSizes)
 
@@ -68,8 +70,10 @@ SCENARIOS: Registry[Scenario[Any]] = Registry(
         "spammers": Scenario(CrowdSettings, independent.spammers),
         "adversaries": Scenario(CrowdSettings, independent.adversarial),
         "copycats": Scenario(CopycatSettings, copycats),
+        "planted": Scenario(PlantedSettings, planted),
         "sensitivities": Scenario(SensitivitySettings, independent.sensitivities),
         "common-noise": Scenario(CommonNoiseSettings, common_noise),
+        "shared-mistakes": Scenario(SharedMistakeSettings, shared_mistakes),
         "perturbed-networks": Scenario(PerturbedNetworkSettings, perturbed_networks),
         "perturbed-networks-images": Scenario(PerturbedImageSettings, perturbed_networks),
     },
