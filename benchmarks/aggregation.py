@@ -30,7 +30,7 @@ CROWDS = ((2, 100), (2, 10_000), (10, 100), (10, 10_000))  # classes, annotators
 LARGE = CrowdSize(100_000_000, 2, 10_000)
 READ_ROWS = 10_000_000
 READ_REPEATS = 3
-SECTIONS = (*METHODS, "whole", "large", "reading", "start-up")
+SECTIONS = (*METHODS, "whole", "large", "kernels", "reading", "start-up")
 
 _OUR_LIMIT_S = 900.0
 _LARGE_LIMIT_S = 3600.0
@@ -76,6 +76,10 @@ def measure_all(plan: Plan, command: str) -> Iterator[Row]:
                 )
     if "large" in plan.sections:
         yield _measured({"kind": "large", "method": "dawid-skene", **asdict(LARGE)}, _LARGE_LIMIT_S)
+    if "kernels" in plan.sections:
+        log("E-steps and their memory accesses")
+        found = run_job("kernels", {}, limit_s=_OUR_LIMIT_S)
+        yield from ({"kind": "kernel", **row} for row in found.get("rows", []))
     if "reading" in plan.sections:
         yield from _reading(plan)
     if "start-up" in plan.sections:
@@ -145,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _plan(options: argparse.Namespace) -> Plan:
-    skipped = {"large"} if options.skip_large or options.quick else set()
+    skipped = {"large", "kernels"} if options.quick else {"large"} if options.skip_large else set()
     sections = tuple(name for name in options.only if name not in skipped)
     if options.quick:
         sizes = options.sizes or SIZES[:2]

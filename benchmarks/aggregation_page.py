@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from benchmarks.benchmark import Row, commands_of
 from benchmarks.crowds import LABELS_PER_ITEM, LEAST_RIGHT, MOST_RIGHT
 from benchmarks.gauges import PLANS
+from benchmarks.kernel_limits import kernels_section
 from benchmarks.machine import PACKAGES
 from benchmarks.numbers import (
     NOTHING,
@@ -44,6 +45,7 @@ def make_page(rows: list[Row]) -> str:
         _cases(by_kind.get("case", [])),
         _whole(by_kind.get("whole", [])),
         _large(by_kind.get("large", [])),
+        kernels_section(by_kind.get("kernel", [])),
         _reading(by_kind.get("reading", [])),
         _startup(by_kind.get("startup", []), by_kind.get("compilation", [])),
     ]
@@ -64,7 +66,8 @@ numbers come from the commands
 
 and are recorded in `docs/results/records`. Accuracy is on other pages: on
 [real labels](accuracy.md) (`python -m benchmarks.accuracy`), with
-[few labels per annotator](few-labels.md) (`python -m benchmarks.few_labels`) and on
+[few labels per annotator](few-labels.md) (`python -m benchmarks.few_labels`), of
+[levels](tutorials/ordinal.md) (`python -m benchmarks.ordinal`) and on
 [many simulated crowds](zoo.md) (`python -m benchmarks.zoo`).
 
 **Data.** Every item has {LABELS_PER_ITEM} labels. Rows are sorted by item and classes are equally

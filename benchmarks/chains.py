@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from benchmarks.benchmark import CHAINS, TAGGING, Row, command_given, parser
 from benchmarks.numbers import count
 from benchmarks.sequence_page import PAGE, make_page
+from manyhands.aggregation.kernels.linear_chain import Transitions, expect
 from manyhands.core.kernels import thread_count
 from manyhands.core.settings import generator
 from manyhands.experiments import write_page
-from manyhands.methods.crf.inference import Transitions, expect
 
 Array = NDArray[Any]
 OURS = "manyhands"

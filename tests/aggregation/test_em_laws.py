@@ -20,7 +20,7 @@ from manyhands.aggregation import (
     OneCoin,
     WorkerClustering,
 )
-from manyhands.aggregation.base import run_em
+from manyhands.aggregation.em import run_em
 from manyhands.annotations import Annotations
 
 CLASS_METHODS = [DawidSkene, OneCoin, Glad, WorkerClustering, CommonNoise, Mixture, Ebcc]
@@ -43,7 +43,10 @@ def assert_never_falls(objective):
         assert after >= before - 1e-9 * max(1.0, abs(before))
 
 
-@pytest.mark.parametrize("method", CLASS_METHODS)
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(each, marks=[pytest.mark.slow] * (each is Mixture)) for each in CLASS_METHODS],
+)
 @MANY
 @given(columns=label_columns())
 def test_class_objectives_never_fall(method, columns):

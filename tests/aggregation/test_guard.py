@@ -17,7 +17,7 @@ from manyhands.aggregation import (
 )
 from manyhands.aggregation.choose import CANDIDATES
 from manyhands.aggregation.guard import find_collapse
-from manyhands.agreement import fleiss_kappa
+from manyhands.agreement import fleiss
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
 from manyhands.methods.two_stage import TwoStage
@@ -139,6 +139,6 @@ def test_fleiss_kappa_is_that_of_the_definition():
     p_i = ((counts_ik**2).sum(axis=1) - 14) / (14 * 13)
     by_chance = ((counts_ik.sum(axis=0) / counts_ik.sum()) ** 2).sum()
     expected = (p_i.mean() - by_chance) / (1 - by_chance)
-    assert fleiss_kappa(annotations) == pytest.approx(expected, abs=1e-12)
-    assert np.isnan(fleiss_kappa(Annotations.from_dense([[0], [1]])))
-    assert np.isnan(fleiss_kappa(Annotations.from_dense([[0, 0], [0, 0]])))
+    assert fleiss(annotations).value == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(fleiss(Annotations.from_dense([[0], [1]])).value)
+    assert np.isnan(fleiss(Annotations.from_dense([[0, 0], [0, 0]])).value)

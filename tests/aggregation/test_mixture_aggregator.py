@@ -8,6 +8,7 @@ from test_em_laws import assert_never_falls, label_columns, log_likelihood
 
 from manyhands.aggregation import Majority, Mixture
 from manyhands.aggregation.evidence import gather_evidence
+from manyhands.aggregation.kernels.mixture_pass import LabelPatterns
 from manyhands.aggregation.mixture import group_counts
 from manyhands.annotations import Annotations
 from manyhands.core.errors import SettingError
@@ -104,7 +105,7 @@ def test_the_mixture_equals_the_dense_one(seed, n_classes, n_steps):
     columns = random_labels(seed, n_classes=n_classes, n_annotations=60)
     annotations = Annotations.from_arrays(*columns, classes=range(n_classes))
     ours = Mixture(n_restarts=1, max_iter=n_steps, tol=0.0).fit(annotations)
-    [counts_mlk] = group_counts(gather_evidence(annotations), 3, 1, 0)
+    [counts_mlk] = group_counts(LabelPatterns.of(gather_evidence(annotations)), 3, 1, 0)
     counts_mkl = counts_mlk.transpose(0, 2, 1) + 1 / 3
     shares_ik = annotations.label_counts()
     shares_ik /= shares_ik.sum(axis=1, keepdims=True)
@@ -160,9 +161,10 @@ def test_restarts_never_lower_the_likelihood(columns, seed):
 
 def test_the_seed_decides_the_restarts(grouped):
     first, second = (
-        list(group_counts(gather_evidence(grouped.annotations), 3, 5, seed)) for seed in (0, 1)
+        list(group_counts(LabelPatterns.of(gather_evidence(grouped.annotations)), 3, 5, seed))
+        for seed in (0, 1)
     )
-    again = list(group_counts(gather_evidence(grouped.annotations), 3, 5, 0))
+    again = list(group_counts(LabelPatterns.of(gather_evidence(grouped.annotations)), 3, 5, 0))
     np.testing.assert_array_equal(first, again)
     np.testing.assert_array_equal(first[0], second[0])
     assert not all(np.array_equal(a, b) for a, b in zip(first[1:], second[1:], strict=False))
@@ -171,7 +173,9 @@ def test_the_seed_decides_the_restarts(grouped):
 
 
 def test_groups_of_annotations_are_ordered_by_agreement(grouped):
-    for counts_mlk in group_counts(gather_evidence(grouped.annotations), 3, 10, 0):
+    for counts_mlk in group_counts(
+        LabelPatterns.of(gather_evidence(grouped.annotations)), 3, 10, 0
+    ):
         seen = counts_mlk.sum(axis=(1, 2)) > 0
         right = np.einsum("mkk->m", counts_mlk)[seen] / counts_mlk[seen].sum(axis=(1, 2))
         assert (np.diff(right) < 0).all()

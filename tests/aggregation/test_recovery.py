@@ -89,7 +89,9 @@ def test_gaussian_recovers_biases_and_noise():
     assert covered.mean() > 0.95
 
 
-@pytest.mark.parametrize("method", [DawidSkene, CommonNoise, Mixture])
+@pytest.mark.parametrize(
+    "method", [DawidSkene, pytest.param(CommonNoise, marks=pytest.mark.slow), Mixture]
+)
 @pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize("per_annotator", [2, 5, 20, 200])
 def test_few_labels_per_annotator_are_enough(method, n_classes, per_annotator):

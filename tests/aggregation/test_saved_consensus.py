@@ -33,7 +33,10 @@ def annotations(name, seed, naming="numbers", shift=0):
     if AGGREGATORS[name].kind == "numbers":
         numbers = np.asarray(label) * 0.7 + np.sin(np.arange(len(label)))
         return Annotations.from_arrays(items, annotators, numbers, kind="numbers")
-    return Annotations.from_arrays(items, annotators, [call(k) for k in label], kind="classes")
+    given = {"kind": "classes"}
+    if AGGREGATORS[name].kind == "ordinal":
+        given = {"levels": [call(k) for k in range(3)]}
+    return Annotations.from_arrays(items, annotators, [call(k) for k in label], **given)
 
 
 def by_pickle(consensus, folder):

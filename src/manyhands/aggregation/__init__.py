@@ -3,9 +3,12 @@
 from manyhands.aggregation.annotator_types import AnnotatorTypes
 from manyhands.aggregation.averages import Mean, Median
 from manyhands.aggregation.base import Aggregator
+from manyhands.aggregation.bsc_seq import BscSeq
 from manyhands.aggregation.catalog import (
     AGGREGATORS,
     DEFAULTS,
+    aggregators_for,
+    default_method,
     make_aggregator,
     parse_settings,
 )
@@ -29,6 +32,8 @@ from manyhands.aggregation.guard import ConsensusWarning, fit_guarded
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.mixture import Mixture
 from manyhands.aggregation.one_coin import OneCoin
+from manyhands.aggregation.ordinal_dawid_skene import OrdinalDawidSkene
+from manyhands.aggregation.ordinal_thresholds import OrdinalThresholds
 from manyhands.aggregation.select import Choice, candidates, select
 from manyhands.aggregation.tokens import TokenConsensus, aggregate_tokens
 from manyhands.aggregation.worker_clustering import WorkerClustering
@@ -39,6 +44,7 @@ __all__ = [
     "DEFAULTS",
     "Aggregator",
     "AnnotatorTypes",
+    "BscSeq",
     "Choice",
     "CommonNoise",
     "Comparison",
@@ -53,13 +59,17 @@ __all__ = [
     "Median",
     "Mixture",
     "OneCoin",
+    "OrdinalDawidSkene",
+    "OrdinalThresholds",
     "Quality",
     "TokenConsensus",
     "WorkerClustering",
     "aggregate",
     "aggregate_tokens",
+    "aggregators_for",
     "candidates",
     "compare",
+    "default_method",
     "estimate_confusions",
     "fit_guarded",
     "leave_one_label_out",

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, log_softmax, psi
 
-from manyhands.aggregation.base import Parameters
+from manyhands.aggregation.base import Aggregator, Parameters
 from manyhands.aggregation.confidence import discount_correlation
-from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.cost import Cost, confusion_cost
 from manyhands.aggregation.dawid_skene import ConfusionAggregator, PassParameters
-from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.em import EMRun, best_run
+from manyhands.aggregation.evidence import Evidence, count_labels
 from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, Expectation
 from manyhands.aggregation.kernels.type_pass import TypeExpectation, TypePriors, expect_types
 from manyhands.aggregation.one_coin import OneCoin
@@ -190,26 +190,28 @@ class AnnotatorTypes(ConfusionAggregator[TypeParameters]):
             nanoseconds=50,
         )
 
-    def _fit(self, evidence: Evidence, start: TypeParameters | None) -> Consensus:
+    def fit_parameters(
+        self, evidence: Evidence, start: TypeParameters | None = None
+    ) -> EMRun[TypeParameters]:
+        """Fit the model, from its own initial parameters or from the given ones."""
         ann, expect, used_k = evidence.annotations, self.confusion_pass(evidence), _used(evidence)
         first = self.first_parameters(ann.n_annotators, used_k)
         if start is not None and np.array_equal(start.class_pseudo_k, first.class_pseudo_k):
             return self._fit_from(evidence, expect, start, start.expected(expect))
-        best: Consensus | None = None
-        for posterior_ik in self._starts(expect):
-            found = self._fit_from(evidence, expect, first, expect.count(posterior_ik))
-            margin = _SAME_BOUND * ann.n_annotations
-            if best is None or found.objective[-1] > best.objective[-1] + margin:
-                best = found
-        assert best is not None, "there is at least one start"
-        return best
+        runs = (
+            self._fit_from(evidence, expect, first, expect.count(posterior_ik))
+            for posterior_ik in self._starts(expect)
+        )
+        return best_run(runs, _SAME_BOUND * ann.n_annotations)
 
     def _starts(self, expect: ConfusionPass) -> Iterator[Floats]:
         evidence, device = expect.evidence, self.device
         yield expect.majority()
-        for model in (OneCoin(device=device), WorkerClustering(device=device))[: self.n_starts - 1]:
-            start = model.fit(evidence.annotations, evidence.known_by_name())
-            yield np.asarray(start.probabilities)
+        others: list[Aggregator[Any]] = [OneCoin(device=device), WorkerClustering(device=device)]
+        for model in others[: self.n_starts - 1]:
+            model.require_affordable(evidence.annotations)
+            start = model.fit_parameters(evidence).state
+            yield evidence.of_items(_posterior, model, start)
 
     def _fit_from(
         self,
@@ -217,16 +219,20 @@ class AnnotatorTypes(ConfusionAggregator[TypeParameters]):
         expect: ConfusionPass,
         start: TypeParameters,
         expected: Expectation,
-    ) -> Consensus:
-        steps, used_k = count(), _used(evidence)
+    ) -> EMRun[TypeParameters]:
+        used_k = _used(evidence)
+        initial = self._counted(start, expected, used_k)
+        begun = None if evidence.parts is None else evidence.parts.continued(initial)
+        steps = count(0 if begun is None else len(begun.objective))
 
         def maximise(expected: Expectation, before: TypeParameters) -> tuple[TypeParameters, float]:
             learns = next(steps) >= _STEPS_WITHOUT_LEARNING
             better = self._learn(before, used_k) if learns else before
             return self._counted(better, expected, used_k)
 
-        initial = self._counted(start, expected, used_k)
-        return self._alternate(evidence, initial, lambda each: each.expected(expect), maximise)
+        return self._alternate(
+            evidence, initial, lambda each: each.expected(expect), maximise, begun
+        )
 
     def _counted(
         self, parameters: TypeParameters, expected: Expectation, used_k: Bools
@@ -236,8 +242,10 @@ class AnnotatorTypes(ConfusionAggregator[TypeParameters]):
         counted = replace(parameters, mass_k=expected.mass_k, counts_alk=counts_alk)
         return counted, counted.log_evidence() + self._log_hyperprior(counted, used_k)
 
-    def _estimate_items(self, evidence: Evidence, parameters: TypeParameters) -> dict[str, Any]:
-        raw_ik = parameters.expected(self.confusion_pass(evidence)).posterior_ik
+    def estimate_items(self, evidence: Evidence, parameters: TypeParameters) -> dict[str, Any]:
+        """The fields of a `Consensus` that describe items, under these parameters."""
+        expect = self.confusion_pass(evidence, counts=False)
+        raw_ik = parameters.expected(expect).posterior_ik
         doubted_ik = discount_correlation(
             raw_ik, evidence.annotations.labels_per_item, self.correlation
         )
@@ -285,10 +293,19 @@ class AnnotatorTypes(ConfusionAggregator[TypeParameters]):
 
 def _used(evidence: Evidence) -> Bools:
     """The classes that were said, or that are the known truth of an item."""
-    used_k = np.zeros(evidence.annotations.n_classes, dtype=bool)
-    used_k[evidence.annotations.label] = True
-    used_k[evidence.known[evidence.known >= 0]] = True
+    used_k: Bools = evidence.total(_count_uses) > 0
     return used_k
+
+
+def _count_uses(evidence: Evidence) -> Floats:
+    known_k = np.bincount(
+        evidence.known[evidence.known >= 0], minlength=evidence.annotations.n_classes
+    )
+    return count_labels(evidence) + known_k
+
+
+def _posterior(evidence: Evidence, model: Aggregator[Any], parameters: Parameters) -> Floats:
+    return np.asarray(model.estimate_items(evidence, parameters)["probabilities"])
 
 
 def _even_errors(skill: float, used_k: Bools) -> Floats:

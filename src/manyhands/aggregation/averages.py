@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from manyhands.aggregation.base import Parameters
-from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.em import EMRun
 from manyhands.aggregation.evidence import Evidence
 from manyhands.aggregation.regression import (
     LabelSummary,
     RegressionAggregator,
-    summarise,
+    summarise_evidence,
     value_estimates,
 )
 from manyhands.aggregation.sums import item_sums
@@ -24,11 +24,14 @@ from manyhands.core.arrays import Floats
 class _Average(RegressionAggregator[LabelSummary]):
     parameters_type: ClassVar[type[Parameters]] = LabelSummary
 
-    def _fit(self, evidence: Evidence, start: LabelSummary | None) -> Consensus:
-        summary = summarise(evidence.annotations)
-        return self._consensus(evidence, summary, self._estimate_items(evidence, summary))
+    def fit_parameters(
+        self, evidence: Evidence, start: LabelSummary | None = None
+    ) -> EMRun[LabelSummary]:
+        """Fit the model, from its own initial parameters or from the given ones."""
+        return EMRun(summarise_evidence(evidence))
 
-    def _estimate_items(self, evidence: Evidence, parameters: LabelSummary) -> dict[str, Any]:
+    def estimate_items(self, evidence: Evidence, parameters: LabelSummary) -> dict[str, Any]:
+        """The fields of a `Consensus` that describe items, under these parameters."""
         ann = evidence.annotations
         n_i = ann.labels_per_item
         value_i = np.where(n_i > 0, self._average(ann), parameters.centre)

@@ -1,6 +1,5 @@
 """What every aggregator is: settings with `fit`, parameters to continue from, the one EM loop."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -11,7 +10,16 @@ import numpy as np
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.cost import Cost, require_affordable
 from manyhands.aggregation.device import DEVICE, require_device_pass
-from manyhands.aggregation.evidence import Evidence, Quality, estimate_quality, gather_evidence
+from manyhands.aggregation.em import EMRun, best_run, run_em
+from manyhands.aggregation.evidence import (
+    Evidence,
+    Quality,
+    count_confirmed,
+    gather_evidence,
+    quality_of_counts,
+)
+from manyhands.aggregation.kernels.passes import labels_on_device
+from manyhands.aggregation.parts import PartState
 from manyhands.annotations import Annotations, Kind, Labels, as_annotations, recode_like
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, SettingError
@@ -56,9 +64,21 @@ class Parameters:
         """The same parameters for `n_items` other items, about which nothing is known."""
         return self
 
+    def of_part(self, load: Callable[[PartState], AnyArray]) -> Self:
+        """The same parameters with arrays of items that lie in parts loaded for one of them."""
+        return self
+
 
 P = TypeVar("P", bound=Parameters)
 S = TypeVar("S")
+T = TypeVar("T")
+
+
+class ItemTotal(Protocol):
+    """The sum of `statistic(evidence, estimates, *arguments)` over the items of all parts."""
+
+    def __call__(self, statistic: Callable[..., T], *arguments: Any) -> T:
+        """The sum."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +89,7 @@ class Aggregator(ABC, Generic[P]):
     kind: ClassVar[Kind]
     parameters_type: ClassVar[type[Parameters]]
     has_device_pass: ClassVar[bool] = False
+    works_in_parts: ClassVar[bool] = True  # whether a fit takes labels that are in parts
 
     device: Literal["cpu", "cuda"] = setting("cpu", DEVICE)
 
@@ -112,14 +133,14 @@ class Aggregator(ABC, Generic[P]):
 
     def predict(self, consensus: Consensus, annotations: Labels) -> Consensus:
         """See `Consensus.predict`."""
-        labels = as_annotations(annotations, kind=self.kind)
+        labels = as_annotations(annotations, kind=consensus.annotations.kind)
         recoded = recode_like(labels, consensus.annotations)
         self.require_affordable(recoded)
         evidence = gather_evidence(recoded)
         n_new = recoded.n_annotators - consensus.annotations.n_annotators
         before: P = consensus.parameters
         parameters = before.with_unseen_annotators(n_new).for_new_items(recoded.n_items)
-        estimates = self._estimate_items(evidence, parameters)
+        estimates = self.estimate_items(evidence, parameters)
         if consensus.temperature != 1.0:
             estimates["probabilities"] = apply_temperature(
                 estimates["probabilities"], consensus.temperature
@@ -154,40 +175,41 @@ class Aggregator(ABC, Generic[P]):
         n_new = merged.n_annotators - before.n_annotators
         return self._fit(evidence, start.with_unseen_annotators(n_new))
 
-    @abstractmethod
     def _fit(self, evidence: Evidence, start: P | None) -> Consensus:
-        """Fit the model, from its own initial parameters or from the given ones."""
+        held = labels_on_device(evidence, self.device)  # they are moved there once
+        run = self.fit_parameters(evidence, start)
+        estimates = self.estimate_items(evidence, run.state)
+        del held
 
-    @abstractmethod
-    def _estimate_items(self, evidence: Evidence, parameters: P) -> dict[str, Any]:
-        """The fields of a `Consensus` that describe items, under these parameters."""
+        def total(statistic: Callable[..., T], *arguments: Any) -> T:
+            return statistic(evidence, estimates, *arguments)
 
-    @abstractmethod
-    def _estimate_annotators(
-        self, evidence: Evidence, parameters: P, estimates: Mapping[str, Any]
-    ) -> tuple[Quality, Mapping[str, AnyArray]]:
-        """The quality of annotators and their traits, given the estimates of items."""
-
-    def _consensus(
-        self,
-        evidence: Evidence,
-        parameters: P,
-        estimates: Mapping[str, Any],
-        objective: tuple[float, ...] = (),
-        converged: bool = True,
-    ) -> Consensus:
-        quality, traits = self._estimate_annotators(evidence, parameters, estimates)
+        quality, traits = self.estimate_annotators(evidence, run.state, total)
         return Consensus(
             annotations=evidence.annotations,
             known=evidence.known,
             method=self,
-            parameters=parameters,
+            parameters=run.state,
             quality=quality,
             annotator_traits=traits,
-            objective=objective,
-            converged=converged,
+            objective=run.objective,
+            converged=run.converged,
             **estimates,
         )
+
+    @abstractmethod
+    def fit_parameters(self, evidence: Evidence, start: P | None = None) -> EMRun[P]:
+        """Fit the model, from its own initial parameters or from the given ones."""
+
+    @abstractmethod
+    def estimate_items(self, evidence: Evidence, parameters: P) -> dict[str, Any]:
+        """The fields of a `Consensus` that describe items, under these parameters."""
+
+    @abstractmethod
+    def estimate_annotators(
+        self, evidence: Evidence, parameters: P, total: ItemTotal
+    ) -> tuple[Quality, Mapping[str, AnyArray]]:
+        """The quality of annotators and their traits, from sums over the estimates of items."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,55 +227,16 @@ class ClassAggregator(Aggregator[P]):
         """Raise a `TooLargeError` if a fit would take too much memory or time."""
         require_affordable(self.name, self.cost(annotations), annotations, self.cheaper)
 
-    def _estimate_annotators(
-        self, evidence: Evidence, parameters: P, estimates: Mapping[str, Any]
+    def estimate_annotators(
+        self, evidence: Evidence, parameters: P, total: ItemTotal
     ) -> tuple[Quality, Mapping[str, AnyArray]]:
-        probabilities = estimates.get("raw_probabilities", estimates["probabilities"])
-        quality = estimate_quality(evidence, probabilities)
-        return quality, parameters.annotator_traits()
+        """How often annotators are right, and their traits by the model."""
+        return quality_of_counts(*total(_count_right)), parameters.annotator_traits()
 
 
-@dataclass(frozen=True)
-class EMRun(Generic[S]):
-    """The last state, the objective of every state before it, and whether the loop converged."""
-
-    state: S
-    objective: tuple[float, ...]
-    converged: bool
-
-
-def run_em(
-    start: S, step: Callable[[S], tuple[S, float]], *, max_iter: int, tol: float
-) -> EMRun[S]:
-    """Repeat `step(state) -> (better state, objective of state)` until it gains less than `tol`.
-
-    With `tol=0` the loop makes all `max_iter` steps.
-
-    >>> halve = lambda x: (x / 2, -abs(x))
-    >>> run_em(8.0, halve, max_iter=3, tol=0.0)
-    EMRun(state=1.0, objective=(-8.0, -4.0, -2.0), converged=False)
-    """
-    state, objective = start, [-math.inf]
-    for _ in range(max_iter):
-        state, value = step(state)
-        objective.append(value)
-        if tol > 0 and value - objective[-2] < tol:
-            return EMRun(state, tuple(objective[1:]), True)
-    return EMRun(state, tuple(objective[1:]), False)
-
-
-def best_run(runs: Iterable[EMRun[S]], margin: float) -> EMRun[S]:
-    """The run that ends highest; a later run must gain more than `margin`.
-
-    >>> best_run([EMRun("a", (1.0,), True), EMRun("b", (1.1,), True)], margin=0.5).state
-    'a'
-    """
-    found = iter(runs)
-    best = next(found)
-    for run in found:
-        if run.objective[-1] > best.objective[-1] + margin:
-            best = run
-    return best
+def _count_right(evidence: Evidence, estimates: Mapping[str, Any]) -> tuple[Floats, Floats]:
+    probabilities = estimates.get("raw_probabilities", estimates["probabilities"])
+    return count_confirmed(evidence, probabilities)
 
 
 class Expected(Protocol):
@@ -274,13 +257,22 @@ class IterativeAggregator(Aggregator[P]):
     max_iter: int = setting(100, "Largest number of EM steps.", rule=AT_LEAST_ONE)
     tol: float = setting(1e-6, "EM ends once a step gains less per label.", rule=NOT_NEGATIVE)
 
-    def _run(self, evidence: Evidence, start: S, step: Callable[[S], tuple[S, float]]) -> EMRun[S]:
-        tol = self.tol * evidence.annotations.n_annotations
-        return run_em(start, step, max_iter=self.max_iter, tol=tol)
+    def _run(
+        self,
+        evidence: Evidence,
+        start: S,
+        step: Callable[[S], tuple[S, float]],
+        begun: EMRun[S] | None = None,
+    ) -> EMRun[S]:
+        tol, parts = self.tol * evidence.annotations.n_annotations, evidence.parts
+        if parts is None:
+            return run_em(start, step, max_iter=self.max_iter, tol=tol)
+        begun = begun or parts.continued(start)
+        return run_em(start, step, max_iter=self.max_iter, tol=tol, begun=begun, keep=parts.keep)
 
-    def _best_of(self, evidence: Evidence, runs: Iterable[EMRun[S]]) -> EMRun[S]:
+    def _best_of(self, annotations: Annotations, runs: Iterable[EMRun[S]]) -> EMRun[S]:
         """The run that ends highest, and among equal ones the first."""
-        margin = max(self.tol, _MIN_GAIN) * evidence.annotations.n_annotations
+        margin = max(self.tol, _MIN_GAIN) * annotations.n_annotations
         return best_run(runs, margin)
 
     def _alternate(
@@ -289,8 +281,9 @@ class IterativeAggregator(Aggregator[P]):
         start: tuple[P, float],
         expect: Callable[[P], E],
         maximise: Callable[[E, P], tuple[P, float]],
-    ) -> Consensus:
-        """EM from `start`, parameters with their log-prior, to the consensus.
+        begun: EMRun[tuple[P, float]] | None = None,
+    ) -> EMRun[P]:
+        """EM from `start`, parameters with their log-prior.
 
         `maximise` returns better parameters and their log-prior, given the expectation under the
         parameters before. The objective is log-likelihood + log-prior.
@@ -301,7 +294,5 @@ class IterativeAggregator(Aggregator[P]):
             expected = expect(parameters)
             return maximise(expected, parameters), expected.log_likelihood + log_prior
 
-        run = self._run(evidence, start, step)
-        parameters = run.state[0].on_host()
-        estimates = self._estimate_items(evidence, parameters)
-        return self._consensus(evidence, parameters, estimates, run.objective, run.converged)
+        run = self._run(evidence, start, step, begun)
+        return EMRun(run.state[0].on_host(), run.objective, run.converged)

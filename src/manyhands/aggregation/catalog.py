@@ -7,6 +7,7 @@ from typing import Any
 from manyhands.aggregation.annotator_types import AnnotatorTypes
 from manyhands.aggregation.averages import Mean, Median
 from manyhands.aggregation.base import Aggregator
+from manyhands.aggregation.bsc_seq import BscSeq
 from manyhands.aggregation.common_noise import CommonNoise
 from manyhands.aggregation.dawid_skene import DawidSkene
 from manyhands.aggregation.ebcc import Ebcc
@@ -15,8 +16,10 @@ from manyhands.aggregation.glad import Glad
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.mixture import Mixture
 from manyhands.aggregation.one_coin import OneCoin
+from manyhands.aggregation.ordinal_dawid_skene import OrdinalDawidSkene
+from manyhands.aggregation.ordinal_thresholds import OrdinalThresholds
 from manyhands.aggregation.worker_clustering import WorkerClustering
-from manyhands.annotations import Kind
+from manyhands.annotations import Annotations, Kind
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import Registry, Setting, nearest_names, settings_of
 
@@ -34,6 +37,9 @@ AGGREGATORS: Registry[type[Aggregator[Any]]] = Registry(
             Mixture,
             AnnotatorTypes,
             Ebcc,
+            BscSeq,
+            OrdinalThresholds,
+            OrdinalDawidSkene,
             Mean,
             Median,
             Gaussian,
@@ -41,7 +47,26 @@ AGGREGATORS: Registry[type[Aggregator[Any]]] = Registry(
     },
 )
 
-DEFAULTS: Mapping[Kind, str] = {"classes": "annotator-types", "numbers": "gaussian"}
+DEFAULTS: Mapping[Kind, str] = {
+    "classes": "annotator-types",
+    "ordinal": "ordinal-thresholds",
+    "numbers": "gaussian",
+}
+
+
+def default_method(annotations: Annotations) -> str:
+    """The aggregator of these labels if none is named."""
+    return DEFAULTS["ordinal" if annotations.ordered else annotations.kind]
+
+
+def aggregators_for(kind: Kind) -> list[str]:
+    """The aggregators of a kind of labels; those of classes take ordinal labels too.
+
+    >>> aggregators_for("numbers")
+    ['mean', 'median', 'gaussian']
+    """
+    kinds = ("classes", "ordinal") if kind == "ordinal" else (kind,)
+    return [name for name, method in AGGREGATORS.items() if method.kind in kinds]
 
 
 def make_aggregator(method: str, settings: Mapping[str, Any]) -> Aggregator[Any]:

@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.aggregation.catalog import AGGREGATORS, DEFAULTS, make_aggregator
+from manyhands.aggregation.catalog import (
+    AGGREGATORS,
+    default_method,
+    make_aggregator,
+)
 from manyhands.aggregation.compare import affordable, leave_one_label_out, predict_validation_labels
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.guard import fit_guarded
@@ -25,6 +29,7 @@ CANDIDATES = (
     "ebcc",
     "worker-clustering",
 )
+_ORDINAL = ("ordinal-thresholds", "ordinal-dawid-skene")  # before them, for ordinal labels
 
 
 def aggregate(
@@ -40,7 +45,8 @@ def aggregate(
     items x annotators, or {item: {annotator: label}}. `item`, `annotator` and `label` name columns
     of a frame.
 
-    Without a method it is annotator-types for classes and gaussian for numbers. `settings` are
+    Without a method it is annotator-types for classes, ordinal-thresholds for ordinal labels and
+    gaussian for numbers. `settings` are
     those of the method; `known` maps some items to their certain truths, by default those that the
     file marks as such (`annotations.source.known`).
 
@@ -65,7 +71,7 @@ def aggregate(
     )
     if known is None:
         known = _marked_truths(annotations)
-    name, why = method or DEFAULTS[annotations.kind], ""
+    name, why = method or default_method(annotations), ""
     if name == AUTO:
         if settings:
             raise SettingError(f"auto has no settings; got {', '.join(settings)}")
@@ -87,14 +93,14 @@ def _choose(annotations: Annotations) -> tuple[str, str]:
     """The best candidate for these labels, and why."""
     if annotations.kind == "numbers":
         raise SettingError("auto chooses among methods for classes; these labels are numbers")
-    default = DEFAULTS["classes"]
+    default = default_method(annotations)
     try:
         train, validation = leave_one_label_out(annotations, seed=0)
     except DataError as error:
         return default, f"{default}, the default: {error}"
     log_likelihood: dict[str, Floats] = {}
     item_n: AnyArray = np.empty(0)
-    names = affordable(CANDIDATES, annotations)
+    names = affordable((*_ORDINAL * annotations.ordered, *CANDIDATES), annotations)
     for name in names:
         predictions = predict_validation_labels(AGGREGATORS[name](), train, validation)
         log_likelihood[name] = predictions.log_likelihood_n

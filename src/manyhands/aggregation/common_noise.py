@@ -12,7 +12,6 @@ from manyhands.aggregation.base import (
     MAY_BE_INFINITE,
     Parameters,
 )
-from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.cost import Cost, confusion_cost
 from manyhands.aggregation.dawid_skene import (
     ConfusionAggregator,
@@ -20,13 +19,10 @@ from manyhands.aggregation.dawid_skene import (
     first_expectation,
     fit_class_prior,
 )
+from manyhands.aggregation.em import EMRun
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.kernels.confusion_pass import (
-    TINY,
-    ConfusionPass,
-    Expectation,
-    fit_confusions,
-)
+from manyhands.aggregation.kernels.confusion_loops import TINY
+from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, Expectation, fit_confusions
 from manyhands.aggregation.kernels.label_sources import even_mistakes, mix_sources, split_sources
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
@@ -152,7 +148,10 @@ class CommonNoise(ConfusionAggregator[CommonNoiseParameters]):
             annotations, tables=10.2, more=28, steps=self.max_iter, nanoseconds=45
         )
 
-    def _fit(self, evidence: Evidence, start: CommonNoiseParameters | None) -> Consensus:
+    def fit_parameters(
+        self, evidence: Evidence, start: CommonNoiseParameters | None = None
+    ) -> EMRun[CommonNoiseParameters]:
+        """Fit the model, from its own initial parameters or from the given ones."""
         expect = self.confusion_pass(evidence)
         first, crowd_lk = self.first_parameters(expect)
 

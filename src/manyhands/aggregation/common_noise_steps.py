@@ -6,7 +6,8 @@ import numpy as np
 
 from manyhands.aggregation.common_noise import CommonNoise, CommonNoiseParameters
 from manyhands.aggregation.evidence import gather_evidence
-from manyhands.aggregation.kernels.confusion_pass import TINY, ConfusionPass, fit_confusions
+from manyhands.aggregation.kernels.confusion_loops import TINY
+from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, fit_confusions
 from manyhands.aggregation.kernels.label_sources import even_mistakes, mix_sources
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats

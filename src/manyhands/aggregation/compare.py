@@ -2,14 +2,14 @@
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from manyhands.aggregation.base import Aggregator
-from manyhands.aggregation.catalog import AGGREGATORS
+from manyhands.aggregation.catalog import AGGREGATORS, aggregators_for
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.cost import require_confusions
 from manyhands.aggregation.guard import ConsensusWarning
@@ -47,20 +47,25 @@ def compare(
     *,
     truth: Mapping[Any, Any] | None = None,
     seed: int = 0,
+    done: Callable[[], None] = lambda: None,
 ) -> Comparison:
     """Fit methods of `AGGREGATORS` with their defaults and rank them.
 
-    With truth they are ranked by accuracy, or by mean absolute error for numbers. Without truth
+    With truth they are ranked by accuracy, by the ranked probability score (`rps`) for ordinal
+    labels, or by mean absolute error for numbers. Without truth
     they are ranked by the column `validation`: the mean log-probability of labels held out of the
     fit (`validation_score`). It is NaN if no item has enough labels to hold one out.
 
     Without `methods` all are compared but those that would take too much memory or time; a
-    `ConsensusWarning` names these.
+    `ConsensusWarning` names these. `done` is called after every method.
     """
     annotations = as_annotations(annotations)
     names = list(methods or affordable(_methods_for(annotations), annotations))
     require_comparable(names)
-    rows = [_row(name, annotations, truth, seed) for name in names]
+    rows = []
+    for name in names:
+        rows.append(_row(name, annotations, truth, seed))
+        done()
     key, better, ranked_by = _ranking(rows[0])
     rows.sort(key=lambda row: (np.isnan(row[key]), -better * row[key]))
     columns = {
@@ -71,7 +76,7 @@ def compare(
 
 def require_comparable(names: Sequence[str]) -> None:
     """Raise an error for unknown methods, and for a mix of methods for classes and numbers."""
-    if len({AGGREGATORS[name].kind for name in names}) > 1:
+    if len({AGGREGATORS[name].kind == "numbers" for name in names}) > 1:
         raise SettingError("methods must be all for classes or all for numbers to be compared")
 
 
@@ -94,7 +99,7 @@ def affordable(names: Sequence[str], annotations: Annotations) -> list[str]:
 
 
 def _methods_for(annotations: Annotations) -> list[str]:
-    return [name for name, method in AGGREGATORS.items() if method.kind == annotations.kind]
+    return aggregators_for("ordinal" if annotations.ordered else annotations.kind)
 
 
 def _row(
@@ -108,6 +113,8 @@ def _row(
     if truth is not None:
         scores = consensus.score(truth)
         if isinstance(scores, ClassificationScorecard):
+            told = scores.as_dict()
+            row |= {name: told[name] for name in ("rps", "levels_off") if name in told}
             row |= {
                 "accuracy": scores.accuracy,
                 "log_loss": scores.log_loss,
@@ -128,6 +135,8 @@ def _row(
 
 
 def _ranking(row: Mapping[str, Any]) -> tuple[str, int, str]:
+    if "rps" in row:
+        return "rps", -1, "ranked probability score against the truth"
     if "accuracy" in row:
         return "accuracy", 1, "accuracy against the truth"
     if "mae" in row:

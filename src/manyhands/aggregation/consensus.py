@@ -16,6 +16,8 @@ from manyhands.aggregation.evidence import (
     most_probable,
     nothing_known,
 )
+from manyhands.aggregation.levels import level_columns
+from manyhands.aggregation.sums import agreement_of_numbers
 from manyhands.annotations import Annotations, Labels
 from manyhands.annotations.columns import make_frame
 from manyhands.annotations.html import HtmlTable
@@ -179,14 +181,8 @@ class Consensus(HtmlTable):
             same_i = np.bincount(ann.item, weights=same_n, minlength=ann.n_items)
             with np.errstate(invalid="ignore"):
                 return np.asarray(same_i / ann.labels_per_item)
-        off_n = (ann.label - self._numbers[ann.item]) ** 2
-        off_i = np.bincount(ann.item, weights=off_n, minlength=ann.n_items)
         variance = float(np.var(ann.label)) if ann.n_annotations else 0.0
-        with np.errstate(invalid="ignore"):
-            mean_i = off_i / ann.labels_per_item
-        if variance == 0:
-            return np.where(np.isnan(mean_i), np.nan, 1.0)
-        return np.clip(1.0 - mean_i / variance, 0.0, 1.0)
+        return agreement_of_numbers(ann, self._numbers, variance)
 
     @cached_property
     def confusion(self) -> Floats | None:
@@ -216,7 +212,10 @@ class Consensus(HtmlTable):
         return len(self.objective)
 
     def to_frame(self) -> Any:
-        """One row per item: label, confidence, agreement, n_annotations, p_<class> and so on."""
+        """One row per item: label, confidence, agreement, n_annotations, p_<class> and so on.
+
+        Ordinal labels have `median`, `expected` (mean), `level_low` and `level_high` (90 %) too.
+        """
         return make_frame(self.item_columns(), self.annotations.backend)
 
     def annotators_frame(self) -> Any:
@@ -237,6 +236,7 @@ class Consensus(HtmlTable):
             for k, name in enumerate(ann.classes):
                 columns[f"p_{name}"] = self.probabilities[:, k]
             columns["tied"] = self.tied
+            columns |= level_columns(self.probabilities, ann.classes) if ann.ordered else {}
             if self.raw_probabilities is not None:
                 columns["raw_confidence"] = self._of_label(self.raw_probabilities)
         if self.spread is not None:

@@ -14,15 +14,11 @@ from manyhands.aggregation.base import (
     IterativeAggregator,
     Parameters,
 )
-from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.cost import Cost, confusion_cost
+from manyhands.aggregation.em import EMRun
 from manyhands.aggregation.evidence import Evidence, gather_evidence
-from manyhands.aggregation.kernels.confusion_pass import (
-    TINY,
-    ConfusionPass,
-    Expectation,
-    fit_confusions,
-)
+from manyhands.aggregation.kernels.confusion_loops import TINY
+from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, Expectation, fit_confusions
 from manyhands.aggregation.kernels.passes import confusion_pass
 from manyhands.aggregation.spectral import spectral_posterior
 from manyhands.annotations import Annotations, Labels, as_annotations
@@ -47,12 +43,14 @@ class ConfusionAggregator(IterativeAggregator[Q], ClassAggregator[Q]):
 
     has_device_pass: ClassVar[bool] = True
 
-    def confusion_pass(self, evidence: Evidence) -> ConfusionPass:
+    def confusion_pass(self, evidence: Evidence, *, counts: bool = True) -> ConfusionPass:
         """The E-step over these labels, on the device of the settings."""
-        return confusion_pass(evidence, self.device)
+        return confusion_pass(evidence, self.device, counts=counts)
 
-    def _estimate_items(self, evidence: Evidence, parameters: Q) -> dict[str, Any]:
-        return {"probabilities": parameters.expected(self.confusion_pass(evidence)).posterior_ik}
+    def estimate_items(self, evidence: Evidence, parameters: Q) -> dict[str, Any]:
+        """The fields of a `Consensus` that describe items, under these parameters."""
+        expect = self.confusion_pass(evidence, counts=False)
+        return {"probabilities": parameters.expected(expect).posterior_ik}
 
 
 @dataclass(frozen=True)
@@ -148,7 +146,10 @@ class DawidSkene(ConfusionAggregator[ConfusionParameters]):
         """The memory and time of a fit to these labels."""
         return confusion_cost(annotations, tables=4.2, more=6, steps=self.max_iter, nanoseconds=15)
 
-    def _fit(self, evidence: Evidence, start: ConfusionParameters | None) -> Consensus:
+    def fit_parameters(
+        self, evidence: Evidence, start: ConfusionParameters | None = None
+    ) -> EMRun[ConfusionParameters]:
+        """Fit the model, from its own initial parameters or from the given ones."""
         expect = self.confusion_pass(evidence)
         expected, crowd_lk = self.first_expectation(expect)
         pseudo_alk = self.pseudo_counts(crowd_lk, evidence.annotations)
@@ -164,6 +165,7 @@ class DawidSkene(ConfusionAggregator[ConfusionParameters]):
         if start is not None:
             expected = start.expected(expect)
         first = maximise(expected, start)
+        del expected  # it holds a table of confusions
         return self._alternate(evidence, first, lambda each: each.expected(expect), maximise)
 
     def first_expectation(self, expect: ConfusionPass) -> tuple[Expectation, Floats]:
@@ -171,6 +173,8 @@ class DawidSkene(ConfusionAggregator[ConfusionParameters]):
         evidence = expect.evidence
         posterior_ik = expect.majority()
         if self.start == "spectral":
+            if evidence.parts is not None:
+                raise SettingError("start='spectral' needs all labels in memory; leave it out")
             posterior_ik = spectral_posterior(evidence, np.asarray(posterior_ik), self.seed)
         return first_expectation(
             expect,
@@ -208,15 +212,26 @@ class ConfusionSteps:
 
     def __init__(self, annotations: Annotations, model: DawidSkene) -> None:
         self._expect = ConfusionPass(gather_evidence(annotations))
+        self._n_labels = max(annotations.n_annotations, 1)
         expected, crowd_lk = model.first_expectation(self._expect)
         self._pseudo_alk = model.pseudo_counts(crowd_lk, annotations)
         self.first = self._confusions(expected.counts_alk)
 
     def posterior(self, log_class_ik: Floats, confusion_akl: Floats) -> Floats:
         """The E-step: class probabilities given classifier and labels, (i, k)."""
+        return self.e_step(log_class_ik, confusion_akl)[0]
+
+    def e_step(self, log_class_ik: Floats, confusion_akl: Floats) -> tuple[Floats, float]:
+        """`posterior`, and the objective per label.
+
+        It is sum_i log sum_k f_k(x_i) prod_n C[a_n, k, y_n] + sum_akl A[k, l] log C[a, k, l].
+        """
         log_confusion_alk = np.log(np.maximum(confusion_akl, np.finfo(np.float64).tiny))
         aligned_alk = np.ascontiguousarray(log_confusion_alk.transpose(0, 2, 1))
-        return self._expect(log_class_ik, aligned_alk).posterior_ik.copy()
+        expected = self._expect(log_class_ik, aligned_alk)
+        log_prior = float((self._pseudo_alk * aligned_alk).sum())
+        objective = (expected.log_likelihood + log_prior) / self._n_labels
+        return expected.posterior_ik.copy(), objective
 
     def confusions(self, posterior_ik: Floats) -> Floats:
         """The M-step: the most probable confusions (a, k, l) under a posterior."""

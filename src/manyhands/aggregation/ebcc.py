@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
-from manyhands.aggregation.base import ClassAggregator, EMRun, IterativeAggregator, Parameters
-from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.base import ClassAggregator, IterativeAggregator, Parameters
 from manyhands.aggregation.cost import Cost, confusion_cost
+from manyhands.aggregation.em import EMRun
 from manyhands.aggregation.evidence import Evidence, majority_posterior
 from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, Expectation
 from manyhands.aggregation.kernels.dirichlet_rows import expect_logs
@@ -121,6 +121,7 @@ class Ebcc(IterativeAggregator[SubtypeParameters], ClassAggregator[SubtypeParame
     parameters_type: ClassVar[type[Parameters]] = SubtypeParameters
     cheaper: ClassVar[str] = "n_subtypes"
     has_device_pass: ClassVar[bool] = True
+    works_in_parts: ClassVar[bool] = False  # shares of subtypes are drawn from all labels
 
     n_subtypes: int = setting(10, "Number of subtypes of a class.", rule=AT_LEAST_ONE)
     n_restarts: int = setting(1, "Number of starts.", rule=AT_LEAST_ONE)
@@ -146,7 +147,10 @@ class Ebcc(IterativeAggregator[SubtypeParameters], ClassAggregator[SubtypeParame
             nanoseconds=10.0 * n,
         )
 
-    def _fit(self, evidence: Evidence, start: SubtypeParameters | None) -> Consensus:
+    def fit_parameters(
+        self, evidence: Evidence, start: SubtypeParameters | None = None
+    ) -> EMRun[SubtypeParameters]:
+        """Fit the model, from its own initial parameters or from the given ones."""
         expect = confusion_pass(evidence, self.device, self.n_subtypes)
 
         def step(state: SubtypeParameters) -> tuple[SubtypeParameters, float]:
@@ -157,11 +161,8 @@ class Ebcc(IterativeAggregator[SubtypeParameters], ClassAggregator[SubtypeParame
             return self._run(evidence, self._counted(first), step)
 
         if start is None:
-            best = self._best_of(evidence, map(run, self._starts(evidence, expect)))
-        else:
-            best = run(start.expected(expect))
-        estimates = self._estimate_items(evidence, best.state)
-        return self._consensus(evidence, best.state, estimates, best.objective, best.converged)
+            return self._best_of(evidence.annotations, map(run, self._starts(evidence, expect)))
+        return run(start.expected(expect))
 
     def _starts(self, evidence: Evidence, expect: ConfusionPass) -> Iterator[Expectation]:
         """The majority with random shares of subtypes, as often as asked for."""
@@ -184,8 +185,10 @@ class Ebcc(IterativeAggregator[SubtypeParameters], ClassAggregator[SubtypeParame
             np.where(right, self.right_pseudo_count, self.wrong_pseudo_count),
         )
 
-    def _estimate_items(self, evidence: Evidence, parameters: SubtypeParameters) -> dict[str, Any]:
-        expected = parameters.expected(confusion_pass(evidence, self.device, self.n_subtypes))
+    def estimate_items(self, evidence: Evidence, parameters: SubtypeParameters) -> dict[str, Any]:
+        """The fields of a `Consensus` that describe items, under these parameters."""
+        expect = confusion_pass(evidence, self.device, self.n_subtypes, counts=False)
+        expected = parameters.expected(expect)
         n_classes = evidence.annotations.n_classes
         posterior_ikm = expected.posterior_ik.reshape(-1, n_classes, self.n_subtypes)
         posterior_ik = posterior_ikm.sum(axis=2)

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from scipy import special
 
+from manyhands.aggregation.parts import Parts, PartState, resolved
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, Offsets
 from manyhands.core.errors import DataError, SettingName
@@ -18,17 +19,32 @@ _EQUAL = 1e-9  # probabilities that differ by less are equal
 _MAX_LABEL = 1e70  # fourth powers of labels are summed
 _FARTHEST = 1e6  # times the range of nine of ten labels
 CROWD_LABELS = 2.0  # the weight of the crowd's average, in labels
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Evidence:
     """Annotations and known truths: class codes (-1 unknown), or numbers (NaN unknown).
 
-    `known` is empty when no truth is known, so that kernels can skip the look-up.
+    `known` is empty when no truth is known, so that kernels can skip the look-up. Labels that are
+    in `parts` are not here: `annotations` then tells how many there are, and who gave them.
     """
 
     annotations: Annotations
     known: AnyArray
+    parts: Parts | None = None
+
+    def total(self, statistic: Callable[..., T], *arguments: Any) -> T:
+        """`statistic(evidence, *arguments)`, a sum over items; over all parts if there are some."""
+        if self.parts is None:
+            return statistic(self, *arguments)
+        return self.parts.total(statistic, *arguments)
+
+    def of_items(self, function: Callable[..., Floats], *arguments: Any) -> Floats:
+        """`function(evidence, *arguments)`, a row per item; of parts, how to compute it there."""
+        if self.parts is None:
+            return function(self, *arguments)
+        return cast(Floats, _OfPart(function, arguments))
 
     @property
     def is_known(self) -> Bools:
@@ -56,6 +72,20 @@ class Evidence:
         return dict(zip(ann.items[rows], truths, strict=True))
 
 
+class _OfPart(NamedTuple):
+    """A function of the evidence of a part that gives a row per item."""
+
+    function: Callable[..., Floats]
+    arguments: tuple[Any, ...]
+
+    def __call__(self, evidence: Evidence) -> Floats:
+        return self.function(evidence, *self.arguments)
+
+    def of_part(self, load: Callable[[PartState], AnyArray]) -> "_OfPart":
+        """The same with arguments for one part."""
+        return _OfPart(self.function, tuple(resolved(each, load) for each in self.arguments))
+
+
 def majority_posterior(evidence: Evidence, overall_k: Floats | None = None) -> Floats:
     """Label distributions of items, 1 for known truths: where iterative models start.
 
@@ -72,15 +102,20 @@ def majority_posterior(evidence: Evidence, overall_k: Floats | None = None) -> F
 
 def label_distribution(evidence: Evidence) -> Floats:
     """How often each class was said of all items together."""
-    ann = evidence.annotations
-    return np.bincount(ann.label, minlength=ann.n_classes) / max(ann.n_annotations, 1)
+    return evidence.total(count_labels) / max(evidence.annotations.n_annotations, 1)
 
 
-def most_probable(probabilities_ik: Floats) -> tuple[Codes, Bools]:
+def count_labels(evidence: Evidence) -> Floats:
+    """The number of labels of each class."""
+    counts_k = np.bincount(evidence.annotations.label, minlength=evidence.annotations.n_classes)
+    return counts_k.astype(np.float64)
+
+
+def most_probable(probabilities_ik: Floats, mean_k: Floats | None = None) -> tuple[Codes, Bools]:
     """The most probable class of every item, and whether another class is as probable.
 
-    A tie goes to the class that is more probable over all items together, and if these are equal
-    too, to the first class.
+    A tie goes to the class that is more probable over all items together (`mean_k`, if these are
+    not all of them), and if these are equal too, to the first class.
 
     >>> codes, tied = most_probable(np.array([[0.5, 0.5], [0.1, 0.9]]))
     >>> codes.tolist(), tied.tolist()
@@ -91,7 +126,7 @@ def most_probable(probabilities_ik: Floats) -> tuple[Codes, Bools]:
     tied = among_ik.sum(axis=1) > 1
     codes = probabilities_ik.argmax(axis=1).astype(np.int32)
     if tied.any():
-        mass_k = np.round(probabilities_ik.mean(axis=0), 9)
+        mass_k = np.round(probabilities_ik.mean(axis=0) if mean_k is None else mean_k, 9)
         codes[tied] = np.where(among_ik[tied], mass_k, -1.0).argmax(axis=1)
     return codes, tied
 
@@ -127,6 +162,15 @@ def _require_one_scale(annotations: Annotations) -> None:
     Squares of labels are summed: such a number would move every other item.
     """
     label_n = annotations.label
+
+    def item_of(n: int) -> object:
+        return annotations.items[annotations.item[n]]
+
+    require_one_scale(label_n, item_of)
+
+
+def require_one_scale(label_n: Floats, item_of: Callable[[int], object]) -> None:
+    """The same of labels, or of a sample that has the smallest and the largest of them."""
     if len(label_n) == 0:
         return
     low, middle, high = np.quantile(label_n, [0.05, 0.5, 0.95])
@@ -135,10 +179,9 @@ def _require_one_scale(annotations: Annotations) -> None:
     reach = _MAX_LABEL if high == low else min(_MAX_LABEL, _FARTHEST * (high - low))
     far = int(np.argmax(np.abs(label_n - middle)))
     if abs(label_n[far] - middle) > reach:
-        item = annotations.items[annotations.item[far]]
         raise DataError(
-            f"the label {label_n[far]:g} of item {item!s} is out of all proportion: nine of ten "
-            f"labels are between {low:g} and {high:g}; correct it, or drop it with ",
+            f"the label {label_n[far]:g} of item {item_of(far)!s} is out of all proportion: nine "
+            f"of ten labels are between {low:g} and {high:g}; correct it, or drop it with ",
             SettingName("missing", f"{label_n[far]:g}"),
         )  # fmt: skip
 
@@ -201,8 +244,13 @@ def estimate_quality(evidence: Evidence, posterior_ik: Floats) -> Quality:
     confirm tells nothing about its annotator. The prior is the crowd's average with the weight of
     two labels. The interval treats the consensus as given and ignores its own uncertainty.
     """
+    return quality_of_counts(*count_confirmed(evidence, posterior_ik))
+
+
+def count_confirmed(evidence: Evidence, posterior_ik: Floats) -> tuple[Floats, Floats]:
+    """Expected right labels and all labels of each annotator that something can confirm."""
     ann = evidence.annotations
-    right_a, seen_a = _count_confirmed(
+    return _count_confirmed(
         ann.item_offsets,
         ann.annotator,
         ann.label,
@@ -210,6 +258,10 @@ def estimate_quality(evidence: Evidence, posterior_ik: Floats) -> Quality:
         posterior_ik,
         ann.n_annotators,
     )
+
+
+def quality_of_counts(right_a: Floats, seen_a: Floats) -> Quality:
+    """The quality of annotators; see `estimate_quality`."""
     crowd = float((right_a.sum() + 1.0) / (seen_a.sum() + 2.0))
     hits_a = right_a + CROWD_LABELS * crowd
     misses_a = np.maximum(seen_a - right_a, 0.0) + CROWD_LABELS * (1.0 - crowd)

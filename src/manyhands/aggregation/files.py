@@ -14,7 +14,7 @@ from manyhands.aggregation.catalog import AGGREGATORS
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.evidence import Quality
 from manyhands.aggregation.tokens import TokenConsensus, with_spans
-from manyhands.annotations import Annotations, Sentences, Vocabulary
+from manyhands.annotations import Annotations, Sentences, Times, Vocabulary
 from manyhands.core.arrays import AnyArray, read_only
 from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.core.settings import settings_of
@@ -66,15 +66,19 @@ def _pack_consensus(consensus: Consensus) -> Packed:
     arrays |= {
         name: getattr(consensus, name) for name in OPTIONAL if getattr(consensus, name) is not None
     }
+    if ann.times is not None:
+        arrays |= {f"times.{name}": _as_saved(each) for name, each in ann.times.columns().items()}
     for field in TRAITS:
         for name, trait in getattr(consensus, field).items():
             arrays[f"{field}.{name}"] = _as_numbers(name, trait)
     names = {"items": ann.items, "annotators": ann.annotators}
     if ann.class_vocabulary is not None:
         names["classes"] = ann.classes
+    ordered = {"ordered": True} if ann.ordered else {}
     header: dict[str, Any] = {
         "manyhands": manyhands.__version__,
         "backend": ann.backend,
+        **ordered,
         "converged": consensus.converged,
         "temperature": float(consensus.temperature),
         "cannot_continue": consensus.cannot_continue,
@@ -131,6 +135,11 @@ def _as_numbers(name: str, trait: AnyArray) -> AnyArray:
     if array.dtype.kind not in "biuf":
         raise DataError(f"the trait {name!r} cannot be saved: its values are not numbers")
     return array
+
+
+def _as_saved(times: AnyArray) -> AnyArray:
+    """Seconds as they are, moments as whole milliseconds."""
+    return times.view(np.int64) if times.dtype.kind == "M" else times
 
 
 def _as_json(value: Any) -> Any:
@@ -193,7 +202,9 @@ def _consensus(arrays: Arrays, header: Mapping[str, Any]) -> Consensus:
 
 def _annotations(arrays: Arrays, header: Mapping[str, Any]) -> Annotations:
     names = _names(arrays, header["names"])
-    classes = Vocabulary(names["classes"], "class") if "classes" in names else None
+    classes = None
+    if "classes" in names:
+        classes = Vocabulary(names["classes"], "class", ordered=header.get("ordered") is True)
     return Annotations(
         read_only(arrays["item"]),
         read_only(arrays["annotator"]),
@@ -202,6 +213,17 @@ def _annotations(arrays: Arrays, header: Mapping[str, Any]) -> Annotations:
         Vocabulary(names["annotators"], "annotator"),
         classes,
         header["backend"],
+        times=_times(under("times.", arrays)),
+    )
+
+
+def _times(saved: Arrays) -> Times | None:
+    if not saved:
+        return None
+    seconds, moments = saved.get("seconds"), saved.get("time")
+    return Times(
+        None if seconds is None else read_only(seconds),
+        None if moments is None else read_only(moments.view("datetime64[ms]")),
     )
 
 

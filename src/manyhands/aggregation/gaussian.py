@@ -8,12 +8,13 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from manyhands.aggregation.base import IterativeAggregator, Parameters
-from manyhands.aggregation.consensus import Consensus
-from manyhands.aggregation.evidence import Evidence
+from manyhands.aggregation.em import EMRun
+from manyhands.aggregation.evidence import Evidence, nothing_known
+from manyhands.aggregation.kernels.bias_pass import shared_shifts
 from manyhands.aggregation.regression import (
     RegressionAggregator,
     RegressionParameters,
-    summarise,
+    summarise_evidence,
     value_estimates,
 )
 from manyhands.aggregation.sums import annotator_sums, item_sums
@@ -106,39 +107,37 @@ class Gaussian(IterativeAggregator[GaussianParameters], RegressionAggregator[Gau
     )
     bias_strength: float = setting(5.0, "Weight of no bias, in labels.", rule=POSITIVE)
 
-    def _fit(self, evidence: Evidence, start: GaussianParameters | None) -> Consensus:
-        ann = evidence.annotations
-        first = average_annotators(ann)
+    def fit_parameters(
+        self, evidence: Evidence, start: GaussianParameters | None = None
+    ) -> EMRun[GaussianParameters]:
+        """Fit the model, from its own initial parameters or from the given ones."""
+        first = _average(evidence)
         start = replace(start or first, crowd_variance=first.crowd_variance)
 
         def step(parameters: GaussianParameters) -> tuple[GaussianParameters, float]:
-            values = expect_values(evidence, parameters)
-            objective = values.log_likelihood + self.log_prior(parameters)
-            return self._maximise(evidence, values, parameters), objective
+            square_a, log_likelihood = evidence.total(_expect_squares, parameters)
+            n_a = evidence.annotations.labels_per_annotator
+            precision_a = self._precisions(n_a, square_a, parameters)
+            better = replace(parameters, precision_a=precision_a)
+            bias_a = best_biases(evidence, better, self.bias_strength)
+            return replace(better, bias_a=bias_a), log_likelihood + self.log_prior(parameters)
 
         run = self._run(evidence, start, step)
-        parameters = _with_moments(run.state, expect_values(evidence, run.state), ann)
-        estimates = self._estimate_items(evidence, parameters)
-        return self._consensus(evidence, parameters, estimates, run.objective, run.converged)
-
-    def _maximise(
-        self, evidence: Evidence, values: Values, parameters: GaussianParameters
-    ) -> GaussianParameters:
-        better = replace(parameters, precision_a=self.precisions(evidence, values, parameters))
-        return replace(better, bias_a=best_biases(evidence, better, self.bias_strength))
+        return EMRun(_with_moments(evidence, run.state), run.objective, run.converged)
 
     def precisions(
         self, evidence: Evidence, values: Values, parameters: GaussianParameters
     ) -> Floats:
         """The most probable precision of every annotator, given the posterior of the values."""
-        ann, bias_a = evidence.annotations, parameters.bias_a
-        square_n = (ann.label - values.mean_i[ann.item] - bias_a[ann.annotator]) ** 2
-        square_n += values.variance_i[ann.item]
-        return (ann.labels_per_annotator + self.prior_strength) / (
-            annotator_sums(ann, square_n)
-            + self.bias_strength * bias_a**2
-            + self.prior_strength * parameters.crowd_variance
-        )
+        square_a = _squares(evidence, values, parameters)
+        return self._precisions(evidence.annotations.labels_per_annotator, square_a, parameters)
+
+    def _precisions(
+        self, n_a: AnyArray, square_a: Floats, parameters: GaussianParameters
+    ) -> Floats:
+        penalty_a = self.bias_strength * parameters.bias_a**2
+        crowd = self.prior_strength * parameters.crowd_variance
+        return np.asarray((n_a + self.prior_strength) / (square_a + penalty_a + crowd))
 
     def log_prior(self, parameters: GaussianParameters) -> float:
         """The log-prior of the parameters, up to a constant."""
@@ -149,14 +148,19 @@ class Gaussian(IterativeAggregator[GaussianParameters], RegressionAggregator[Gau
             (self.prior_strength * np.log(precision_a) - precision_a * penalty_a).sum()
         )
 
-    def _estimate_items(self, evidence: Evidence, parameters: GaussianParameters) -> dict[str, Any]:
+    def estimate_items(self, evidence: Evidence, parameters: GaussianParameters) -> dict[str, Any]:
+        """The fields of a `Consensus` that describe items, under these parameters."""
         values = expect_values(evidence, parameters)
         return value_estimates(evidence, values.mean_i, values.variance_i, parameters.between)
 
 
 def average_annotators(annotations: Annotations) -> GaussianParameters:
     """No biases, and the variance within items as every annotator's noise."""
-    summary, n = summarise(annotations), annotations.n_annotators
+    return _average(Evidence(annotations, nothing_known()))
+
+
+def _average(evidence: Evidence) -> GaussianParameters:
+    summary, n = summarise_evidence(evidence), evidence.annotations.n_annotators
     precision_a = np.full(n, 1.0 / summary.within)
     return GaussianParameters(
         np.zeros(n), precision_a, summary.within, summary.centre, summary.between
@@ -197,6 +201,19 @@ def expect_values(
     return Values(mean_i, variance_i, float(log_label + log_value))
 
 
+def _expect_squares(evidence: Evidence, parameters: GaussianParameters) -> tuple[Floats, float]:
+    values = expect_values(evidence, parameters)
+    return _squares(evidence, values, parameters), values.log_likelihood
+
+
+def _squares(evidence: Evidence, values: Values, parameters: GaussianParameters) -> Floats:
+    """Expected squared errors of every annotator's labels, after their bias is subtracted."""
+    ann = evidence.annotations
+    square_n = (ann.label - values.mean_i[ann.item] - parameters.bias_a[ann.annotator]) ** 2
+    square_n += values.variance_i[ann.item]
+    return annotator_sums(ann, square_n)
+
+
 def best_biases(
     evidence: Evidence,
     parameters: GaussianParameters,
@@ -209,31 +226,45 @@ def best_biases(
     = precision_a sum_n (y_n - m_i), n over the labels of a, n' over those of item i, and m_i the
     value of item i without biases. Known items have a fixed value and no inner sum.
     """
-    ann = evidence.annotations
-    precision_a, n_a = parameters.precision_a, ann.labels_per_annotator
+    precision_a, n_a = parameters.precision_a, evidence.annotations.labels_per_annotator
     without_bias = replace(parameters, bias_a=np.zeros_like(precision_a))
-    unbiased = expect_values(evidence, without_bias, prior)
-    share_i = np.where(evidence.is_known, 0.0, unbiased.variance_i)
-    right_a = precision_a * annotator_sums(ann, ann.label - unbiased.mean_i[ann.item])
+    right_a = precision_a * evidence.total(_unbiased_distances, without_bias, prior)
+    own_precision = 0.0 if prior is None else prior.precision
 
     def apply(bias_a: Floats) -> Floats:
         weighted_a = precision_a * bias_a
-        shift_i = share_i * item_sums(ann, weighted_a[ann.annotator])
-        shared_a = precision_a * annotator_sums(ann, shift_i[ann.item])
-        return np.asarray((n_a + strength) * weighted_a - shared_a)
+        shared_a = evidence.total(shared_shifts, precision_a, weighted_a, own_precision)
+        return np.asarray((n_a + strength) * weighted_a - precision_a * shared_a)
 
-    n = ann.n_annotators
+    n = len(precision_a)
     operator = LinearOperator((n, n), matvec=apply, dtype=np.float64)
     bias_a, _ = cg(operator, right_a, x0=parameters.bias_a, rtol=1e-8, maxiter=_CG_STEPS)
     return np.asarray(bias_a)
 
 
-def _with_moments(
-    parameters: GaussianParameters, values: Values, annotations: Annotations
-) -> GaussianParameters:
+def _unbiased_distances(
+    evidence: Evidence, parameters: GaussianParameters, prior: ValuePrior | None
+) -> Floats:
+    ann, values = evidence.annotations, expect_values(evidence, parameters, prior)
+    return annotator_sums(ann, ann.label - values.mean_i[ann.item])
+
+
+def _with_moments(evidence: Evidence, parameters: GaussianParameters) -> GaussianParameters:
     """The parameters with the mean of the values and the variance between them."""
-    labelled = annotations.labels_per_item > 0
+    n, total, variance = evidence.total(_value_sums, parameters)
+    centre, variance = total / n, variance / n
+    between = evidence.total(_value_squares, parameters, centre) / n - variance
+    floor = 1e-3 * variance + 1e-300
+    return replace(parameters, centre=centre, between=max(between, floor))
+
+
+def _value_sums(evidence: Evidence, parameters: GaussianParameters) -> tuple[float, float, float]:
+    """The number of items with labels, and the sums of their means and variances."""
+    values, labelled = expect_values(evidence, parameters), evidence.annotations.labels_per_item > 0
     mean_i, variance_i = values.mean_i[labelled], values.variance_i[labelled]
-    between = float(np.var(mean_i) - variance_i.mean())
-    floor = 1e-3 * float(variance_i.mean()) + 1e-300
-    return replace(parameters, centre=float(mean_i.mean()), between=max(between, floor))
+    return float(len(mean_i)), float(mean_i.sum()), float(variance_i.sum())
+
+
+def _value_squares(evidence: Evidence, parameters: GaussianParameters, centre: float) -> float:
+    mean_i = expect_values(evidence, parameters).mean_i
+    return float(((mean_i[evidence.annotations.labels_per_item > 0] - centre) ** 2).sum())

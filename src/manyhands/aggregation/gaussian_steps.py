@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from manyhands.aggregation.base import EMRun, run_em
+from manyhands.aggregation.em import EMRun, run_em
 from manyhands.aggregation.evidence import gather_evidence
 from manyhands.aggregation.gaussian import (
     Gaussian,

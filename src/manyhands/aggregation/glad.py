@@ -1,7 +1,7 @@
 """GLAD: annotators differ in ability, items in how easy they are."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -14,12 +14,13 @@ from manyhands.aggregation.base import (
     IterativeAggregator,
     Parameters,
 )
-from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.dawid_skene import fit_class_prior
+from manyhands.aggregation.em import EMRun
 from manyhands.aggregation.evidence import Evidence
 from manyhands.aggregation.kernels.coin_pass import CoinExpectation
 from manyhands.aggregation.kernels.glad_steps import GladPass
 from manyhands.aggregation.kernels.passes import glad_pass
+from manyhands.aggregation.parts import PartState, resolved
 from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions, symmetric_diagonals
 from manyhands.core.settings import POSITIVE, setting
 
@@ -52,6 +53,11 @@ class GladParameters(Parameters):
         """The same with annotators of average ability appended."""
         ability_a = np.append(self.ability_a, np.full(n_new, self.ability_a.mean()))
         return replace(self, ability_a=ability_a)
+
+    def of_part(self, load: Callable[[PartState], AnyArray]) -> Self:
+        """The same with the easiness of the items of one part."""
+        state: Any = self.log_ease_i
+        return replace(self, log_ease_i=resolved(state, load))
 
     def for_new_items(self, n_items: int) -> Self:
         """The same with items of average easiness."""
@@ -92,7 +98,10 @@ class Glad(IterativeAggregator[GladParameters], ClassAggregator[GladParameters])
     ease_deviation: float = setting(1.0, "Prior deviation of log-easiness.", rule=POSITIVE)
     class_pseudo_count: float = setting(math.inf, CLASS_PSEUDO_COUNT, rule=MAY_BE_INFINITE)
 
-    def _fit(self, evidence: Evidence, start: GladParameters | None) -> Consensus:
+    def fit_parameters(
+        self, evidence: Evidence, start: GladParameters | None = None
+    ) -> EMRun[GladParameters]:
+        """Fit the model, from its own initial parameters or from the given ones."""
         passed = glad_pass(evidence, self.device)
         start = self._first(passed) if start is None else _with_new_items(start, evidence)
 
@@ -103,42 +112,44 @@ class Glad(IterativeAggregator[GladParameters], ClassAggregator[GladParameters])
             expected: CoinExpectation, before: GladParameters
         ) -> tuple[GladParameters, float]:
             if evidence.annotations.n_classes == 1:  # no label can be wrong, so none tells anything
-                return before, self._log_p(before)
+                return before, self._log_p(passed, before)
             log_prior_k, _ = fit_class_prior(expected.mass_k, self.class_pseudo_count)
             ability_a = self._abilities(passed, expected, before)
             log_ease_i = passed.improve_easiness(
                 expected, ability_a, before.log_ease_i, self.ease_deviation**-2
             )
             better = GladParameters(log_prior_k, ability_a, log_ease_i)
-            return better, self._log_p(better)
+            return better, self._log_p(passed, better)
 
-        return self._alternate(evidence, (start, self._log_p(start)), expect, maximise)
+        first = (start, self._log_p(passed, start))
+        return self._alternate(evidence, first, expect, maximise)
 
     def _first(self, passed: GladPass) -> GladParameters:
         """Average annotators and items, and the class prior of the majority."""
         ann, mass_k = passed.evidence.annotations, passed.majority().mass_k
         log_prior_k, _ = fit_class_prior(mass_k, self.class_pseudo_count)
         ability_a = np.full(ann.n_annotators, self.ability_mean)
-        return GladParameters(log_prior_k, ability_a, np.zeros(ann.n_items))
+        return GladParameters(log_prior_k, ability_a, passed.average_items())
 
-    def _log_p(self, parameters: GladParameters) -> float:
+    def _log_p(self, passed: GladPass, parameters: GladParameters) -> float:
         """The log-prior of the parameters, up to a constant."""
         ability = (parameters.ability_a - self.ability_mean) / self.ability_deviation
-        ease = parameters.log_ease_i / self.ease_deviation
+        ease2 = passed.sum_of_squares(parameters.log_ease_i) / self.ease_deviation**2
         learnt = 0.0 if math.isinf(self.class_pseudo_count) else self.class_pseudo_count
-        return float(learnt * parameters.log_prior_k.sum() - (ability @ ability + ease @ ease) / 2)
+        return float(learnt * parameters.log_prior_k.sum() - (ability @ ability + ease2) / 2)
 
     def _abilities(
         self, passed: GladPass, expected: CoinExpectation, parameters: GladParameters
     ) -> Floats:
         """Each ability at the maximum of a quadratic bound of the expected objective."""
         ability_a = parameters.ability_a
-        slope_a, bend_a = passed.ability_slopes(expected, ability_a, np.exp(parameters.log_ease_i))
+        slope_a, bend_a = passed.slopes(expected, ability_a, parameters.log_ease_i)
         precision = self.ability_deviation**-2
         slope_a = slope_a - precision * (ability_a - self.ability_mean)
         return np.asarray(ability_a + slope_a / (bend_a + precision))
 
-    def _estimate_items(self, evidence: Evidence, parameters: GladParameters) -> dict[str, Any]:
+    def estimate_items(self, evidence: Evidence, parameters: GladParameters) -> dict[str, Any]:
+        """The fields of a `Consensus` that describe items, under these parameters."""
         return {
             "probabilities": _expect(glad_pass(evidence, self.device), parameters).posterior_ik,
             "item_traits": {"easiness": np.exp(parameters.log_ease_i)},
@@ -146,8 +157,7 @@ class Glad(IterativeAggregator[GladParameters], ClassAggregator[GladParameters])
 
 
 def _expect(passed: GladPass, parameters: GladParameters) -> CoinExpectation:
-    ease_i = np.exp(parameters.log_ease_i)
-    return passed(parameters.log_prior_k, parameters.ability_a, ease_i)
+    return passed.expect(parameters.log_prior_k, parameters.ability_a, parameters.log_ease_i)
 
 
 def _with_new_items(parameters: GladParameters, evidence: Evidence) -> GladParameters:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from manyhands.aggregation.base import ClassAggregator, Parameters
-from manyhands.aggregation.consensus import Consensus
+from manyhands.aggregation.em import EMRun
 from manyhands.aggregation.evidence import Evidence, label_distribution, majority_posterior
 from manyhands.core.arrays import Floats
 
@@ -37,11 +37,14 @@ class Majority(ClassAggregator[MajorityParameters]):
     parameters_type: ClassVar[type[Parameters]] = MajorityParameters
     has_device_pass: ClassVar[bool] = True
 
-    def _fit(self, evidence: Evidence, start: MajorityParameters | None) -> Consensus:
-        parameters = MajorityParameters(label_distribution(evidence))
-        return self._consensus(evidence, parameters, self._estimate_items(evidence, parameters))
+    def fit_parameters(
+        self, evidence: Evidence, start: MajorityParameters | None = None
+    ) -> EMRun[MajorityParameters]:
+        """Fit the model, from its own initial parameters or from the given ones."""
+        return EMRun(MajorityParameters(label_distribution(evidence)))
 
-    def _estimate_items(self, evidence: Evidence, parameters: MajorityParameters) -> dict[str, Any]:
+    def estimate_items(self, evidence: Evidence, parameters: MajorityParameters) -> dict[str, Any]:
+        """The fields of a `Consensus` that describe items, under these parameters."""
         if self.device == "cpu":
             posterior_ik = majority_posterior(evidence, parameters.label_distribution_k)
         else:

@@ -11,14 +11,13 @@ from manyhands.aggregation.base import (
     CLASS_PSEUDO_COUNT,
     MAY_BE_INFINITE,
     ClassAggregator,
-    EMRun,
     IterativeAggregator,
     Parameters,
 )
-from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.cost import Cost
 from manyhands.aggregation.dawid_skene import fit_class_prior
-from manyhands.aggregation.evidence import Evidence, majority_posterior
+from manyhands.aggregation.em import EMRun, run_em
+from manyhands.aggregation.evidence import Evidence
 from manyhands.aggregation.kernels.mixture_pass import LabelPatterns, group_log_likelihoods
 from manyhands.aggregation.worker_clustering import GroupParameters
 from manyhands.annotations import Annotations
@@ -115,31 +114,33 @@ class Mixture(IterativeAggregator[MixtureParameters], ClassAggregator[MixturePar
         one = self.max_iter * self._step_seconds(annotations)
         return max(1, min(self.n_restarts, int(_MAX_SECONDS / one)))
 
-    def _fit(self, evidence: Evidence, start: MixtureParameters | None) -> Consensus:
-        patterns = LabelPatterns(evidence)
+    def fit_parameters(
+        self, evidence: Evidence, start: MixtureParameters | None = None
+    ) -> EMRun[MixtureParameters]:
+        """Fit the model, from its own initial parameters or from the given ones."""
+        patterns = evidence.total(LabelPatterns.of)
         if start is None:
-            run = self._best_run(evidence, patterns)
+            run = self._best_run(evidence.annotations, patterns)
         else:
-            run = self._run_from(start, evidence, patterns)
-        parameters, _ = run.state
-        estimates = self._estimate_items(evidence, parameters)
-        parameters = _with_members(parameters, evidence, estimates["probabilities"])
-        return self._consensus(evidence, parameters, estimates, run.objective, run.converged)
+            run = self._run_from(start, evidence.annotations, patterns)
+        log_likelihood_am = evidence.total(_group_log_likelihoods, self, run.state[0])
+        parameters = _with_members(run.state[0], log_likelihood_am)
+        return EMRun(parameters, run.objective, run.converged)
 
-    def _best_run(self, evidence: Evidence, patterns: LabelPatterns) -> EMRun[_State]:
-        mass_k = majority_posterior(evidence).sum(axis=0)
+    def _best_run(self, annotations: Annotations, patterns: LabelPatterns) -> EMRun[_State]:
+        mass_k = patterns.n_r @ patterns.majority_rk
         log_prior_k, _ = fit_class_prior(mass_k, self.class_pseudo_count)
 
         def run(counts_mlk: Floats) -> EMRun[_State]:
             log_counts_mlk = np.log(counts_mlk + self.pseudo_count / self.n_groups)
-            return self._run_from(_from_counts(log_prior_k, log_counts_mlk), evidence, patterns)
+            return self._run_from(_from_counts(log_prior_k, log_counts_mlk), annotations, patterns)
 
-        n_starts = self._n_starts(evidence.annotations)
-        starts = group_counts(evidence, self.n_groups, n_starts, self.seed)
-        return self._best_of(evidence, map(run, starts))
+        n_starts = self._n_starts(annotations)
+        starts = group_counts(patterns, self.n_groups, n_starts, self.seed)
+        return self._best_of(annotations, map(run, starts))
 
     def _run_from(
-        self, start: MixtureParameters, evidence: Evidence, patterns: LabelPatterns
+        self, start: MixtureParameters, annotations: Annotations, patterns: LabelPatterns
     ) -> EMRun[_State]:
         def step(state: _State) -> tuple[_State, float]:
             parameters, log_p_parameters = state
@@ -155,12 +156,18 @@ class Mixture(IterativeAggregator[MixtureParameters], ClassAggregator[MixturePar
 
         pseudo = self.class_pseudo_count
         log_p_prior = 0.0 if np.isinf(pseudo) else pseudo * float(start.log_prior_k.sum())
-        return self._run(evidence, (start, log_p_prior), step)
+        return run_em(
+            (start, log_p_prior),
+            step,
+            max_iter=self.max_iter,
+            tol=self.tol * annotations.n_annotations,
+        )
 
-    def _estimate_items(self, evidence: Evidence, parameters: MixtureParameters) -> dict[str, Any]:
-        patterns = LabelPatterns(evidence)
+    def estimate_items(self, evidence: Evidence, parameters: MixtureParameters) -> dict[str, Any]:
+        """The fields of a `Consensus` that describe items, under these parameters."""
+        patterns, pattern_i = LabelPatterns.with_items(evidence)
         expected = patterns(parameters.log_prior_k, parameters.log_crowd_lk())
-        return {"probabilities": patterns.posterior_ik(expected)}
+        return {"probabilities": expected.posterior_rk[pattern_i]}
 
 
 def _from_counts(log_prior_k: Floats, log_counts_mlk: Floats) -> MixtureParameters:
@@ -174,18 +181,24 @@ def _from_counts(log_prior_k: Floats, log_counts_mlk: Floats) -> MixtureParamete
     )
 
 
-def _with_members(
-    parameters: MixtureParameters, evidence: Evidence, posterior_ik: Floats
-) -> MixtureParameters:
-    """The same with p(m | a) ~ alpha_m prod_n sum_k q_ik beta_m[k, y_n]."""
-    log_likelihood_am = group_log_likelihoods(
+def _group_log_likelihoods(
+    evidence: Evidence, model: Mixture, parameters: MixtureParameters
+) -> Floats:
+    posterior_ik = model.estimate_items(evidence, parameters)["probabilities"]
+    return group_log_likelihoods(
         evidence.annotations, posterior_ik, np.exp(parameters.log_confusion_mlk)
     )
+
+
+def _with_members(parameters: MixtureParameters, log_likelihood_am: Floats) -> MixtureParameters:
+    """The same with p(m | a) ~ alpha_m prod_n sum_k q_ik beta_m[k, y_n]."""
     log_member_am = log_softmax(parameters.log_share_m + log_likelihood_am, axis=1)
     return replace(parameters, member_am=np.exp(log_member_am))
 
 
-def group_counts(evidence: Evidence, n_groups: int, n_starts: int, seed: int) -> Iterator[Floats]:
+def group_counts(
+    patterns: LabelPatterns, n_groups: int, n_starts: int, seed: int
+) -> Iterator[Floats]:
     """Soft counts (m, l, k) of groups of annotations, for up to `n_starts` initial centres.
 
     The feature of an annotation is the share of its item's labels that equal its own. K-means
@@ -194,7 +207,7 @@ def group_counts(evidence: Evidence, n_groups: int, n_starts: int, seed: int) ->
     were used before are skipped, so there may be fewer starts. A group may be empty. The result
     does not depend on the names or the order of items, annotators or classes.
     """
-    share_v, n_v, counts_vlk = _by_share(evidence)
+    share_v, n_v, counts_vlk = _by_share(patterns)
     rng = generator(seed, "groups of annotations")
     reached_v = np.cumsum(n_v) / n_v.sum()
     level_m = (np.arange(n_groups) + 0.5) / n_groups
@@ -210,21 +223,23 @@ def group_counts(evidence: Evidence, n_groups: int, n_starts: int, seed: int) ->
         yield counts_mlk
 
 
-def _by_share(evidence: Evidence) -> tuple[Floats, Floats, Floats]:
+def _by_share(patterns: LabelPatterns) -> tuple[Floats, Floats, Floats]:
     """The distinct shares of labels in their items, largest first, their counts, soft counts."""
-    ann = evidence.annotations
-    posterior_ik = majority_posterior(evidence)
-    share_n = np.round(posterior_ik[ann.item, ann.label], _DECIMALS)
-    share_v, index_n, n_v = np.unique(-share_n, return_inverse=True, return_counts=True)
-    cell_n = index_n.reshape(-1) * ann.n_classes + ann.label
-    shape = (len(share_v), ann.n_classes)
+    majority_rk, counts_rl = patterns.majority_rk, patterns.dense_counts_rl
+    r, label = np.nonzero(counts_rl)
+    weight = patterns.n_r[r] * counts_rl[r, label]
+    share = np.round(majority_rk[r, label], _DECIMALS)
+    share_v, index = np.unique(-share, return_inverse=True)
+    n_classes = counts_rl.shape[1]
+    cell, shape = index.reshape(-1) * n_classes + label, (len(share_v), n_classes)
     counts_vlk: Floats = np.stack(
         [
-            np.bincount(cell_n, posterior_ik[ann.item, k], shape[0] * shape[1]).reshape(shape)
-            for k in range(ann.n_classes)
+            np.bincount(cell, weight * majority_rk[r, k], shape[0] * shape[1]).reshape(shape)
+            for k in range(n_classes)
         ],
         axis=2,
     )
+    n_v = np.bincount(index.reshape(-1), weight, len(share_v))
     return -share_v, n_v.astype(np.float64), counts_vlk.astype(np.float64, copy=False)
 
 

@@ -14,8 +14,8 @@ from manyhands.aggregation.base import (
     IterativeAggregator,
     Parameters,
 )
-from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.dawid_skene import fit_class_prior
+from manyhands.aggregation.em import EMRun
 from manyhands.aggregation.evidence import Evidence
 from manyhands.aggregation.kernels.coin_pass import CoinExpectation, CoinPass
 from manyhands.aggregation.kernels.passes import coin_pass
@@ -87,7 +87,10 @@ class OneCoin(IterativeAggregator[CoinParameters], ClassAggregator[CoinParameter
     )
     class_pseudo_count: float = setting(math.inf, CLASS_PSEUDO_COUNT, rule=MAY_BE_INFINITE)
 
-    def _fit(self, evidence: Evidence, start: CoinParameters | None) -> Consensus:
+    def fit_parameters(
+        self, evidence: Evidence, start: CoinParameters | None = None
+    ) -> EMRun[CoinParameters]:
+        """Fit the model, from its own initial parameters or from the given ones."""
         n_a = evidence.annotations.labels_per_annotator.astype(np.float64)
         passed = coin_pass(evidence, self.device)
         first = passed.majority()
@@ -109,7 +112,8 @@ class OneCoin(IterativeAggregator[CoinParameters], ClassAggregator[CoinParameter
         initial = maximise(first if start is None else expect(start), start)
         return self._alternate(evidence, initial, expect, maximise)
 
-    def _estimate_items(self, evidence: Evidence, parameters: CoinParameters) -> dict[str, Any]:
+    def estimate_items(self, evidence: Evidence, parameters: CoinParameters) -> dict[str, Any]:
+        """The fields of a `Consensus` that describe items, under these parameters."""
         passed = coin_pass(evidence, self.device)
         return {"probabilities": _expect(passed, parameters).posterior_ik}
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from scipy import special
 
-from manyhands.aggregation.base import Aggregator, Parameters
-from manyhands.aggregation.evidence import CROWD_LABELS, Evidence, Quality
+from manyhands.aggregation.base import Aggregator, ItemTotal, Parameters
+from manyhands.aggregation.evidence import CROWD_LABELS, Evidence, Quality, nothing_known
 from manyhands.aggregation.sums import annotator_sums, item_sums
 from manyhands.annotations import Annotations, Kind
 from manyhands.core.arrays import AnyArray, Floats
@@ -40,8 +40,8 @@ class RegressionAggregator(Aggregator[R]):
 
     kind: ClassVar[Kind] = "numbers"
 
-    def _estimate_annotators(
-        self, evidence: Evidence, parameters: R, estimates: Mapping[str, Any]
+    def estimate_annotators(
+        self, evidence: Evidence, parameters: R, total: ItemTotal
     ) -> tuple[Quality, Mapping[str, AnyArray]]:
         """Quality, bias and noise of every annotator.
 
@@ -51,11 +51,9 @@ class RegressionAggregator(Aggregator[R]):
         comes from the chi-square distribution of a variance.
         """
         ann, between = evidence.annotations, parameters.between
-        value_i, variance_i = estimates["values"], estimates["spread"] ** 2
-        off_n = ann.label - value_i[ann.item]
         n_a = ann.labels_per_annotator
-        bias_a = annotator_sums(ann, off_n) / (n_a + CROWD_LABELS)
-        square_a = annotator_sums(ann, (off_n - bias_a[ann.annotator]) ** 2 + variance_i[ann.item])
+        bias_a = total(_distance_sums) / (n_a + CROWD_LABELS)
+        square_a = total(_square_sums, bias_a)
         crowd = square_a.sum() / max(ann.n_annotations, 1)
         sum_a, free_a = square_a + CROWD_LABELS * crowd, n_a + CROWD_LABELS
         noise2_a = sum_a / free_a
@@ -67,19 +65,56 @@ class RegressionAggregator(Aggregator[R]):
         }
 
 
+def _distance_sums(evidence: Evidence, estimates: Mapping[str, Any]) -> Floats:
+    """Sums over annotators of how far their labels are above the consensus."""
+    ann = evidence.annotations
+    return annotator_sums(ann, ann.label - estimates["values"][ann.item])
+
+
+def _square_sums(evidence: Evidence, estimates: Mapping[str, Any], bias_a: Floats) -> Floats:
+    """Sums over annotators of the squared distance to the consensus, beside their bias."""
+    ann = evidence.annotations
+    off_n = ann.label - estimates["values"][ann.item] - bias_a[ann.annotator]
+    return annotator_sums(ann, off_n**2 + (estimates["spread"] ** 2)[ann.item])
+
+
 def summarise(annotations: Annotations) -> LabelSummary:
     """Mean and variances of all labels by the usual analysis of variance."""
-    n_i = annotations.labels_per_item
-    mean_i = item_sums(annotations, annotations.label) / np.maximum(n_i, 1)
-    off_n = (annotations.label - mean_i[annotations.item]) ** 2
-    free = max(int((n_i - 1).clip(min=0).sum()), 1)
-    total = float(np.var(annotations.label))
-    repeated = bool((n_i > 1).any())
-    within = float(off_n.sum() / free) if repeated else total / 2
+    return summarise_evidence(Evidence(annotations, nothing_known()))
+
+
+def summarise_evidence(evidence: Evidence) -> LabelSummary:
+    """The same of labels that may be in parts."""
+    n_labels = evidence.annotations.n_annotations
+    sums = evidence.total(_label_sums)
+    centre = sums.label / n_labels
+    total = evidence.total(squared_distances, centre) / n_labels
+    within = sums.square / sums.free if sums.free else total / 2
     # Labels that are all equal still need a scale: that of the labels themselves.
-    floor = 1e-9 * (total or float(np.abs(annotations.label).max()) ** 2 or 1.0)
+    floor = 1e-9 * (total or centre**2 or 1.0)
     between = total - min(within, total)
-    return LabelSummary(float(annotations.label.mean()), max(between, floor), max(within, floor))
+    return LabelSummary(centre, max(between, floor), max(within, floor))
+
+
+class _LabelSums(NamedTuple):
+    """The sum of labels, of their squared distances to the mean of their item, and its freedom."""
+
+    label: float
+    square: float
+    free: float
+
+
+def _label_sums(evidence: Evidence) -> _LabelSums:
+    ann = evidence.annotations
+    n_i = ann.labels_per_item
+    mean_i = item_sums(ann, ann.label) / np.maximum(n_i, 1)
+    square = float(((ann.label - mean_i[ann.item]) ** 2).sum())
+    return _LabelSums(float(ann.label.sum()), square, float((n_i - 1).clip(min=0).sum()))
+
+
+def squared_distances(evidence: Evidence, centre: float) -> float:
+    """The sum of squared distances of labels to a number."""
+    return float(((evidence.annotations.label - centre) ** 2).sum())
 
 
 def value_estimates(

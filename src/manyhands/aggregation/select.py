@@ -1,20 +1,20 @@
 """Select a method without truth, and decide whether majority voting is enough."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from manyhands.aggregation.catalog import AGGREGATORS
+from manyhands.aggregation.catalog import AGGREGATORS, aggregators_for
 from manyhands.aggregation.compare import (
     Comparison,
     leave_one_label_out,
     predict_validation_labels,
     require_comparable,
 )
-from manyhands.annotations import Annotations, Labels, as_annotations
+from manyhands.annotations import Annotations, Kind, Labels, as_annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
 from manyhands.evaluation import (
@@ -55,17 +55,19 @@ def select(
     truth: Mapping[Any, Any] | None = None,
     runs: int = 1,
     seed: int = 0,
+    done: Callable[[], None] = lambda: None,
 ) -> Choice:
     """Select among methods of `AGGREGATORS` for classes by labels held out of the fit.
 
     One label of every item with three labels or more is held out, `runs` times with other draws.
     The methods are ranked by the criterion `monitor` (of `CRITERIA`) on these labels. `majority` is
-    always among them. `truth` has no influence: accuracy against it is the last column.
+    always among them. `truth` has no influence: accuracy against it is the last column. `done` is
+    called after every method.
     """
     CRITERIA[monitor]  # an unknown name raises an error that lists the known ones
     require(runs >= 1, "runs", ">= 1", runs)
     ann = as_annotations(annotations, kind="classes")
-    names = candidates(methods)
+    names = candidates(methods, "ordinal" if ann.ordered else "classes")
     predictions: dict[str, list[LabelPredictions]] = {}
     extra: dict[str, dict[str, float]] = {}
     splits = [leave_one_label_out(ann, seed + run) for run in range(runs)]
@@ -77,13 +79,14 @@ def select(
         extra[name] = {"seconds": (time.perf_counter() - began) / runs}
         if truth is not None:
             extra[name] |= {"accuracy": _accuracy(name, ann, truth)}
+        done()
     return rank_by_predictions(predictions, MAJORITY, monitor=monitor, extra=extra)
 
 
-def candidates(methods: Sequence[str] | None) -> list[str]:
-    """The aggregators to select from: all for classes, or the given ones and majority."""
+def candidates(methods: Sequence[str] | None, kind: Kind = "classes") -> list[str]:
+    """The aggregators to select from: all for the kind of labels, or given ones and majority."""
     if methods is None:
-        return [name for name, method in AGGREGATORS.items() if method.kind == "classes"]
+        return aggregators_for(kind)
     require(len(methods) > 0, "methods", "at least one name", list(methods))
     require_comparable([*methods, MAJORITY])
     return list(dict.fromkeys([*methods, MAJORITY]))

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.kernels.confusion_pass import TINY, ConfusionPass
+from manyhands.aggregation.kernels.confusion_loops import TINY
+from manyhands.aggregation.kernels.confusion_pass import ConfusionPass
 from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.core.settings import generator
 

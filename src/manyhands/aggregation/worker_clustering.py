@@ -12,7 +12,6 @@ from manyhands.aggregation.base import (
     MAY_BE_INFINITE,
     Parameters,
 )
-from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.cost import Cost, confusion_cost
 from manyhands.aggregation.dawid_skene import (
     ConfusionAggregator,
@@ -20,12 +19,9 @@ from manyhands.aggregation.dawid_skene import (
     crowd_confusion,
     fit_class_prior,
 )
+from manyhands.aggregation.em import EMRun
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.kernels.confusion_pass import (
-    ConfusionPass,
-    Expectation,
-    fit_confusions,
-)
+from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, Expectation, fit_confusions
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.settings import AT_LEAST_ONE, POSITIVE, setting
@@ -112,7 +108,10 @@ class WorkerClustering(ConfusionAggregator[ClusterParameters]):
             annotations, tables=3.2, more=more, steps=self.max_iter, nanoseconds=20
         )
 
-    def _fit(self, evidence: Evidence, start: ClusterParameters | None) -> Consensus:
+    def fit_parameters(
+        self, evidence: Evidence, start: ClusterParameters | None = None
+    ) -> EMRun[ClusterParameters]:
+        """Fit the model, from its own initial parameters or from the given ones."""
         expect = self.confusion_pass(evidence)
         if start is None:
             expected = expect.count(expect.majority())

@@ -10,12 +10,10 @@ from typing import Protocol
 import numpy as np
 
 from manyhands.aggregation.evidence import Evidence, majority_posterior
-from manyhands.aggregation.kernels.confusion_pass import normalise_scores
+from manyhands.aggregation.kernels.confusion_loops import normalise_scores
 from manyhands.aggregation.sums import annotator_sums
 from manyhands.core.arrays import Codes, Floats, Offsets
-from manyhands.core.kernels import even_blocks, kernel, run_blocks
-
-_N_BLOCKS = 16
+from manyhands.core.kernels import kernel, label_blocks, run_blocks
 
 
 class CoinExpectation(Protocol):
@@ -64,7 +62,7 @@ class CoinPass:
         """Posterior, expected right labels and log-likelihood; without `ease_i` it is 1 for all."""
         ann, known = self.evidence.annotations, self.evidence.known
         posterior_ik = np.empty((ann.n_items, ann.n_classes))
-        blocks = even_blocks(ann.item_offsets, _N_BLOCKS)
+        blocks = label_blocks(ann.item_offsets)
         right_ba = np.zeros((len(blocks), ann.n_annotators))
         log_wrong_a = -np.logaddexp(0.0, logit_a) - np.log(max(ann.n_classes - 1, 1))
 
@@ -86,9 +84,13 @@ class CoinPass:
         parts = run_blocks(work, range(len(blocks)))
         return HostCoinExpectation(posterior_ik, right_ba.sum(axis=0), sum(parts))
 
-    def majority(self) -> CoinExpectation:
-        """The expectation under the label distributions of items."""
-        ann, posterior_ik = self.evidence.annotations, majority_posterior(self.evidence)
+    def majority(self, overall_k: Floats | None = None) -> CoinExpectation:
+        """The expectation under the label distributions of items.
+
+        That of an item without labels is `overall_k`; see `majority_posterior`.
+        """
+        ann = self.evidence.annotations
+        posterior_ik = majority_posterior(self.evidence, overall_k)
         right_a = annotator_sums(ann, posterior_ik[ann.item, ann.label])
         return HostCoinExpectation(posterior_ik, right_a, 0.0)
 

@@ -62,7 +62,7 @@ class DeviceCoinPass(CoinPass):
         )
         return DeviceCoinExpectation(labels, posterior_ik, sums)
 
-    def majority(self) -> CoinExpectation:
+    def majority(self, overall_k: Floats | None = None) -> CoinExpectation:
         """The expectation under the label distributions of items."""
         posterior_ik = self._labels.majority(self.evidence)
         sums = torch.cat([posterior_ik.sum(dim=0), posterior_ik.new_zeros(1)])

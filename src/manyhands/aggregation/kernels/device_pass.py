@@ -12,12 +12,8 @@ import torch
 
 from manyhands.aggregation.cost import require_confusions
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.kernels.confusion_pass import (
-    TINY,
-    ConfusionPass,
-    ConfusionStep,
-    Expectation,
-)
+from manyhands.aggregation.kernels.confusion_loops import TINY
+from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, ConfusionStep, Expectation
 from manyhands.aggregation.kernels.device_labels import DevicePosterior, device_labels, to_host
 from manyhands.aggregation.kernels.sum_plan import SumPlan, narrow, plan_sums
 from manyhands.core.arrays import AnyArray, Floats

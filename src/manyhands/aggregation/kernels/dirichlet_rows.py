@@ -5,7 +5,7 @@ from scipy.special import gammaln, psi
 
 from manyhands.aggregation.kernels.type_pass import digamma_and_log_gamma
 from manyhands.core.arrays import Floats
-from manyhands.core.kernels import even_blocks, kernel, run_blocks
+from manyhands.core.kernels import even_ranges, kernel, run_blocks
 
 _MAX_BLOCKS = 16
 
@@ -24,7 +24,7 @@ def expect_logs(counts_alk: Floats, prior_lk: Floats) -> tuple[Floats, float]:
     def work(chunk: tuple[int, int]) -> float:
         return _expect_rows(*chunk, counts_alk, *cells, *totals, log_alk)
 
-    chunks = even_blocks(np.arange(len(counts_alk) + 1), _MAX_BLOCKS)
+    chunks = even_ranges(len(counts_alk), _MAX_BLOCKS)
     return log_alk, sum(run_blocks(work, chunks))
 
 

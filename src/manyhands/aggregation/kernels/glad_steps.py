@@ -4,21 +4,41 @@ import numpy as np
 
 from manyhands.aggregation.kernels.coin_pass import CoinExpectation, CoinPass, log_sigmoid
 from manyhands.core.arrays import Codes, Floats, Offsets
-from manyhands.core.kernels import even_blocks, kernel, run_blocks
+from manyhands.core.kernels import kernel, label_blocks, run_blocks
 
-_N_BLOCKS = 16
 HALVINGS = 20
 
 
 class GladPass(CoinPass):
-    """The E-step of coins, and the M-step of GLAD."""
+    """The E-step of coins, and the M-step of GLAD.
+
+    The model uses the methods that take log-easiness, which may lie in parts.
+    """
+
+    def average_items(self) -> Floats:
+        """The log-easiness of items about which nothing is known."""
+        return np.zeros(self.evidence.annotations.n_items)
+
+    def sum_of_squares(self, log_ease_i: Floats) -> float:
+        """The sum of squares of log-easiness."""
+        return float(log_ease_i @ log_ease_i)
+
+    def expect(self, log_prior_k: Floats, ability_a: Floats, log_ease_i: Floats) -> CoinExpectation:
+        """The E-step."""
+        return self(log_prior_k, ability_a, np.exp(log_ease_i))
+
+    def slopes(
+        self, expected: CoinExpectation, ability_a: Floats, log_ease_i: Floats
+    ) -> tuple[Floats, Floats]:
+        """`ability_slopes` under the parameters of the E-step."""
+        return self.ability_slopes(expected, ability_a, np.exp(log_ease_i))
 
     def ability_slopes(
         self, expected: CoinExpectation, ability_a: Floats, ease_i: Floats
     ) -> tuple[Floats, Floats]:
         """Slope in each ability of the expected log-likelihood, and its tangent bound's bend."""
         ann, posterior_ik = self.evidence.annotations, expected.posterior_ik
-        blocks = even_blocks(ann.item_offsets, _N_BLOCKS)
+        blocks = label_blocks(ann.item_offsets)
         slope_ba = np.zeros((len(blocks), ann.n_annotators))
         bend_ba = np.zeros((len(blocks), ann.n_annotators))
 
@@ -60,7 +80,7 @@ class GladPass(CoinPass):
                 better_i,
             )
 
-        run_blocks(work, even_blocks(ann.item_offsets, _N_BLOCKS))
+        run_blocks(work, label_blocks(ann.item_offsets))
         return better_i
 
 

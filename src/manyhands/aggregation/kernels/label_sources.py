@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manyhands.aggregation.kernels.confusion_pass import TINY
+from manyhands.aggregation.kernels.confusion_loops import TINY
 from manyhands.core.arrays import Floats
-from manyhands.core.kernels import even_blocks, kernel, run_blocks
+from manyhands.core.kernels import even_ranges, kernel, run_blocks
 
 _N_BLOCKS = 16
 
@@ -47,7 +47,7 @@ def split_sources(
 
     `pseudo_lk` holds the pseudo-counts of every annotator.
     """
-    chunks = even_blocks(np.arange(len(counts_alk) + 1), _N_BLOCKS)
+    chunks = even_ranges(len(counts_alk), _N_BLOCKS)
     own_alk = np.empty_like(counts_alk)
     common_a, total_a = np.zeros((2, len(counts_alk)))
     common_blk = np.zeros((len(chunks), *log_common_lk.shape))
@@ -77,7 +77,7 @@ def mix_sources(log_common_lk: Floats, log_own_alk: Floats, share_a: Floats) -> 
     def work(chunk: tuple[int, int]) -> None:
         _mix(*chunk, log_common_lk, log_own_alk, share_a, log_mixed_alk)
 
-    run_blocks(work, even_blocks(np.arange(len(log_own_alk) + 1), _N_BLOCKS))
+    run_blocks(work, even_ranges(len(log_own_alk), _N_BLOCKS))
     return log_mixed_alk
 
 

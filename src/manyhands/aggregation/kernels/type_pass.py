@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln, psi
 
 from manyhands.core.arrays import Floats
-from manyhands.core.kernels import even_blocks, kernel, run_blocks
+from manyhands.core.kernels import even_ranges, kernel, run_blocks
 
 _MAX_BLOCKS = 16
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
@@ -84,7 +84,7 @@ class _Annotator(NamedTuple):
 def expect_types(counts_alk: Floats, priors: TypePriors) -> TypeExpectation:
     """The types of all annotators, and what better priors are learnt from."""
     n, n_types = counts_alk.shape[1], len(priors.share_t)
-    blocks = even_blocks(np.arange(len(counts_alk) + 1), _MAX_BLOCKS)
+    blocks = even_ranges(len(counts_alk), _MAX_BLOCKS)
     log_confusion_alk = np.empty_like(counts_alk)
     member_at = np.empty((len(counts_alk), n_types))
     shapes = ((n_types,), (n_types - 2, n, n), (n, n), (n,), (n,), (1,))
