@@ -1,6 +1,16 @@
 """Checks: what is wrong or risky in a label table, and what to do about it."""
 
+from manyhands.checks.flags import FLAGS, Flag, flag_annotators
 from manyhands.checks.label_table import Finding
 from manyhands.checks.report import CHECKS, CheckReport, check, check_file
 
-__all__ = ["CHECKS", "CheckReport", "Finding", "check", "check_file"]
+__all__ = [
+    "CHECKS",
+    "FLAGS",
+    "CheckReport",
+    "Finding",
+    "Flag",
+    "check",
+    "check_file",
+    "flag_annotators",
+]

@@ -62,9 +62,9 @@ def random_annotator(table: LabelTable) -> list[Finding]:
     `constant-annotator` reports annotators who nearly always give the same label.
     """
     agreement, n_a = table.agreement, table.first_labels.labels_per_annotator
-    _, top_count = _most_frequent_labels(table)
+    _, top_count = most_frequent_labels(table)
     varied = top_count / np.maximum(n_a, 1) < CONSTANT_SHARE
-    varied[_constant_annotators(table)] = False
+    varied[constant_annotators(table)] = False
     tested = np.flatnonzero(_is_testable(agreement) & varied)
     z, deviation = agreement.z_a[tested], np.sqrt(agreement.variance_a[tested])
     expected = agreement.skill * agreement.max_excess_a[tested]
@@ -89,7 +89,7 @@ def random_annotator(table: LabelTable) -> list[Finding]:
 
 def constant_annotator(table: LabelTable) -> list[Finding]:
     """Annotators who give always or nearly always the same label although the items differ."""
-    constant = _constant_annotators(table)
+    constant = constant_annotators(table)
     n_a = table.first_labels.labels_per_annotator
     message = (
         f"{len(constant)} of {np.count_nonzero(n_a)} annotators always or nearly always gave the "
@@ -104,14 +104,14 @@ def _is_testable(agreement: AgreementWithOthers) -> Bools:
     return (agreement.n_compared_a >= MIN_COMPARED) & agreement.is_varied_a
 
 
-def _constant_annotators(table: LabelTable) -> AnyArray:
+def constant_annotators(table: LabelTable) -> AnyArray:
     """Annotators who give always or nearly always the same label, the worst first."""
     return _constant_numbers(table) if table.rows.classes is None else _constant_classes(table)
 
 
 def _constant_classes(table: LabelTable) -> AnyArray:
     ann, counts = table.first_labels, table.item_class_counts
-    favourite, count = _most_frequent_labels(table)
+    favourite, count = most_frequent_labels(table)
     n_a = ann.labels_per_annotator
     suspect = (n_a >= MIN_LABELS) & (count >= CONSTANT_SHARE * n_a)
     others_n = (ann.labels_per_item - 1)[ann.item]
@@ -175,7 +175,7 @@ def _variance_between(
     return n_items, mean, variance, error
 
 
-def _most_frequent_labels(table: LabelTable) -> tuple[Offsets, Offsets]:
+def most_frequent_labels(table: LabelTable) -> tuple[Offsets, Offsets]:
     """The most frequent label of every annotator, as a code, and its count."""
     ann = table.first_labels
     label: AnyArray = ann.label

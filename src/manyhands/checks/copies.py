@@ -52,10 +52,16 @@ def copies(table: LabelTable) -> list[Finding]:
 
     The check needs four annotators or more.
     """
+    tests, suspect = suspect_pairs(table)
+    return [_finding(table, tests, suspect)] if len(suspect) else []
+
+
+def suspect_pairs(table: LabelTable) -> tuple[PairTests, AnyArray]:
+    """All pairs that were tested, and which of them stand out in both ways, the worst first."""
     ann = table.first_labels
     tests = _test_numbers(ann) if table.rows.classes is None else _test_classes(ann)
     if len(tests.z) == 0:
-        return []
+        return tests, np.zeros(0, dtype=np.int64)
     p_value = special.ndtr(-calibrate(tests.z))
     suspect = sort_by_p_value(np.arange(len(p_value)), p_value, significant(p_value))
     before = np.cumsum(tests.shared[suspect], dtype=np.int64) - tests.shared[suspect]
@@ -63,10 +69,8 @@ def copies(table: LabelTable) -> list[Finding]:
     pairs = tests.first[suspect], tests.second[suspect]
     if table.rows.classes is None:
         values = pair_dependence.clip_tails(ann.label)
-        suspect = suspect[pair_dependence.errors_correlate(ann, values, *pairs)]
-    else:
-        suspect = suspect[pair_dependence.labels_depend(ann, table.item_class_counts, *pairs)]
-    return [_finding(table, tests, suspect)] if len(suspect) else []
+        return tests, suspect[pair_dependence.errors_correlate(ann, values, *pairs)]
+    return tests, suspect[pair_dependence.labels_depend(ann, table.item_class_counts, *pairs)]
 
 
 def calibrate(z: Floats) -> Floats:

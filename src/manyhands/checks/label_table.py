@@ -1,7 +1,7 @@
 """The label table that checks inspect, with the views that several checks share, and findings."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -71,8 +71,7 @@ class LabelTable:
         """
         rows, used = self.rows, self.usable
         if len(used) < len(rows):
-            columns = ("item", "annotator", "label", "state")
-            rows = replace(rows, **{name: getattr(rows, name)[used] for name in columns})
+            rows = rows.only(used)
         return Annotations.from_rows(rows, duplicates="first")
 
     @cached_property

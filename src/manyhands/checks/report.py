@@ -126,8 +126,14 @@ def _summarize(table: LabelTable) -> dict[str, Any]:
             "median": float(np.median(per_item)),
             "max": int(per_item.max()),
         },
-        "kind": "numbers" if read.classes is None else "classes",
+        "kind": _kind(read),
     }
+
+
+def _kind(read: Rows) -> str:
+    if read.classes is None:
+        return "numbers"
+    return "ordinal" if read.classes.ordered else "classes"
 
 
 def _mixed_labels(error: MixedLabelsError) -> Finding:
