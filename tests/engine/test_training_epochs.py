@@ -9,12 +9,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from featured_crowds import QUICK, assert_same_bits, featured, fit
+from featured_crowds import assert_same_bits, featured, fit
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.engine.batches import split_labels
 from manyhands.engine.settings import TrainingSettings
-from manyhands.estimators import CrowdClassifier
 from manyhands.methods import METHODS, TwoStage
 from manyhands.networks import MLP
 
@@ -264,42 +263,8 @@ def test_numbers_of_numpy_are_numbers():
 
 
 @pytest.mark.slow
-def test_two_processes_learn_what_one_learns(tmp_path):
-    """Items have different numbers of labels, and a warm-up: both kinds of mean are weighted."""
-    crowd = featured()
-    keep = np.random.default_rng(0).random(crowd.annotations.n_annotations) < 0.6
-    ann = crowd.annotations.only(keep)
-    settings = {**QUICK, **ONCE, "epochs": 4, "warm_up": 2, "batch_size": 7, "network": "logistic"}
-    one, two = (
-        CrowdClassifier(
-            method="speelfc",
-            validation_fraction=0.1,
-            devices=devices,
-            checkpoint=tmp_path / name,
-            **settings,
-        )
-        for devices, name in ((1, "one"), (2, "two"))
-    )
-    one.fit(crowd.x, ann)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the launcher
-        two.fit(crowd.x, ann)
-    for found, expected in ((two.network_, one.network_), (two.noise_, one.noise_)):
-        for name, value in expected.state_dict().items():
-            torch.testing.assert_close(found.state_dict()[name], value, atol=1e-4, rtol=1e-3)
-    for found, expected in zip(two.history_, one.history_, strict=True):
-        assert found["loss"] == pytest.approx(expected["loss"], abs=1e-5)
-        assert found["validation"] == pytest.approx(expected["validation"], abs=1e-5)
-    assert len((tmp_path / "two" / "log.jsonl").read_text().splitlines()) == 4
-    two.set_params(devices=1)  # a run may move to another machine
-    weights = two.network_.state_dict()
-    for name, value in two.fit(crowd.x, ann, resume=True).network_.state_dict().items():
-        assert torch.equal(value, weights[name])
-
-
-@pytest.mark.slow
 def test_networks_larger_than_a_pipe_come_back_from_their_processes(crowd):
-    """A pipe holds 64 KiB; batch normalisation, average and rates have no part in the exchange."""
+    """A pipe holds 64 KiB."""
     settings = {"network_settings": {"hidden": [150, 150], "batch_norm": True}, "devices": 2}
     more = {"ema_decay": 0.9, "optimizer": "sgd", "sam_rho": 0.05, "learning_rate_warm_up": 0.5}
     with warnings.catch_warnings():

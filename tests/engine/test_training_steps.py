@@ -216,6 +216,8 @@ def test_sparse_and_dense_gradients_are_equal(name):
     made = {}
     for sparse in (False, True):
         module, batch, _ = a_learner(name, sparse=sparse)
+        if hasattr(module.noise, "strength"):  # a sparse penalty is right on average only
+            module.noise.strength = 0.0
         module(batch).backward()
         made[sparse] = dict(zip(dict(module.named_parameters()), dense_gradients(module),
                                 strict=True))  # fmt: skip

@@ -55,10 +55,26 @@ def test_the_confusion_is_the_given_one(name):
     np.testing.assert_allclose(layer.confusion().numpy(), a_crowd(), atol=1e-5)
 
 
+def a_crowd_of_levels():
+    """Confusions of annotators who cut a line of levels at thresholds of their own."""
+    rng = np.random.default_rng(1)
+    threshold_at = np.sort(rng.normal(0, 2.0, (A, K - 1)), axis=1)
+    slope_a, place_k = rng.uniform(0.5, 2.0, A), np.arange(K) - (K - 1) / 2
+    x_akt = threshold_at[:, None, :] - (slope_a[:, None] * place_k)[:, :, None]
+    ends = np.zeros((A, K, 1)), 1.0 / (1.0 + np.exp(-x_akt)), np.ones((A, K, 1))
+    return np.diff(np.concatenate(ends, axis=2), axis=2)
+
+
+def test_confusions_of_levels_are_those_given():
+    layer = make("cumulative-link").init_from_confusions(a_crowd_of_levels())
+    np.testing.assert_allclose(layer.confusion().numpy(), a_crowd_of_levels(), atol=1e-4)
+
+
 def test_the_confusion_is_nearer_than_by_default(name):
     layer = make(name)
-    before = distance(layer, a_crowd())
-    assert distance(layer.init_from_confusions(a_crowd()), a_crowd()) < before
+    given = a_crowd_of_levels() if name == "cumulative-link" else a_crowd()
+    before = distance(layer, given)
+    assert distance(layer.init_from_confusions(given), given) < before
 
 
 def test_permuting_annotators_commutes_with_initialising(name):

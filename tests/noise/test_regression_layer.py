@@ -141,7 +141,7 @@ def test_no_labels_cost_nothing_and_leave_no_gradient():
     ("setting", "message"),
     [
         ({"kind": "W"}, "kind must be one of none, S, B, SB"),
-        ({"precision": "none"}, "precision must be one of own, equal"),
+        ({"precision": "some"}, "precision must be one of own, equal, none"),
         ({"bias_strength": -1.0}, "bias_strength must be >= 0"),
     ],
 )

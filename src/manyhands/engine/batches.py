@@ -1,6 +1,6 @@
 """The labels of a crowd in training: batches of items on the device, and validation labels."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,13 @@ from manyhands.annotations.grouping import run_indices
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.core.settings import generator
+from manyhands.engine.chains import TokenPlaces
 from manyhands.engine.inputs import Inputs, even_parts
+from manyhands.engine.processes import Processes
 from manyhands.noise import AnnotationBatch
+from manyhands.noise.batch import StepShare
 
+EVALUATION_BATCH = 1024  # items at a time where nothing is trained
 _SORTED = 50  # batches whose items are sorted by length together
 _ENOUGH = 0.5  # of the labels asked for: with fewer, annotators may lose their only one
 
@@ -23,8 +27,8 @@ class CrowdBatch:
     """Some items: their codes, inputs (a tensor, or tensors by name) and annotations.
 
     The weights correct the mean over processes: n here x processes / n of the whole step, where n
-    counts labels for `label_weight` and items for `item_weight`. This is no dataclass, because
-    Fabric rebuilds those.
+    counts labels for `label_weight` and items for `item_weight`. `places` tell where tokens are in
+    their sentences, if items are tokens. This is no dataclass, because Fabric rebuilds those.
     """
 
     def __init__(
@@ -35,19 +39,31 @@ class CrowdBatch:
         *,
         label_weight: float = 1.0,
         item_weight: float = 1.0,
+        places: TokenPlaces | None = None,
     ) -> None:
         self.items, self.inputs, self.annotations = items, inputs, annotations
+        self.places = places
         self.label_weight, self.item_weight = label_weight, item_weight
 
 
 class CrowdData:
-    """Inputs and annotations on one device; row i of the inputs belongs to item i."""
+    """Inputs and annotations on one device; row i of the inputs belongs to item i.
 
-    def __init__(self, inputs: Inputs, annotations: Annotations, device: torch.device) -> None:
+    With several `processes`, all of them have the same data, and divide the work.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        annotations: Annotations,
+        device: torch.device,
+        processes: Processes = Processes(),  # noqa: B008 - it is frozen
+    ) -> None:
         if len(inputs) != annotations.n_items:
             raise DataError(f"{len(inputs)} rows of features for {annotations.n_items} items")
         self.inputs, self.annotations, self.device = inputs.to(device), annotations, device
         self.labelled = np.flatnonzero(annotations.labels_per_item > 0)
+        self.processes = processes
 
     def shuffled(self, rng: np.random.Generator, batch_size: int) -> AnyArray:
         """The labelled items in a random order, with items of similar length near each other."""
@@ -60,14 +76,20 @@ class CrowdData:
         return np.asarray(self.labelled[run_indices(edges, unit)])
 
     def batches(
-        self, order: AnyArray, batch_size: int, *, rank: int = 0, n_ranks: int = 1
+        self,
+        order: AnyArray,
+        batch_size: int,
+        *,
+        rank: int = 0,
+        n_ranks: int = 1,
+        some: slice = slice(None),
     ) -> Iterator[CrowdBatch]:
         """Items in this order, in batches of nearly equal size.
 
         A batch holds at most about `batch_size` items. The tokens of a sentence stay together
         (`Inputs.boundaries`), and little is padded (`even_parts`). The order of all annotations is
         computed at once, so that a batch is a handful of slices. With several ranks each gets its
-        share of every batch.
+        share of every batch. Inputs are read for these alone, and only for `some` of the batches.
         """
         ann = self.annotations
         counts = ann.labels_per_item[order]
@@ -77,24 +99,55 @@ class CrowdData:
         annotator, label = (self._moved(each[source]) for each in (ann.annotator, ann.label))
         items = self._moved(order)
         edges = self.inputs.boundaries(order)
-        for part in self._parts(order, edges, batch_size, n_ranks):
+        starts = self.inputs.sentence_starts
+        places = None if starts is None else TokenPlaces.of(starts, order)
+        for part in self._parts(order, edges, batch_size, n_ranks)[some]:
             first, last = edges[list(part)].tolist()
             begin, end = edges[list(_share(*part, rank, n_ranks))].tolist()
             own = slice(int(ends[begin]), int(ends[end]))
-            n_labels = max(int(ends[last] - ends[first]), 1)
+            whole = slice(int(ends[first]), int(ends[last]))
             inputs = self.inputs.rows(items[begin:end])
             features = self.inputs.noise_features(inputs)
+            share = StepShare(
+                labels=(own.stop - own.start) * n_ranks / max(whole.stop - whole.start, 1),
+                items=(end - begin) * n_ranks / (last - first),
+                annotator=annotator[whole],
+                gather=self.processes.gather,
+            )
+            given = AnnotationBatch(
+                position[own] - begin, annotator[own], label[own], features,
+                share=share if n_ranks > 1 else None,
+            )  # fmt: skip
             yield CrowdBatch(
                 items[begin:end],
                 inputs,
-                AnnotationBatch(position[own] - begin, annotator[own], label[own], features),
-                label_weight=(own.stop - own.start) * n_ranks / n_labels,
-                item_weight=(end - begin) * n_ranks / (last - first),
+                given,
+                label_weight=share.labels,
+                item_weight=share.items,
+                places=None if places is None else places[begin:end],
             )
 
-    def evaluated(self, order: AnyArray, most: int) -> Iterator[CrowdBatch]:
+    def evaluated(self, order: AnyArray, most: int = EVALUATION_BATCH) -> Iterator[CrowdBatch]:
         """Batches to evaluate a network on: at most `most` items, fewer where inputs are large."""
         return self.batches(order, self.inputs.items_at_once(most))
+
+    def evaluated_here(self, order: AnyArray, most: int = EVALUATION_BATCH) -> Iterator[CrowdBatch]:
+        """The batches of `evaluated` that are for this process, if each sums its own."""
+        size = self.inputs.items_at_once(most)
+        some = self.processes.share(self.n_batches(order, size))
+        return self.batches(order, size, some=some)
+
+    def collect(
+        self, function: Callable[[CrowdBatch], tuple[Tensor, ...]], order: AnyArray
+    ) -> list[Tensor]:
+        """What a function returns for all items in this order, the rows of all batches as one.
+
+        Several processes evaluate some batches each, and all get all rows.
+        """
+        few = self.n_batches(order, self.inputs.items_at_once(EVALUATION_BATCH)) < self.processes.n
+        batches = self.evaluated(order) if few else self.evaluated_here(order)
+        found = [torch.cat(parts) for parts in zip(*map(function, batches), strict=True)]
+        return found if few else [self.processes.gather(each) for each in found]
 
     def n_batches(self, order: AnyArray, batch_size: int, n_ranks: int = 1) -> int:
         """How many batches `batches` makes of items in this order."""
@@ -111,7 +164,8 @@ class CrowdData:
         self, order: AnyArray, edges: AnyArray, batch_size: int, n_ranks: int
     ) -> list[tuple[int, int]]:
         lengths = self.inputs.lengths(order[edges[:-1]])
-        return even_parts(edges, batch_size, lengths, self.inputs.most_tokens * n_ranks)
+        n_parts = n_ranks // self.processes.n  # steps are the same for any number of processes
+        return even_parts(edges, batch_size, lengths, self.inputs.most_tokens * n_parts)
 
     def _moved(self, array: AnyArray) -> Tensor:
         kind = np.float32 if array.dtype.kind == "f" else np.int64

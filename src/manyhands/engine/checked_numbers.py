@@ -28,8 +28,8 @@ def frame_values(frame: nw.DataFrame[Any]) -> AnyArray:
     return np.stack([column.astype(np.float64) for column in columns], axis=1)
 
 
-def checked_array(features: Any, names: list[str] | None) -> AnyArray:
-    """Features as an array of 32-bit floats, a row per item."""
+def checked_array(features: Any, names: list[str] | None, first: int = 0) -> AnyArray:
+    """Features as an array of 32-bit floats, a row per item; errors count rows from `first`."""
     try:
         if isinstance(features, np.ma.MaskedArray):  # what is masked is missing
             features = np.ma.filled(features.astype(np.float64), np.nan)
@@ -58,7 +58,7 @@ def checked_array(features: Any, names: list[str] | None) -> AnyArray:
         )
     with np.errstate(over="ignore"):
         array = np.ascontiguousarray(array, dtype=np.float32)
-    _require_finite(np.isfinite(array), array, names)
+    _require_finite(np.isfinite(array), array, names, first)
     return array if array.flags.writeable else array.copy()  # torch takes no read-only memory
 
 
@@ -91,12 +91,15 @@ def checked_sparse(matrix: Any) -> Any:
     return matrix
 
 
-def _require_finite(finite: AnyArray, array: AnyArray, names: list[str] | None) -> None:
+def _require_finite(
+    finite: AnyArray, array: AnyArray, names: list[str] | None, first: int = 0
+) -> None:
     if finite.all():
         return
     place = np.unravel_index(int(np.argmin(finite)), finite.shape)
     column: Any = int(place[1]) if len(place) == 2 else tuple(int(each) for each in place[1:])
-    _refuse_value(array[place], int(place[0]), column if names is None else names[int(column)])
+    named = column if names is None else names[int(column)]
+    _refuse_value(array[place], first + int(place[0]), named)
 
 
 def _refuse_value(value: Any, row: int, column: Any) -> None:

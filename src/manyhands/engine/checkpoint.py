@@ -45,7 +45,12 @@ class Checkpoint:
 
     def __init__(self, folder: str | Path, identity: Mapping[str, Any]) -> None:
         self.folder, self.identity = Path(folder), dict(identity)
-        self._next = 0.0
+        self._next = self._began = 0.0
+
+    def is_due(self, state: TrainingState) -> bool:
+        """Whether this state is to be saved: not if the last save is too recent."""
+        self._began = time.monotonic()
+        return self._began >= self._next or state.finished
 
     def save(
         self,
@@ -53,11 +58,14 @@ class Checkpoint:
         module: torch.nn.Module,
         optimisers: Sequence[Any],
         average: WeightAverage | None = None,
+        *,
+        write: bool = True,
     ) -> None:
-        """Save this state, unless the last save is too recent."""
-        began = time.monotonic()
-        if began < self._next and not state.finished:
-            return
+        """Save this state.
+
+        Several processes call it, as each has a part of the state of an optimiser; one of them is
+        to `write` it.
+        """
         tensors = {f"learner.{key}": each for key, each in module.state_dict().items()}
         tensors |= {f"best.{key}": each for key, each in (state.best or {}).items()}
         numbers: dict[str, float] = {}
@@ -80,8 +88,9 @@ class Checkpoint:
             "finished": state.finished,
             "numbers": numbers,
         }
-        write_bundle(self.folder, NAME, as_arrays(tensors), header)
-        self._next = time.monotonic() + _REST * (time.monotonic() - began)
+        if write:
+            write_bundle(self.folder, NAME, as_arrays(tensors), header)
+            self._next = time.monotonic() + _REST * (time.monotonic() - self._began)
 
     def restore(
         self,

@@ -12,12 +12,12 @@ from manyhands.aggregation.evidence import gather_evidence, majority_posterior
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
-from manyhands.engine.batches import CrowdBatch, CrowdData, finite_outputs
+from manyhands.engine.batches import EVALUATION_BATCH, CrowdBatch, CrowdData, finite_outputs
+from manyhands.engine.chains import Chains, log_class
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.frozen_states import fit_transformer_encoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.task import (
-    EVALUATION_BATCH,
     NEEDS_FEATURES,
     UNSAID,
     CrowdModule,
@@ -48,7 +48,12 @@ _TIED = 1e-9  # probabilities that differ by rounding only
 
 
 class ClassificationModule(CrowdModule):
-    """A network of class logits and a noise model; `targets` (i, k) hold class probabilities."""
+    """A network of class logits and a noise model; `targets` (i, k) hold class probabilities.
+
+    If the network has transitions between tags, the tokens of a batch are `Chains`: the loss is
+    minus the joint log-likelihood of the labels of a sentence, or the cross-entropy of its tags,
+    and class probabilities are the marginals of the tokens.
+    """
 
     stacks = True
     noise: NoiseModel
@@ -57,11 +62,16 @@ class ClassificationModule(CrowdModule):
     def profile_annotators(self, crowd: CrowdData) -> None:
         """See `CrowdModule.profile_annotators`."""
         self.eval()
-        if not self.continues:
-            self.noise.reset_statistics()
-        for batch in crowd.evaluated(crowd.labelled, EVALUATION_BATCH):
-            log_class_bk = call_network(self.network, batch.inputs).log_softmax(-1)
+        sums = self.noise.statistics()
+        if not sums:
+            return
+        before = [each.clone() if self.continues else torch.zeros_like(each) for each in sums]
+        self.noise.reset_statistics()
+        for batch in crowd.evaluated_here(crowd.labelled):
+            log_class_bk = log_class(self.network, batch.inputs, batch.places)
             self.noise.update_statistics(log_class_bk, batch.annotations)
+        for each, start in zip(sums, before, strict=True):
+            each.copy_(crowd.processes.sum(each) + start)
 
     def label_log_prob(self, batch: CrowdBatch) -> Tensor:
         """See `CrowdModule.label_log_prob`."""
@@ -71,7 +81,7 @@ class ClassificationModule(CrowdModule):
     def predict_labels(self, batch: CrowdBatch) -> tuple[Tensor, Tensor]:
         """Log-probabilities of the classes of the items (b, k), and of all labels (n, l)."""
         given = batch.annotations
-        log_class_bk: Tensor = call_network(self.network, batch.inputs).log_softmax(dim=-1)
+        log_class_bk = log_class(self.network, batch.inputs, batch.places)
         log_label_nl: Tensor = self.noise(log_class_bk, given.row, given.annotator, given.features)
         return log_class_bk, log_label_nl
 
@@ -79,15 +89,14 @@ class ClassificationModule(CrowdModule):
     def label_predictions(self, crowd: CrowdData) -> LabelPredictions:
         """A crowd's labels with their predicted log-probabilities."""
         self.eval()
-        batches = crowd.evaluated(crowd.labelled, EVALUATION_BATCH)
-        log_class, log_label = zip(*map(self.predict_labels, batches), strict=True)
+        log_class_ik, log_label_nl = crowd.collect(self.predict_labels, crowd.labelled)
         ann = crowd.annotations
         return LabelPredictions(
             item=crowd.labelled.astype(np.int32),
             row=np.searchsorted(crowd.labelled, ann.item).astype(np.int32),
             label=ann.label,
-            log_class_ik=_floats(torch.cat(log_class)),
-            log_label_nl=_floats(torch.cat(log_label)),
+            log_class_ik=_floats(log_class_ik),
+            log_label_nl=_floats(log_label_nl),
         )
 
     def validation_scores(self, crowd: CrowdData, monitor: str) -> dict[str, float]:
@@ -101,6 +110,17 @@ class ClassificationModule(CrowdModule):
     def target_loss(self, outputs: Tensor, target_b: Tensor) -> Tensor:
         """See `CrowdModule.target_loss`: -sum_k target_bk log softmax(outputs)_bk."""
         return -(target_b * outputs.log_softmax(dim=-1)).sum(dim=-1)
+
+    def _loss(self, outputs: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
+        chains = Chains.of(self.network, outputs, batch.places)
+        if chains is None or len(batch.items) == 0:
+            return super()._loss(outputs, batch, warm_up_epoch)
+        if self.on_targets or warm_up_epoch:
+            loss = chains.cross_entropy(self.targets[batch.items]) / len(batch.items)
+            return loss * batch.item_weight
+        by_items = self.noise.reduction == "items"
+        loss = chains.annotation_loss(self.noise, batch.annotations)
+        return loss * (batch.item_weight if by_items else batch.label_weight)
 
 
 class Classification(Task):
@@ -265,6 +285,9 @@ def joint_posterior(
 ) -> Floats:
     """P(class | x, labels) ~ f_k(x) prod_n P(y_n | class k, a_n, x), shape (i, k).
 
+    With transitions between tags these are the marginals of the tokens given all labels of their
+    sentence.
+
     `confusion_akl` holds all annotators, seen in training or not. It is all that is known of unseen
     annotators, and of every annotator where the noise model depends on nothing else.
     """
@@ -278,6 +301,8 @@ def joint_posterior(
         if len(batch.annotations):
             log_label_nk = _log_label_given_class(noise, batch.annotations, log_confusion_akl)
             log_bk = log_bk.index_add(0, batch.annotations.row, log_label_nk)
+        chains = Chains.of(network, log_bk, batch.places)
+        log_bk = log_bk if chains is None else chains.log_marginals()
         parts.append(log_bk.cpu().double().softmax(dim=-1))
     return np.asarray(torch.cat(parts).numpy(), dtype=np.float64)
 

@@ -25,6 +25,7 @@ from manyhands.engine.checked_numbers import (
 )
 from manyhands.engine.dictionaries import DictionaryInputs, has_dictionaries
 from manyhands.engine.inputs import DatasetInputs, Inputs, Scaling, SparseInputs, TensorInputs
+from manyhands.engine.mapped import MappedInputs, is_mapped
 from manyhands.io.hugging_face import gives_tensors
 from manyhands.noise.dataset import TensorRows, is_stacked
 
@@ -215,14 +216,17 @@ def as_inputs(features: Any, *, keep_integers: bool = False) -> Inputs:
 
     Numbers become 32-bit floats. With `keep_integers` a torch tensor of integers stays as it is,
     for networks that look them up. A Dataset of dictionaries, or a dictionary of tensors, gives
-    tensors by name (`DictionaryInputs`). Values that are not finite are refused by row and column.
+    tensors by name (`DictionaryInputs`). A mapped file (`np.load(path, mmap_mode="r")`) stays on
+    the disk, and its rows are read when they are used. Values that are not finite are refused by
+    row and column.
     """
     if isinstance(features, Inputs):
         return features
     if isinstance(features, Tensor):
         return TensorInputs(checked_tensor(features, keep_integers))
-    if sparse.issparse(features):
-        return SparseInputs(checked_sparse(features))
+    if sparse.issparse(features) or is_mapped(features):
+        mapped = is_mapped(features)
+        return MappedInputs(features) if mapped else SparseInputs(checked_sparse(features))
     features = TensorRows(features) if is_stacked(features) else features
     if isinstance(features, Dataset) or gives_tensors(features):
         if not hasattr(features, "__len__") or len(features) == 0:

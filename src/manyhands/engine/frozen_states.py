@@ -15,7 +15,7 @@ from manyhands.core.arrays import AnyArray, digest, object_array
 from manyhands.core.settings import require
 from manyhands.engine.checkpoint import require_like
 from manyhands.engine.features import EncoderOptions, FeatureEncoder, fit_scaling
-from manyhands.engine.inputs import Inputs, Scaling, TensorInputs
+from manyhands.engine.inputs import Inputs, Scaling, TensorInputs, first_of_runs
 from manyhands.engine.item_bar import item_bar
 from manyhands.engine.randomness import own_random_numbers
 from manyhands.engine.subwords import SubwordInputs
@@ -69,6 +69,11 @@ class StateInputs(TensorInputs):
         moved = StateInputs(super().to(device).tensor, self.row_of)
         moved.device = device
         return moved
+
+    @property
+    def sentence_starts(self) -> AnyArray | None:
+        """See `Inputs.sentence_starts`."""
+        return None if self.row_of is None else first_of_runs(self.row_of)
 
     def boundaries(self, items: AnyArray) -> AnyArray:
         """See `Inputs.boundaries`."""

@@ -21,7 +21,7 @@ _MAX_DEVICE_SHARE = 0.5  # of a device's free memory that inputs may take
 _MAX_TOKENS = 1 << 18  # of a batch, with padding: layers hold hundreds of numbers for each
 _FEW_TOKENS, _MAX_PADDING = 1 << 14, 4  # a larger batch is at most so many times its tokens
 _COLUMNS = 1024  # features whose moments are computed at a time, in double precision
-_CONSTANT = 1e-6  # a deviation of this share of the mean is rounding
+CONSTANT = 1e-6  # a deviation of this share of the mean is rounding
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,11 @@ class Inputs(ABC):
         """Places between these items where a batch may end, with 0 and their number."""
         return np.arange(len(items) + 1)
 
+    @property
+    def sentence_starts(self) -> AnyArray | None:
+        """Which items begin a sentence (i,), where items are tokens; None where they are not."""
+        return None
+
     def lengths(self, items: AnyArray) -> AnyArray | None:
         """The lengths of the items' inputs; None where all inputs have the same shape."""
         return None
@@ -129,6 +134,15 @@ class Inputs(ABC):
         if lengths is None:
             return np.arange(len(items))
         return run_indices(edges, np.argsort(lengths, kind="stable"))
+
+
+def first_of_runs(row_of: AnyArray) -> AnyArray:
+    """Which items are the first ones of their row.
+
+    >>> first_of_runs(np.array([0, 0, 1, 1, 1])).tolist()
+    [True, False, True, False, False]
+    """
+    return np.asarray(np.diff(row_of, prepend=-1) != 0)
 
 
 def even_parts(
@@ -205,7 +219,7 @@ class TensorInputs(Inputs):
         moments = [torch.var_mean(part.cpu().double(), dim=0, correction=0) for part in parts]
         variance = torch.cat([each[0] for each in moments]).reshape(self.shape)
         mean = torch.cat([each[1] for each in moments]).reshape(self.shape)
-        variance[variance < (_CONSTANT * mean).square()] = 0.0
+        variance[variance < (CONSTANT * mean).square()] = 0.0
         square = float((variance + mean.square()).mean())
         return Moments(mean.float(), variance.sqrt().float(), square**0.5)
 

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 
 @contextmanager
 def item_bar(text: str, n_items: int, wanted: bool) -> Iterator[Callable[[int], object]]:
-    """What to call with the number of items just done; a bar on a terminal shows it."""
+    """What to call with the number of items just done; a terminal or notebook shows a bar."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     console = Console(stderr=True)
-    if not wanted or not console.is_terminal:
+    if not wanted or not (console.is_terminal or console.is_jupyter):
         yield lambda _: None
         return
     columns = TextColumn(text), BarColumn(), MofNCompleteColumn()

@@ -14,6 +14,7 @@ from manyhands.engine.augment import augmented
 from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.engine.checkpoint import TrainingState
 from manyhands.engine.inputs import Inputs
+from manyhands.engine.processes import Processes
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import CrowdModule
 
@@ -44,10 +45,10 @@ class TrainingRun:
 
     def __post_init__(self) -> None:
         require(
-            self.callback is None or self.settings.devices == 1,
+            self.callback is None or self.settings.n_processes == 1,
             "devices",
             "1 for a callback to see the model",
-            self.settings.devices,
+            self.settings.n_processes,
         )
 
     @property
@@ -79,18 +80,25 @@ class Learner:
     loss_shape: tuple[int, ...] = ()
     n_stacked: int | None = None
 
-    def __init__(self, run: TrainingRun, device: torch.device) -> None:
-        self.settings, self.device = run.settings, device
+    def __init__(
+        self,
+        run: TrainingRun,
+        device: torch.device,
+        processes: Processes = Processes(),  # noqa: B008 - it is frozen
+    ) -> None:
+        self.settings, self.device, self.processes = run.settings, device, processes
         self.module = run.module.to(device)
-        self._crowd = CrowdData(run.inputs, run.annotations, device)
+        self._crowd = CrowdData(run.inputs, run.annotations, device, processes)
         self._validation = (
-            None if run.validation is None else CrowdData(run.inputs, run.validation, device)
+            None
+            if run.validation is None
+            else CrowdData(run.inputs, run.validation, device, processes)
         )
         self._augment = augmented(self.settings.augment, run.inputs.shape)
 
-    def start_epoch(self, epoch: int, rank: int) -> Any:
+    def start_epoch(self, epoch: int) -> Any:
         """Seed everything that is drawn in an epoch; the order of its items."""
-        seed = self.settings.seed
+        seed, rank = self.settings.seed, self.processes.rank
         torch.manual_seed(seed_for(seed, f"epoch {epoch} of process {rank}"))
         return self._crowd.shuffled(
             generator(seed, f"order of epoch {epoch}"), self.settings.batch_size
@@ -100,17 +108,18 @@ class Learner:
         """Called before every epoch after the warm-up; see `CrowdModule.on_epoch_start`."""
         self.module.on_epoch_start(self._crowd, number)
 
-    def n_steps(self, order: Any, n_ranks: int) -> int:
+    def n_steps(self, order: Any) -> int:
         """How many steps an epoch in this order has."""
         n_parts = self.settings.accumulate
-        return self._crowd.n_batches(order, self.settings.batch_size * n_parts, n_ranks * n_parts)
+        size = self.settings.batch_size * n_parts
+        return self._crowd.n_batches(order, size, self.processes.n * n_parts)
 
-    def steps(self, order: Any, rank: int, n_ranks: int) -> Iterator[Sequence[CrowdBatch]]:
+    def steps(self, order: Any) -> Iterator[Sequence[CrowdBatch]]:
         """The batches of every step; a noise model sees images as the annotators saw them.
 
         A batch is shared between processes, and the share of a process between its parts.
         """
-        n_parts = self.settings.accumulate
+        n_parts, rank, n_ranks = self.settings.accumulate, self.processes.rank, self.processes.n
         size = self.settings.batch_size * n_parts  # items of a step
         for batches in zip(*(
             self._crowd.batches(order, size, rank=rank * n_parts + part, n_ranks=n_ranks * n_parts)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from manyhands.engine.processes import Processes
 from manyhands.engine.row_optimisers import RowAdam, RowSGD, summed_rows
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import CrowdModule
@@ -16,13 +17,17 @@ from manyhands.noise import AnnotatorModel
 _TINY = 1e-12
 
 
-def make_optimisers(module: CrowdModule, settings: TrainingSettings) -> list[torch.optim.Optimizer]:
+def make_optimisers(
+    module: CrowdModule,
+    settings: TrainingSettings,
+    processes: Processes = Processes(),  # noqa: B008 - it is frozen
+) -> list[torch.optim.Optimizer]:
     """One optimiser for the parameters with dense gradients, one for tables with sparse ones.
 
     Network and noise model have their own learning rates and decays, and may have their own
     optimisers; what a module has beyond them learns like the network. A part of a noise model, or
     of a network, may learn slower than the rest (`learning_rate_multipliers`). `start` is the
-    initial learning rate of a group.
+    initial learning rate of a group. Several processes divide the moments of sparse tables.
     """
     tables = sparse_tables(module)
     network = list(module.network.parameters())
@@ -43,7 +48,7 @@ def make_optimisers(module: CrowdModule, settings: TrainingSettings) -> list[tor
         dense = [group for group in filled if id(group["params"][0]) not in tables]
         sparse = [group for group in filled if id(group["params"][0]) in tables]
         made += [_dense_optimiser(each, dense, settings, fused)] if dense else []
-        made += [_row_optimiser(each, sparse, settings)] if sparse else []
+        made += [_row_optimiser(each, sparse, settings, processes)] if sparse else []
     return made
 
 
@@ -61,11 +66,17 @@ def _dense_optimiser(
 
 
 def _row_optimiser(
-    name: str, groups: list[dict[str, Any]], settings: TrainingSettings
+    name: str, groups: list[dict[str, Any]], settings: TrainingSettings, processes: Processes
 ) -> torch.optim.Optimizer:
     if name == "sgd":
-        return RowSGD(groups, momentum=settings.sgd_momentum, nesterov=settings.nesterov)
-    return RowAdam(groups, decoupled=name != "adam")  # also for RAdam: rows occur too rarely
+        return RowSGD(
+            groups,
+            momentum=settings.sgd_momentum,
+            nesterov=settings.nesterov,
+            processes=processes,
+        )
+    # Also for RAdam: rows occur too rarely.
+    return RowAdam(groups, decoupled=name != "adam", processes=processes)
 
 
 def _network_groups(
@@ -104,8 +115,17 @@ def _noise_groups(
 
 def sparse_tables(module: CrowdModule) -> set[int]:
     """The ids of the parameters with sparse gradients."""
-    tables = [each for each in module.modules() if getattr(each, "sparse", False) is True]
-    return {id(each.weight) for each in tables if isinstance(each.weight, nn.Parameter)}
+    return {id(each) for each in table_parameters(module).values()}
+
+
+def table_parameters(module: nn.Module) -> dict[str, nn.Parameter]:
+    """The parameters with sparse gradients by name."""
+    tables = {
+        f"{name}.weight".lstrip("."): getattr(each, "weight", None)
+        for name, each in module.named_modules()
+        if getattr(each, "sparse", False) is True
+    }
+    return {name: each for name, each in tables.items() if isinstance(each, nn.Parameter)}
 
 
 class Stepper:

@@ -77,7 +77,7 @@ class RegressionModule(CrowdModule):
             steps = GaussianSteps(ann, _PROFILES, crowd_variance=crowd_variance)
             found = steps.profile_annotators(value_i, max_iter=_MAX_ITER, tol=_TOL)
             set_annotators(self.noise, found.state)
-        elif self.noise.precision == "equal":
+        elif self.noise.precision != "own":
             share_noise(self.noise, ann, value_i)
 
     def best_shift(self, crowd: CrowdData, value_i: Floats) -> float:
@@ -104,8 +104,13 @@ class RegressionModule(CrowdModule):
 
     @torch.no_grad()
     def fit_intercept(self, crowd: CrowdData) -> Floats:
-        """Set intercept and scale where the loss is least; return f(x_i) of labelled items."""
+        """Set intercept and scale where the loss is least; return f(x_i) of labelled items.
+
+        Without `refit_intercept` they stay as training left them.
+        """
         value_i = network_values(self.network, crowd)
+        if not self.refit_intercept:
+            return value_i
         few = next(crowd.batches(crowd.labelled[:_FEW], _FEW)).inputs
         shift = self.best_shift(crowd, value_i)
         if rescale_output(self.network, few, shift=shift):

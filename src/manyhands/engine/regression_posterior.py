@@ -43,7 +43,7 @@ def best_shift(
     pull_i = item_sums(annotations, weight_n * off_n)
     size_i = item_sums(annotations, weight_n * scale_n)
     # With equal precisions labels weigh alike in training, and items have no error of their own.
-    variance = 0.0 if layer.precision == "equal" else layer.error_variance
+    variance = layer.error_variance if layer.precision == "own" else 0.0
     share_i = (1.0 if weight_i is None else weight_i) / (1.0 + variance * size_i)
     whole = float((size_i * share_i).sum())
     return float((pull_i * share_i).sum()) / whole if whole > 0 else 0.0

@@ -16,6 +16,7 @@ from manyhands.core.settings import (
     COUNT,
     FEW,
     FRACTION,
+    POSITIVE,
     Rule,
     require,
     setting,
@@ -29,6 +30,9 @@ _WARM_UP = Rule(COUNT.holds, "a whole number of epochs from 0 to epochs")
 _AUGMENT = Rule(
     lambda value: set(augment_names(value)) <= set(AUGMENTATIONS),
     f"names among {', '.join(AUGMENTATIONS)}, in a list or separated by commas",
+)
+_PUBLISHED = Rule(
+    lambda value: isinstance(value, bool | str | None), "True, False or the name of a preset"
 )
 _IMAGE_SIZE = Rule(lambda value: 1 <= value <= 4096, "a whole number in 1..4096")
 
@@ -101,6 +105,13 @@ class TrainingOptions(OptimiserOptions):
         "Once the best epoch is known, train anew on all labels for as many epochs.",
         by_method=True,
     )
+    tol: float | None = setting(
+        None,
+        "Stop after an epoch that changed the loss by less than this. Methods that alternate "
+        "compare the log-likelihood per label instead.",
+        rule=POSITIVE,
+        by_method=True,
+    )
     augment: Any = setting(
         None,
         "Random changes of images in training: flip (left and right), crop (move by up to an "
@@ -113,7 +124,15 @@ class TrainingOptions(OptimiserOptions):
         "any number of annotators. By default only for large crowds. Results differ slightly.",
     )
     device: Literal["auto", "cpu", "cuda", "mps"] = setting("auto", "Device to train on.")
-    devices: int = setting(1, "Number of devices, one process each.", rule=FEW)
+    devices: int = setting(
+        1, "Number of devices of a machine, each with a process of its own.", rule=FEW
+    )
+    nodes: int = setting(
+        1,
+        "Number of machines. Each runs the same command; MASTER_ADDR, MASTER_PORT and NODE_RANK "
+        "in the environment tell them of each other, or torchrun does.",
+        rule=FEW,
+    )
     precision: Literal["32", "bf16"] = setting(
         "32", 'Floating-point precision of training: "32", or "bf16" for mixed precision.'
     )
@@ -144,6 +163,13 @@ class EstimatorOptions(TrainingOptions):
     )
     method: Any = setting(None, "A name of `METHODS`, or a `Method` with settings of its own.")
     _: KW_ONLY
+    published: Any = setting(
+        None,
+        "Train as a paper does: its model of annotators, its network, scaling, optimiser, rates "
+        'and epochs. "paper" (in Python also True) takes the paper of the method, and a name such '
+        "as p1/music one of its experiments. What is given besides has precedence.",
+        rule=_PUBLISHED,
+    )
     network_settings: Mapping[str, Any] | None = setting(
         None,
         "A setting of a network by name, such as depth=16 for wide-resnet or hidden=[128,128] for "
@@ -207,6 +233,15 @@ class FeatureOptions(EstimatorOptions):
 class TaggingOptions(EstimatorOptions):
     """The settings of estimators whose items are the tokens of sentences."""
 
+    transitions: Literal["none", "bio", "learned", "learned-bio"] = setting(
+        "none",
+        "Scores between neighbouring tags, which make the network a conditional random field: "
+        '"learned" with the network, "bio" fixed so that only valid BIO tags are possible, or '
+        '"learned-bio" for both. "none": the tags of a sentence are independent given its words. '
+        "For noise models, em, conal-em and the two-stage methods.",
+        group="Network",
+    )
+
     valid_bio: bool = setting(
         True, "Predict only valid BIO tags: every I-X follows a B-X or an I-X.", group="Output"
     )
@@ -239,6 +274,11 @@ class TrainingSettings(TrainingOptions):
             f"True with monitor={RANKS!r}, which finds an epoch but keeps no weights of it",
             self.refit,
         )
+
+    @property
+    def n_processes(self) -> int:
+        """The number of processes that train together."""
+        return self.devices * self.nodes
 
     @property
     def accelerator(self) -> str:

@@ -9,12 +9,12 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from manyhands.core.settings import generator, seed_for
-from manyhands.engine.batches import CrowdBatch, CrowdData
+from manyhands.engine.batches import EVALUATION_BATCH, CrowdBatch, CrowdData
 from manyhands.engine.checkpoint import TrainingState
 from manyhands.engine.learner import Learner, TrainingResult, TrainingRun, Weights, result_of
 from manyhands.engine.stacked_batches import StackedCrowd
 from manyhands.engine.stacked_dropout import DropoutMasks
-from manyhands.engine.task import EVALUATION_BATCH, VALIDATION, CrowdModule
+from manyhands.engine.task import VALIDATION, CrowdModule
 from manyhands.noise import AnnotationBatch
 
 
@@ -54,21 +54,21 @@ class StackedLearner(Learner):
         shape = (batch.items.shape[1],)
         return self._mapped("forward", batch, self.masks.draw(shape), warm_up_epoch)
 
-    def start_epoch(self, epoch: int, rank: int) -> Any:
+    def start_epoch(self, epoch: int) -> Any:
         """See `Learner.start_epoch`."""
         seeds = [run.settings.seed for run in self.runs]
-        self.masks.seed([seed_for(seed, f"epoch {epoch} of process {rank}") for seed in seeds])
+        self.masks.seed([seed_for(seed, f"epoch {epoch} of process 0") for seed in seeds])
         rngs = [generator(seed, f"order of epoch {epoch}") for seed in seeds]
         return self.crowd.shuffled(rngs, self.settings.batch_size)
 
     def on_epoch_start(self, number: int) -> None:
         """See `Learner.on_epoch_start`; modules that need it are not stacked."""
 
-    def n_steps(self, order: Any, n_ranks: int) -> int:
+    def n_steps(self, order: Any) -> int:
         """See `Learner.n_steps`."""
         return self.crowd.n_batches(order, self.settings.batch_size)
 
-    def steps(self, order: Any, rank: int, n_ranks: int) -> Iterator[Sequence[CrowdBatch]]:
+    def steps(self, order: Any) -> Iterator[Sequence[CrowdBatch]]:
         """See `Learner.steps`."""
         return ((batch,) for batch in self.crowd.batches(order, self.settings.batch_size))
 

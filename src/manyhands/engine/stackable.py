@@ -16,7 +16,7 @@ _LAYERS = {
     nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Softplus, nn.Sigmoid, nn.Tanh, BatchNorm1d,
 }  # fmt: skip
 _NEEDED: dict[str, Any] = {
-    "devices": 1, "precision": "32", "accumulate": 1, "augment": None, "compile": False,
+    "devices": 1, "nodes": 1, "precision": "32", "accumulate": 1, "augment": None, "compile": False,
 }  # fmt: skip
 
 
@@ -65,6 +65,8 @@ def _module(runs: Sequence[TrainingRun]) -> str | None:
         return f"{type(module).__name__} does more in an epoch than to minimise a loss of batches"
     if not _stacks(module.noise):
         return f"the annotator model {type(module.noise).__name__} is not made for it"
+    if any(type(each) is nn.Dropout for each in module.noise.modules()):
+        return "the annotator model has dropout, whose masks are those of one run"
     if sparse_tables(module):
         return "the gradients of annotators are sparse"
     return _network(module.network)

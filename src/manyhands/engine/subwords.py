@@ -15,7 +15,7 @@ from manyhands.annotations.grouping import offsets_from_lengths
 from manyhands.core.arrays import AnyArray, Offsets
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
-from manyhands.engine.inputs import Inputs
+from manyhands.engine.inputs import Inputs, first_of_runs
 from manyhands.networks.transformer import ABSENT, ASKED, READ
 
 _AT_ONCE = 1024  # texts that are tokenised together
@@ -211,6 +211,11 @@ class SubwordTokenInputs(SubwordInputs):
         """The row of every word."""
         found = np.searchsorted(self.subwords.offsets, self.subwords.first, side="right") - 1
         return np.asarray(found)
+
+    @property
+    def sentence_starts(self) -> AnyArray:
+        """See `Inputs.sentence_starts`; a part of a sentence that is too long counts as one."""
+        return first_of_runs(self.row_of)
 
     def __len__(self) -> int:
         return len(self.subwords.first)

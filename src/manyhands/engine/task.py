@@ -15,7 +15,7 @@ from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations, Kind
 from manyhands.core.arrays import AnyArray, Floats, read_only
 from manyhands.core.errors import DataError
-from manyhands.engine.batches import CrowdBatch, CrowdData, finite_outputs
+from manyhands.engine.batches import EVALUATION_BATCH, CrowdBatch, CrowdData, finite_outputs
 from manyhands.engine.encoders import fit_encoder
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
@@ -23,7 +23,7 @@ from manyhands.engine.settings import TrainingSettings
 from manyhands.networks.calling import call_network
 from manyhands.networks.text import WordNetwork
 from manyhands.noise import AnnotatorModel, annotation_loss
-from manyhands.noise.base import weighted
+from manyhands.noise.batch import weighted
 
 NoiseSpec = tuple[str, dict[str, Any]]  # the name of an annotator model, and its settings
 Scores = dict[str, float]
@@ -32,7 +32,6 @@ NOT_SCORED = float("nan")
 NEEDS_FEATURES = (
     "this consensus rests on a network, which must see the items: call infer(X, annotations)"
 )
-EVALUATION_BATCH = 1024  # items at a time where nothing is trained
 VALIDATION = "validation"  # the key of the mean log-likelihood of validation labels in a history
 _SMALL = 200_000_000  # multiplications per step up to which one thread is fastest
 
@@ -48,6 +47,8 @@ class CrowdModule(nn.Module, ABC):
     targets: Tensor
     item_weights: Tensor | None
     continues = False  # whether it was trained before, on other labels
+    objective: float | None = None  # per label, at the start of the epoch; None without an E-step
+    refit_intercept = True  # whether a network of numbers gets its best intercept at the end
 
     def __init__(
         self, network: nn.Module, noise: Any, targets: Tensor, *, on_targets: bool = False
@@ -82,22 +83,26 @@ class CrowdModule(nn.Module, ABC):
 
     def _loss(self, outputs: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
         """The loss of the network's outputs for a batch."""
-        if len(batch.items) == 0:  # a step of fewer items than processes
-            return outputs.sum() * 0.0
         weight_b = None if self.item_weights is None else self.item_weights[batch.items]
         if self.on_targets or warm_up_epoch:
             loss_b = self.target_loss(outputs, self.targets[batch.items])
+            if len(loss_b) == 0:  # a step of fewer items than processes
+                return outputs.sum() * 0.0
             return weighted(loss_b, weight_b).mean() * batch.item_weight
         given = batch.annotations if weight_b is None else batch.annotations.weighted(weight_b)
-        return annotation_loss(self.noise, outputs, given) * batch.label_weight
+        return annotation_loss(self.noise, outputs, given)
 
     @torch.no_grad()
     def log_likelihood(self, crowd: CrowdData) -> float:
         """The mean log-probability, or log density, of a crowd's labels."""
         self.eval()
         order = crowd.labelled[crowd.inputs.by_length(crowd.labelled)]
-        parts = [self.label_log_prob(batch) for batch in crowd.evaluated(order, EVALUATION_BATCH)]
-        return float(torch.cat(parts).double().mean())
+        (log_prob_n,) = crowd.collect(lambda batch: (self.label_log_prob(batch),), order)
+        return float(log_prob_n.double().mean())
+
+    def training_objective(self, crowd: CrowdData) -> float:
+        """What training maximises, per label of a crowd; of several restarts the best is kept."""
+        return self.log_likelihood(crowd)
 
     def validation_scores(self, crowd: CrowdData, monitor: str) -> dict[str, float]:
         """The scores of an epoch on validation labels, as the history keeps them."""
@@ -258,10 +263,11 @@ def network_outputs(network: nn.Module, crowd: CrowdData) -> Tensor:
     """The outputs of a network for every labelled item, in their order."""
     network.eval()
     order = crowd.inputs.by_length(crowd.labelled)
-    batches = crowd.evaluated(crowd.labelled[order], EVALUATION_BATCH)
-    parts = [call_network(network, batch.inputs) for batch in batches]
+    (outputs,) = crowd.collect(
+        lambda batch: (call_network(network, batch.inputs),), crowd.labelled[order]
+    )
     back = torch.from_numpy(np.argsort(order)).to(crowd.device)
-    return finite_outputs(torch.cat(parts).index_select(0, back))
+    return finite_outputs(outputs.index_select(0, back))
 
 
 def predict_outputs(

@@ -15,7 +15,7 @@ from manyhands.annotations import Sentences, TokenizedTexts, TokenLabels
 from manyhands.core.arrays import AnyArray, Offsets, digest, object_array
 from manyhands.core.errors import DataError, SettingError
 from manyhands.engine.features import EncoderOptions, FeatureEncoder, is_text
-from manyhands.engine.inputs import Inputs
+from manyhands.engine.inputs import Inputs, first_of_runs
 from manyhands.io import WordVectors, read_word_vectors
 from manyhands.networks.text import PADDING, WordEmbeddings
 
@@ -102,6 +102,11 @@ class TokenInputs(TextInputs):
     def sentence_of(self) -> AnyArray:
         """The sentence of every token."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    @property
+    def sentence_starts(self) -> AnyArray:
+        """See `Inputs.sentence_starts`."""
+        return first_of_runs(self.sentence_of)
 
     def __len__(self) -> int:
         return len(self.sentence_of)

@@ -60,6 +60,9 @@ class AnnotatorTable(nn.Embedding):
         has_prior = prior_precision > 0
         self.start: Tensor | None
         self.register_buffer("start", self.weight.detach().clone() if has_prior else None)
+        # Weighs sums over annotators in training; files need not hold it.
+        self.count_a: Tensor
+        self.register_buffer("count_a", self.weight.new_ones(n_annotators), persistent=False)
         self.labels_a: Tensor | None
         self.register_buffer("labels_a", self.weight.new_ones(n_annotators) if has_prior else None)
 
@@ -73,8 +76,26 @@ class AnnotatorTable(nn.Embedding):
     @torch.no_grad()
     def set_label_counts(self, labels_a: Tensor) -> None:
         """Set how many labels each annotator gave, which weighs the prior against them."""
+        self.count_a.copy_(labels_a)
         if self.labels_a is not None:
-            self.labels_a.copy_(labels_a)
+            self.labels_a.copy_(labels_a.clamp_min(1))
+
+    def summands(self, annotator_n: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Annotators and weights w for a sum over all who gave labels, sum_a term_a.
+
+        ::
+
+            all of them, w = 1;    with sparse gradients those of a batch of B labels,
+            w_n = N / (B n_a), N labels in all, n_a those of the annotator of label n
+
+        The second sum equals the first on average over batches: an annotator with many labels
+        comes more often and counts less each time.
+        """
+        count_a = self.count_a
+        if annotator_n is None or len(annotator_n) == 0 or not self.sparse:
+            who = torch.arange(self.num_embeddings, device=count_a.device)
+            return who, (count_a > 0).to(count_a.dtype)
+        return annotator_n, count_a.sum() / (len(annotator_n) * count_a[annotator_n])
 
     def forward(self, annotator_n: Tensor) -> Tensor:
         """The blocks of some annotators, shape (n, ...)."""
@@ -101,24 +122,6 @@ class AnnotatorTable(nn.Embedding):
             return self.prior_precision / 2 * (share_n * mask_n).sum() / mask_n.sum()
         part: Tensor = self.prior_precision / 2 * share_n.sum()
         return part / max(len(annotator_n), 1)
-
-    def penalty_of_rows(self, flat_ac: Tensor, who: Tensor, count_a: Tensor | None) -> Tensor:
-        """`penalty` from rows already looked up.
-
-        `flat_ac` are the rows of the annotators `who`, and `count_a` the labels of each in the
-        batch; None is the penalty of all labels.
-        """
-        if self.start is None or self.labels_a is None:
-            return self.weight.new_zeros(())
-        if count_a is None:
-            return self.penalty()
-        square_a = (flat_ac - self.start.index_select(0, who)).square().sum(dim=1)
-        weight_a = (
-            (self.prior_precision / 2 / count_a.sum())
-            * count_a
-            / self.labels_a.index_select(0, who)
-        )
-        return square_a @ weight_a
 
 
 def unique_annotators(

@@ -3,7 +3,8 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, InitVar, dataclass, replace
+from dataclasses import KW_ONLY, InitVar, dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,49 +15,10 @@ from manyhands.core.arrays import Floats, Offsets, symmetric_confusions
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
 from manyhands.noise.annotator_table import AnnotatorTable, as_confusions
+from manyhands.noise.batch import AnnotationBatch, Features, weighted
 
-Features = Tensor | None  # of the items of a batch, shape (b, ...), where they are known
+REDUCTIONS = ("labels", "items")
 _MAX_CELLS = 1 << 24  # of `confusion`, which holds K x K x K numbers per annotator
-
-
-@dataclass(frozen=True)
-class AnnotationBatch:
-    """The annotations of a batch of items: row of the item, annotator and label, each (n,).
-
-    Annotators are codes; labels are class codes, or numbers for a `RegressionLayer`. `features`
-    (b, ...) are those of the items, for models that need them. `weight` (n,) is how often an
-    annotation counts in the loss; once by default. `mask` (n,) is 1, or 0 for annotations that only
-    pad the batch to a size.
-
-    >>> AnnotationBatch(torch.tensor([0, 0]), torch.tensor([3, 5]), torch.tensor([1, 1])).label
-    tensor([1, 1])
-    """
-
-    row: Tensor
-    annotator: Tensor
-    label: Tensor
-    features: Features = None
-    weight: Tensor | None = None
-    mask: Tensor | None = None
-
-    def __len__(self) -> int:
-        return len(self.row)
-
-    def to(self, device: torch.device | str) -> "AnnotationBatch":
-        """The same batch on another device."""
-        tensors = (self.row, self.annotator, self.label, self.features, self.weight, self.mask)
-        moved: list[Any] = [None if x is None else x.to(device) for x in tensors]
-        return AnnotationBatch(*moved)
-
-    def weighted(self, weight_b: Tensor) -> "AnnotationBatch":
-        """The same batch in which every annotation has the weight of its item."""
-        return replace(self, weight=weight_b[self.row])
-
-    def mean(self, term_n: Tensor) -> Tensor:
-        """The mean of a term over the annotations that are no padding."""
-        if self.mask is None:
-            return term_n.mean()
-        return (term_n * self.mask).sum() / self.mask.sum()
 
 
 class AnnotatorModel(nn.Module, ABC):
@@ -65,15 +27,17 @@ class AnnotatorModel(nn.Module, ABC):
     It maps the output of the network for an item to the distribution of the labels of every
     annotator. `NoiseModel` is the base for classes, `RegressionLayer` the model for numbers.
 
-    Attributes: `task`, "classification" or "regression"; `learning_rate_multipliers`, for the
-    submodules that need a learning rate other than that of the rest, by name; `stacks`, which a
-    class sets itself if `forward` works under `torch.func.vmap` and `penalty` takes a mask, so that
-    several seeds can be trained as one program.
+    Attributes: `task`, "classification" or "regression"; `reduction`, whether the loss is a mean
+    over labels, or the sum over the labels of an item, averaged over items;
+    `learning_rate_multipliers`, for the submodules that need a learning rate other than that of the
+    rest, by name; `stacks`, which a class sets itself if `forward` works under `torch.func.vmap`
+    and `penalty` takes a mask, so that several seeds can be trained as one program.
     """
 
     task: ClassVar[Literal["classification", "regression"]]
     stacks: ClassVar[bool] = False
-    learning_rate_multipliers: ClassVar[Mapping[str, float]] = {}
+    reduction: Literal["labels", "items"] = "labels"
+    learning_rate_multipliers: Mapping[str, float] = MappingProxyType({})
 
     def __init__(self, n_annotators: int) -> None:
         super().__init__()
@@ -99,10 +63,15 @@ class AnnotatorModel(nn.Module, ABC):
             total = total + table.penalty(annotator_n, mask_n)
         return total
 
+    @property
+    def n_layer_parameters(self) -> int:
+        """How many parameters map classes to labels; a gate between such maps is not one."""
+        return sum(each.numel() for each in self.parameters())
+
     @torch.no_grad()
     def set_label_counts(self, labels_a: Offsets) -> Self:
         """Set how many labels each annotator gave, which weighs the priors against them."""
-        count_a = torch.from_numpy(np.maximum(labels_a, 1))
+        count_a = torch.from_numpy(np.asarray(labels_a))
         for table in self._tables():
             table.set_label_counts(count_a)
         return self
@@ -152,6 +121,7 @@ class NoiseModel(AnnotatorModel):
 
     task = "classification"
     needs_features = False
+    penalises_classes: ClassVar[bool] = False  # whether `class_penalty` is a number
 
     def __post_init__(
         self, sparse: bool, device: torch.device | str | None, dtype: torch.dtype | None
@@ -182,22 +152,36 @@ class NoiseModel(AnnotatorModel):
                 f"{self.n_classes}"
             )
         self.require_features(batch)
-        if len(batch) == 0:
+        if len(batch) == 0 and batch.share is None:
             return outputs.sum() * 0.0
         if not self.outputs_checked:
             warn_of_probabilities(outputs)
             self.outputs_checked = True  # once is enough: the check waits for the device
         log_class_bk = outputs.log_softmax(dim=-1)
-        log_label_nl = self(log_class_bk, batch.row, batch.annotator, batch.features)
-        log_likelihood_n = self.log_likelihood(log_label_nl, batch.label)
-        loss = self._batch_penalty(batch) - batch.mean(weighted(log_likelihood_n, batch.weight))
-        class_penalty = self.class_penalty(log_class_bk)
+        loss = self._batch_penalty(batch) - self._batch_likelihood(log_class_bk, batch)
+        class_penalty = self._step_class_penalty(log_class_bk, batch)
         return loss if class_penalty is None else loss + class_penalty
+
+    def _batch_likelihood(self, log_class_bk: Tensor, batch: AnnotationBatch) -> Tensor:
+        if len(batch) == 0:  # a step of fewer items than processes: the others have its labels
+            return log_class_bk.sum() * 0.0
+        log_label_nl = self(log_class_bk, batch.row, batch.annotator, batch.features)
+        term_n = weighted(self.log_likelihood(log_label_nl, batch.label), batch.weight)
+        if self.reduction == "labels":
+            return batch.mean(term_n)
+        by_items = batch.sum(term_n) / len(log_class_bk)
+        return by_items if batch.share is None else by_items * batch.share.items
 
     def _batch_penalty(self, batch: AnnotationBatch) -> Tensor:
         if batch.mask is None:  # a model of your own may have a penalty without a mask
-            return self.penalty(batch.annotator)
+            return self.penalty(batch.step_annotators)
         return self.penalty(batch.annotator, batch.mask)
+
+    def _step_class_penalty(self, log_class_bk: Tensor, batch: AnnotationBatch) -> Tensor | None:
+        own = type(self).class_penalty is not NoiseModel.class_penalty
+        if batch.share is not None and own:  # it need not be a mean over items
+            log_class_bk = batch.share.gather(log_class_bk)
+        return self.class_penalty(log_class_bk)
 
     def label_log_prob(self, outputs: Tensor, batch: AnnotationBatch) -> Tensor:
         """See `AnnotatorModel.label_log_prob`; the outputs are class logits (b, k)."""
@@ -335,11 +319,6 @@ def warn_of_probabilities(logits: Tensor) -> None:
             "remove the softmax at its end",
             stacklevel=4,
         )
-
-
-def weighted(terms: Tensor, weight: Tensor | None) -> Tensor:
-    """Terms of a loss times their weights; None is once."""
-    return terms if weight is None else terms * weight
 
 
 def _at_label(log_label_nl: Tensor, label_n: Tensor) -> Tensor:

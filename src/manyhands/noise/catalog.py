@@ -13,6 +13,7 @@ from manyhands.noise.base import NoiseModel
 from manyhands.noise.conal import CoNAL, CoNALGroups
 from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer, SoftmaxCrowdLayer
 from manyhands.noise.mixture import Mixture
+from manyhands.noise.ordinal import CumulativeLink
 from manyhands.noise.speelfc import GeoCrowdNet, SpeeLFC, SpeeLFCD, TraceReg
 
 _ARGUMENTS = {"n_annotators", "n_classes", "n_features", "sparse", "device", "dtype"}
@@ -78,6 +79,7 @@ NOISE: Registry[NoiseMaker] = Registry(
         "softmax-crowd-layer": NoiseMaker(SoftmaxCrowdLayer),
         "speelfc": NoiseMaker(SpeeLFC),
         "speelfc-d": NoiseMaker(SpeeLFCD),
+        "cumulative-link": NoiseMaker(CumulativeLink),
         "trace-reg": NoiseMaker(TraceReg),
         "geocrowdnet": NoiseMaker(GeoCrowdNet),
         "conal": NoiseMaker(CoNAL),

@@ -8,13 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from manyhands.core.settings import require, require_choice
-from manyhands.noise.annotator_table import (
-    AnnotatorTable,
-    matrix_logits,
-    mean_over_present,
-    unique_annotators,
-)
-from manyhands.noise.base import AnnotationBatch, Features, NoiseModel
+from manyhands.noise.annotator_table import AnnotatorTable, matrix_logits
+from manyhands.noise.base import REDUCTIONS, NoiseModel
+from manyhands.noise.batch import AnnotationBatch, Features
 from manyhands.noise.mixture import JITTER, group_annotators
 
 _MIN_MEMBERSHIP = 0.01  # a membership of 0 would get no gradient
@@ -50,6 +46,9 @@ class CoNAL(NoiseModel):
         a fixed omega in place of the gate: 0 is the crowd layer, 1 one matrix for all.
     prior_precision:
         of a normal prior around the start of every W_a (`AnnotatorTable`).
+    reduction:
+        "labels", or "items" for the loss of the paper: a sum over the labels of an item, averaged
+        over items.
     n_dimensions, temperature, annotator_features:
         of the `Gate`.
     sparse, device, dtype:
@@ -70,12 +69,14 @@ class CoNAL(NoiseModel):
     mix: Literal["probabilities", "logits"] = "probabilities"
     omega: float | None = None
     prior_precision: float = 0.0
+    reduction: Literal["labels", "items"] = "labels"
     n_dimensions: int = 20
     temperature: float = 1.0
     annotator_features: Tensor | None = None
 
     def _make_parameters(self, sparse: bool, factory: dict[str, Any]) -> None:
         require_choice("mix", self.mix, MIXES)
+        require_choice("reduction", self.reduction, REDUCTIONS)
         require(self.strength >= 0, "strength", ">= 0", self.strength)
         given = self.omega is None or 0 <= self.omega <= 1
         require(given, "omega", "None or in 0..1", self.omega)
@@ -132,14 +133,19 @@ class CoNAL(NoiseModel):
         )
 
     def penalty(self, annotator_n: Tensor | None = None, mask_n: Tensor | None = None) -> Tensor:
-        """-strength sum_a ||W_g - W_a||, estimated on the given annotators, minus the log-prior."""
-        device = self.common.device
-        who, count_a = unique_annotators(annotator_n, self.n_annotators, device, mask_n)
-        own_ac = self.own.flat(who)
-        distance_a: Tensor = (own_ac - self._common_flat(who)).norm(dim=1)
-        prior = self.own.penalty_of_rows(own_ac, who, count_a)
-        distance = mean_over_present(distance_a, None if mask_n is None else count_a)
-        return prior - self.strength * self.n_annotators * distance
+        """-strength sum_a ||W_g - W_a|| over all annotators, minus the log-prior."""
+        prior = self.own.penalty(annotator_n, mask_n)
+        if self.strength == 0:
+            return prior
+        who, weight_a = self.own.summands(annotator_n)
+        distance_a: Tensor = (self.own.flat(who) - self._common_flat(who)).norm(dim=1)
+        return prior - self.strength * (weight_a * distance_a).sum()
+
+    @property
+    def n_layer_parameters(self) -> int:
+        """See `AnnotatorModel.n_layer_parameters`: those of W_g and of all W_a."""
+        gate = sum(each.numel() for each in self.gate.parameters())
+        return super().n_layer_parameters - gate
 
     def statistics(self) -> list[Tensor]:
         """The sum of omega, and the number of pairs, of every annotator."""
@@ -197,7 +203,7 @@ class CoNALGroups(CoNAL):
     n_groups:
         number of common confusions.
     n_features, scale, strength, omega, prior_precision, temperature, sparse, device, dtype:
-        as in `CoNAL`.
+        as in `CoNAL`, and so is `reduction`.
 
     >>> layer = CoNALGroups(n_annotators=100, n_classes=3, n_features=5, n_groups=2)
     >>> layer.common.shape, layer.member(torch.tensor([7])).shape

@@ -11,7 +11,8 @@ from torch.nn import functional
 
 from manyhands.core.settings import require_choice
 from manyhands.noise.annotator_table import AnnotatorTable, log_mixture, matrix_logits
-from manyhands.noise.base import Features, NoiseModel
+from manyhands.noise.base import NoiseModel
+from manyhands.noise.batch import Features
 
 CrowdLayerKind = Literal["VW", "VB", "VWB", "MW"]
 TARGETS = ("labels", "softened")

@@ -10,7 +10,7 @@ from torch.utils.data import Dataset
 
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError
-from manyhands.noise.base import AnnotationBatch
+from manyhands.noise.batch import AnnotationBatch
 
 
 class TensorRows(Dataset[dict[str, Tensor]]):

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.settings import require
 from manyhands.noise.annotator_table import diagonal_logit
-from manyhands.noise.base import AnnotationBatch, Features, NoiseModel
+from manyhands.noise.base import NoiseModel
+from manyhands.noise.batch import AnnotationBatch, Features
 
 JITTER = 0.1  # scale of the random logits that tell equal groups apart
 _DECIMALS = 3  # confusions that agree this far are one point

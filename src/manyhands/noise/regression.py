@@ -12,10 +12,11 @@ from manyhands.core.arrays import Bools, Floats, Offsets
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require, require_choice
 from manyhands.noise.annotator_table import AnnotatorTable
-from manyhands.noise.base import AnnotationBatch, AnnotatorModel
+from manyhands.noise.base import AnnotatorModel
+from manyhands.noise.batch import AnnotationBatch, weighted
 
 KINDS = ("none", "S", "B", "SB")
-PRECISIONS = ("own", "equal")
+PRECISIONS = ("own", "equal", "none")
 LEAST_VARIANCE = 1e-3  # at the start of training: 32-bit floats are too coarse for less
 
 
@@ -49,8 +50,9 @@ class RegressionLayer(AnnotatorModel):
         what annotators have of their own: "S" a scale, "B" a bias, "SB" both, "none" neither.
         Scales start at 1, biases at 0.
     precision:
-        "own", or "equal" to give all labels the same weight and to leave out v in training. The
-        likelihood is then the squared error of the source.
+        "own", or "equal" to give all labels the same weight and to leave out v in training. "none"
+        is the layer of the source: the loss is the mean squared error of the labels, without
+        precisions and without priors.
     prior_strength, bias_strength, scale_strength, error_strength:
         strengths of the priors, in labels.
     sparse:
@@ -188,14 +190,20 @@ class RegressionLayer(AnnotatorModel):
                 f"the network gives {tuple(outputs.shape)} for a batch of {len(outputs)} items "
                 f"where one number each is expected, in shape ({len(outputs)}, 1)"
             )
-        if len(batch) == 0:
-            return outputs.sum() * 0.0
+        if len(batch) == 0:  # perhaps a step of fewer items than processes
+            nothing = outputs.sum() * 0.0
+            return nothing if batch.share is None else nothing + self.penalty(batch.step_annotators)
+        if self.precision == "none":
+            residual_n = self._residuals(outputs.flatten(), batch)[1]
+            return batch.mean(weighted(residual_n.square(), batch.weight))
         joint_b = self.joint_log_prob(outputs, batch)
         if batch.weight is not None:  # annotations of an item have one weight
             weight_b = torch.ones_like(joint_b).index_copy(0, batch.row, batch.weight)
             joint_b = joint_b * weight_b
         log_likelihood: Tensor = joint_b.sum() / len(batch)
-        return self.penalty(batch.annotator) - log_likelihood
+        if batch.share is not None:
+            log_likelihood = log_likelihood * batch.share.labels
+        return self.penalty(batch.step_annotators) - log_likelihood
 
     def joint_log_prob(self, outputs: Tensor, batch: AnnotationBatch) -> Tensor:
         """Log density of the labels of every item, all its labels together, shape (b,).
@@ -230,6 +238,8 @@ class RegressionLayer(AnnotatorModel):
 
     def penalty(self, annotator_n: Tensor | None = None, mask_n: Tensor | None = None) -> Tensor:
         """Minus the log-prior per label; a sum over annotators is estimated on the given ones."""
+        if self.precision == "none":
+            return self.log_error.new_zeros(())
         who = annotator_n
         if who is None:
             who = torch.arange(self.n_annotators, device=self.labels_a.device)

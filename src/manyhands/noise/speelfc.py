@@ -1,16 +1,15 @@
 """SpeeLFC, a confusion per annotator, with two regularised variants; SpeeLFC-D, an ability."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from manyhands.core.errors import DataError
-from manyhands.core.settings import require
+from manyhands.core.settings import require, require_choice
 from manyhands.noise.annotator_table import (
     AnnotatorTable,
     diagonal_logit,
@@ -18,9 +17,11 @@ from manyhands.noise.annotator_table import (
     mean_over_present,
     unique_annotators,
 )
-from manyhands.noise.base import Features, NoiseModel
+from manyhands.noise.base import REDUCTIONS, NoiseModel
+from manyhands.noise.batch import Features
 
 _MANY_CLASSES = 64  # whose complements are summed without a table of K x K numbers per label
+ACTIVATIONS = ("softmax", "softplus")
 _FLOOR = 1e-6  # keeps the determinant of a batch with fewer items than classes above zero
 
 
@@ -90,13 +91,22 @@ class TraceReg(SpeeLFC):
 
         penalty = strength x mean_a trace(C_a)
 
+    As published, C_a are rows of softplus(T_a), normalised, T_a starts at 6 I - 5, and the loss is
+    a sum over annotators: that of an item over its labels, and strength x sum_a trace(C_a). These
+    are `activation="softplus"` and `reduction="items"`.
+
     Of the confusions that explain the labels equally well, the penalty prefers the least diagonal
     ones. Under diagonal dominance these are the true ones.
 
     Settings
     --------
     strength:
-        weight of the mean trace in the loss.
+        weight of the mean trace, or of the sum, in the loss.
+    activation:
+        what makes the parameters positive before rows are normalised. With "softplus", `accuracy`
+        and `diagonal` have no effect.
+    reduction:
+        "labels" for means over labels and annotators, "items" for sums over annotators.
     accuracy, diagonal, prior_precision, sparse, device, dtype:
         as in `SpeeLFC`.
 
@@ -109,19 +119,46 @@ class TraceReg(SpeeLFC):
     stacks = True
     strength: float = 0.01
     accuracy: float = 0.9
+    activation: Literal["softmax", "softplus"] = "softmax"
+    reduction: Literal["labels", "items"] = "labels"
 
     def _make_parameters(self, sparse: bool, factory: dict[str, Any]) -> None:
         super()._make_parameters(sparse, factory)
         require(self.strength >= 0, "strength", ">= 0", self.strength)
+        require_choice("activation", self.activation, ACTIVATIONS)
+        require_choice("reduction", self.reduction, REDUCTIONS)
+        if self.activation == "softplus":
+            start_kl = 6.0 * torch.eye(self.n_classes, **factory) - 5.0
+            self.table.restart(start_kl.expand(self.n_annotators, -1, -1))
+
+    def log_confusion(self, annotator_n: Tensor) -> Tensor:
+        """See `SpeeLFC.log_confusion`."""
+        if self.activation == "softmax":
+            return super().log_confusion(annotator_n)
+        log_nkl = functional.softplus(self.table(annotator_n)).log()
+        return log_nkl - log_nkl.logsumexp(dim=-1, keepdim=True)
 
     def penalty(self, annotator_n: Tensor | None = None, mask_n: Tensor | None = None) -> Tensor:
-        """Strength x the mean trace over the given annotators, plus the log-prior's penalty."""
+        """Strength x the mean trace over the given annotators, or the sum over all; the prior's."""
+        prior = super().penalty(annotator_n, mask_n)
+        if self.reduction == "items":
+            who, weight_a = self.table.summands(annotator_n)
+            return self.strength * (weight_a * self._trace(who)).sum() + prior
         device = self.table.weight.device
         who, count_a = unique_annotators(annotator_n, self.n_annotators, device, mask_n)
-        confusion_akl = self.table(who).softmax(dim=-1)
-        trace_a = torch.einsum("akk->a", confusion_akl)
-        trace = mean_over_present(trace_a, None if mask_n is None else count_a)
-        return self.strength * trace + super().penalty(annotator_n, mask_n)
+        trace = mean_over_present(self._trace(who), None if mask_n is None else count_a)
+        return self.strength * trace + prior
+
+    def _trace(self, who: Tensor) -> Tensor:
+        softplus = self.activation == "softplus"
+        confusion_akl = self.log_confusion(who).exp() if softplus else self.table(who).softmax(-1)
+        return torch.einsum("akk->a", confusion_akl)
+
+    def _init_from(self, confusion_akl: Tensor) -> None:
+        if self.activation == "softmax":
+            super()._init_from(confusion_akl)
+        else:  # softplus(log(exp(c) - 1)) = c
+            self.table.restart(confusion_akl.expm1().log())
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -150,6 +187,7 @@ class GeoCrowdNet(SpeeLFC):
     """
 
     stacks = True
+    penalises_classes = True
     volume: float = 0.01
     accuracy: float = 0.9
 
@@ -174,7 +212,7 @@ class SpeeLFCD(NoiseModel):
         P(y) = p f_y + (1 - p) (1 - f_y) / (K - 1)
 
     g is a network with one hidden layer on the features of the item. It is the submodule
-    `difficulty` and needs a smaller learning rate than the rest (1e-4 in the paper).
+    `difficulty` and has a learning rate of its own (1e-4 beside 1e-3 on music in the paper).
 
     Settings
     --------
@@ -182,6 +220,10 @@ class SpeeLFCD(NoiseModel):
         numbers in the features of one item.
     n_hidden:
         hidden units of g.
+    dropout:
+        share of the hidden units of g that a training step leaves out.
+    difficulty_rate:
+        learning rate of g, as a multiple of that of the noise model.
     alpha:
         ability of every annotator at the start.
     l1, l2:
@@ -199,7 +241,6 @@ class SpeeLFCD(NoiseModel):
 
     stacks = True
     needs_features = True
-    learning_rate_multipliers: ClassVar[Mapping[str, float]] = {"difficulty": 0.1}
 
     def __init__(
         self,
@@ -208,6 +249,8 @@ class SpeeLFCD(NoiseModel):
         *,
         n_features: int,
         n_hidden: int = 32,
+        dropout: float = 0.0,
+        difficulty_rate: float = 0.1,
         alpha: float = 0.028,
         l1: float = 0.001,
         l2: float = 100.0,
@@ -219,6 +262,9 @@ class SpeeLFCD(NoiseModel):
         require(n_features >= 1, "n_features", ">= 1", n_features)
         require(l1 >= 0, "l1", ">= 0", l1)
         require(l2 > 0, "l2", "> 0", l2)
+        require(0 <= dropout < 1, "dropout", "in 0..1, below 1", dropout)
+        require(0 < difficulty_rate < math.inf, "difficulty_rate", "> 0", difficulty_rate)
+        self.learning_rate_multipliers = {"difficulty": difficulty_rate}
         self.l1, self.l2, self._middle_beta = l1, l2, l1 + l2 / 2
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         start = torch.full((), float(alpha), **factory)
@@ -226,6 +272,7 @@ class SpeeLFCD(NoiseModel):
         self.difficulty = nn.Sequential(
             nn.Linear(n_features, n_hidden, **factory),
             nn.ReLU(),
+            *([nn.Dropout(dropout)] if dropout > 0 else []),
             nn.Linear(n_hidden, 1, **factory),
         )
 
