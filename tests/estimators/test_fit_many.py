@@ -27,7 +27,8 @@ STACKED = (
     "crowd-layer-vw", "crowd-layer-vb", "crowd-layer-vwb", "crowd-layer-mw", "crowd-layer-over",
     "softmax-crowd-layer", "speelfc", "speelfc-d", "trace-reg", "geocrowdnet", "conal",
     "conal-groups", "mixture-e2e", "two-stage-majority", "two-stage-soft-majority",
-    "two-stage-dawid-skene", "two-stage-glad", "two-stage-worker-clustering", "truth",
+    "two-stage-dawid-skene", "two-stage-glad", "two-stage-worker-clustering", "truth", "cross-fit",
+    "cumulative-link",
 )  # fmt: skip
 
 
@@ -81,7 +82,7 @@ def test_every_seed_gives_the_model_that_it_gives_alone_on_a_gpu(method):
 
 def test_all_end_to_end_and_two_stage_methods_of_classes_are_covered():
     clf = CrowdClassifier(**QUICK)
-    for name in mh.experiments.runs.classification_methods():
+    for name in [*mh.experiments.runs.classification_methods(), "cumulative-link"]:
         reason = why_separate(
             clf.set_params(method=name), CROWD.x, CROWD.annotations, truth=CROWD.truth
         )

@@ -22,6 +22,7 @@ def test_exceptions_are_few():
     assert len(EXCEPTIONS) < 5
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::manyhands.estimators.labels.SingleAnnotatorWarning")
 @parametrize_with_checks(
     [

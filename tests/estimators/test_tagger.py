@@ -98,7 +98,7 @@ def fitted(small):
 
 def test_all_that_is_asked_for_is_there():
     assert {"em", "doctor-net", "weighted-doctor-net", "two-stage-majority", "crf-ma", "truth",
-            "two-stage-dawid-skene", *mh.NOISE} <= set(TAGGING)  # fmt: skip
+            "two-stage-dawid-skene", *mh.NOISE} - {"cumulative-link"} <= set(TAGGING)  # fmt: skip
 
 
 def test_every_sentence_gets_valid_tags(name, small, fitted):
@@ -116,6 +116,19 @@ def test_the_same_seed_gives_the_same_bits(name, small, fitted):
     for path, value in fitted(name).network_.state_dict().items():
         assert torch.equal(value, again.network_.state_dict()[path]), path
     assert np.array_equal(again.confusion_, fitted(name).confusion_)
+
+
+@pytest.mark.parametrize("name", ["crowd-layer-mw", "crf-ma"])
+def test_taggers_are_trained_as_published(name, small):
+    labels, _ = small
+    settings = {"batch_size": None, "validation_fraction": None, "epochs": 1, "warm_up": 0}
+    model = mh.CrowdTagger(method=name, published=True, **(QUICK | settings))
+    model.fit(labels.sentences, labels)
+    assert len(model.predict(labels.sentences)) == len(labels.sentences)
+    assert model.settings_.validation_fraction == 0.0
+    if name == "crowd-layer-mw":
+        assert model.network_spec_ == ("tagger", mh.methods.PUBLISHED["p0/ner"].network[1])
+        assert (model.settings_.batch_size, model.settings_.optimizer) == (1024, "adam")
 
 
 def test_the_default_network_is_saved_by_name(small, tmp_path):

@@ -17,6 +17,7 @@ from manyhands.engine.features import EncoderOptions
 from manyhands.engine.frozen_states import FrozenEncoder, fit_transformer_encoder
 from manyhands.engine.optimisers import make_optimisers
 from manyhands.engine.settings import TrainingSettings
+from manyhands.estimators.choices import fine_tuning
 from manyhands.networks.catalog import network_by_name
 from manyhands.networks.pretrained import PREFIX
 from manyhands.noise import AnnotatedDataset, collate
@@ -77,7 +78,8 @@ def test_fine_tuning_has_defaults_of_its_own(network):
     used = model.settings_
     assert (used.learning_rate, used.batch_size, used.schedule) == (3e-5, 32, "linear")
     assert (used.noise_learning_rate, used.epochs) == (1e-3, 1)
-    assert mh.CrowdClassifier(network, method="conal", progress=False)._fine_tuning().keys() == {
+    unfitted = mh.CrowdClassifier(network, method="conal", progress=False)
+    assert fine_tuning(unfitted, mh.METHODS["conal"]).keys() == {
         "epochs", "batch_size", "learning_rate", "weight_decay", "max_grad_norm", "schedule",
         "learning_rate_warm_up", "refit",
     }  # fmt: skip

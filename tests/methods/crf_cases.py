@@ -5,10 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from manyhands.aggregation.kernels.linear_chain import (
+    Transitions,
+    as_offsets,
+    expect,
+    log_partition,
+)
 from manyhands.annotations import Annotations
 from manyhands.methods.crf.crowd_sequences import Sequences, restrict_scores
 from manyhands.methods.crf.fitting import CrfObjective, CrfWeights, as_token_features
-from manyhands.methods.crf.inference import Transitions, as_offsets, expect, log_partition
 
 
 class Fitted(NamedTuple):

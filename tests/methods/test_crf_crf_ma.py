@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from manyhands.aggregation.kernels.linear_chain import expect
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.methods.crf.crf_ma import (
@@ -18,7 +19,6 @@ from manyhands.methods.crf.crf_ma import (
     majority_tags,
 )
 from manyhands.methods.crf.crowd_sequences import gather_sequences
-from manyhands.methods.crf.inference import expect
 from methods.crf_cases import fit_crf, likely_tags, log_probability, tagged_crowd
 from random_tables import random_labels
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
+from manyhands.aggregation.kernels.linear_chain import as_offsets
 from manyhands.core.errors import DataError, SettingError
 from manyhands.methods.crf.fitting import CrfObjective, CrfWeights, as_token_features
-from manyhands.methods.crf.inference import as_offsets
 from methods.crf_cases import fit_crf, likely_tags, log_probability, tag_targets, tagged_crowd
 
 

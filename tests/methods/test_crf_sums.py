@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyhands.methods.crf.inference import Transitions, expect, log_partition
+from manyhands.aggregation.kernels.linear_chain import Transitions, expect, log_partition
 from methods.crf_cases import every_sequence, log_probability, random_case, sentences
 
 some_cases = st.builds(

@@ -56,13 +56,13 @@ def test_an_m_step_is_the_most_probable_confusion(crowd):
 def test_targets_stay_for_as_many_epochs_as_asked_for(crowd, monkeypatch):
     x, ann, _ = crowd
     seen = []
-    whole = ConfusionSteps.posterior
+    whole = ConfusionSteps.e_step
 
     def spy(self, *given):
         seen.append(given)
         return whole(self, *given)
 
-    monkeypatch.setattr(ConfusionSteps, "posterior", spy)
+    monkeypatch.setattr(ConfusionSteps, "e_step", spy)
     CrowdClassifier(method=EM(every=3), epochs=7, warm_up=1, progress=False).fit(x, ann)
     assert len(seen) == 2  # of six epochs after the warm-up, before the first and the fourth
 

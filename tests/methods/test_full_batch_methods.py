@@ -39,7 +39,7 @@ def crowd():
 def inputs_and_labels(name, crowd):
     """Inputs and labels that the method can learn from."""
     ann = crowd.annotations
-    if name == "crf-ma":
+    if name in {"crf-ma", "bsc-crf"}:
         features = csr_matrix((crowd.x > 1.0).astype(float))
         return CrfInputs(features, np.arange(0, len(crowd.x) + 1, 5)), ann
     if name == "ma-slda-r":

@@ -1,5 +1,6 @@
 """Estimators that fit and predict by scikit-learn's conventions."""
 
+from manyhands.estimators.better_labels import consensus, find_shared_mistakes
 from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.estimators.files import ESTIMATORS, load
 from manyhands.estimators.labels import SingleAnnotatorWarning
@@ -13,6 +14,8 @@ __all__ = [
     "CrowdRegressor",
     "CrowdTagger",
     "SingleAnnotatorWarning",
+    "consensus",
+    "find_shared_mistakes",
     "fit_many",
     "load",
     "why_separate",

@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from manyhands.aggregation import Consensus
@@ -22,13 +21,12 @@ from manyhands.annotations.columns import make_frame
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import Setting, describe, require, settings_of
-from manyhands.engine.batches import CrowdData
+from manyhands.engine.batches import EVALUATION_BATCH, CrowdData
 from manyhands.engine.encoders import known_features
-from manyhands.engine.features import EncoderOptions, FeatureEncoder
+from manyhands.engine.features import FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import EstimatorOptions, TrainingOptions
 from manyhands.engine.task import (
-    EVALUATION_BATCH,
     CrowdModule,
     FittedModel,
     Task,
@@ -36,20 +34,19 @@ from manyhands.engine.task import (
     torch_threads,
 )
 from manyhands.engine.tasks import TASKS
-from manyhands.engine.transformer_text import FINE_TUNING, NOISE_LEARNING_RATE
+from manyhands.estimators.choices import encoder_options, network_choice, training_options
 from manyhands.estimators.fitting import Fitting
 from manyhands.estimators.labels import images_to_learn, item_weights, labels_of_rows
+from manyhands.estimators.notebooks import NotebookEstimator
 from manyhands.methods import METHODS, Method, Problem
 from manyhands.methods.base import FitPlan, MethodFit
-from manyhands.networks.catalog import PRETRAINED_NETWORKS
-from manyhands.networks.pretrained import is_pretrained
 
 Predict = Callable[[Any], Floats]
 Callback = Callable[[Predict], Mapping[str, float]]
 
 
 @dataclass(eq=False, repr=False)
-class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
+class CrowdEstimator(EstimatorOptions, NotebookEstimator):
     """An estimator of one task.
 
     The settings are dataclass fields that are declared once, in `manyhands.engine.settings`:
@@ -154,7 +151,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
             )
         if start is None:
             encoder, inputs = encoded or method.fit_encoder(
-                task, features, self._encoder_options(method)
+                task, features, encoder_options(self, method)
             )
             annotations = labels_of_rows(labels, self.kind, len(inputs), items, features)
             annotations = annotations if classes is None else recode_like(annotations, classes)
@@ -166,7 +163,7 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         scaler = task.fit_scaler(annotations) if start is None else start.scaler
         truths = task.truth_values(truth, annotations)
         truths = None if truths is None else scaler.transform_truth(truths)
-        options = self._training_options() | dict(fixed or {})
+        options = training_options(self, method) | dict(fixed or {})
         settings = method.resolve_settings(options, annotations)
         if sample_weight is not None and not method.takes_item_weights:
             raise SettingError(f"sample_weight is not for the method {self._method_text()}")
@@ -176,21 +173,26 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
             truth=truths,
             item_weights=item_weights(sample_weight, annotations),
         )
+        chosen = self._transitions(method)
+        network, network_settings = network_choice(self, method, encoder.default_network)
         plan = FitPlan(
             settings=settings,
-            network=method.required_network or self.network or encoder.default_network,
-            network_settings=self.network_settings,
+            network=network,
+            network_settings=network_settings,
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             resume=resume,
             progress=self.progress,
             fingerprint={
                 "method": self._method_text(),
                 "noise": repr(self.noise),
-                "network_settings": repr(self.network_settings),
+                "network_settings": repr(network_settings),
                 "init": self.init,
+                **({"published": self.published} if self.published else {}),
+                **({"transitions": chosen} if chosen != "none" else {}),
                 **encoder.fingerprint(),
             },
             start=start,
+            transitions=chosen,
         )
         return Fitting(method, encoder, inputs, annotations, scaler, problem, plan)
 
@@ -201,11 +203,13 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         self.settings_, self.crowd_ = model.settings, model.crowd
         self.network_, self.noise_ = model.network, model.noise
         self.method_class_ = type(method)
+        self.network_spec_ = fitting.plan.network, fitting.plan.network_settings
         self.noise_spec_ = self._task().noise_spec(method.noise_spec, self.noise_)
         self.restored_with_ = method.restore_settings(self.network_)
         self.history_, self.epoch_ = fit.result.history, fit.result.epoch
         self.search_history_ = fit.result.search_history
         self._set_feature_names()
+        self.trained_on_ = fitting.annotations  # not saved: `infer` says if it meets them again
         found = self._posterior(fitting.inputs, fitting.annotations)
         self.annotator_columns_ = found.annotator_columns()
 
@@ -244,7 +248,13 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
             )  # fmt: skip
         if not method.takes_noise_settings and (self.noise or self.init not in (None, "own")):
             raise SettingError(f"noise and init are for noise models; {self.method} has none")
+        if self.published:
+            method = method.published(self.published, self.task)
         return method.configured(self.noise, self.init)
+
+    def _transitions(self, method: Method) -> str:
+        """The transitions between neighbouring items; only tags have some."""
+        return "none"
 
     def _method_text(self) -> str:
         return self.method if isinstance(self.method, str) else repr(self.method)
@@ -254,43 +264,6 @@ class CrowdEstimator(EstimatorOptions, BaseEstimator):  # type: ignore[misc]
         for name, declared in self._settings().items():
             if name not in settings_of(TrainingOptions):
                 declared.checked(getattr(self, name))
-
-    def _training_options(self) -> dict[str, Any]:
-        """The settings of training that were given, with the defaults of the task."""
-        given = {each.name: getattr(self, each.name) for each in fields(TrainingOptions)}
-        defaults = self._fine_tuning() | dict(self._task().defaults)
-        return {
-            name: defaults.get(name) if value is None else value for name, value in given.items()
-        }
-
-    def _fine_tuning(self) -> dict[str, Any]:
-        """The defaults of training for a pretrained network that is not frozen."""
-        if not is_pretrained(self.network) or (self.network_settings or {}).get("freeze"):
-            return {}
-        own = self._resolve_method().defaults.get("noise_learning_rate")
-        return FINE_TUNING | ({} if own else {"noise_learning_rate": NOISE_LEARNING_RATE})
-
-    def _encoder_options(self, method: Method) -> EncoderOptions:
-        # A network by name computes with numbers; one of your own may look integers up.
-        own_network = not (self.network is None or isinstance(self.network, str))
-        scale = getattr(self, "scale", "none")
-        unscaled = own_network or method.needs_counts
-        pretrained = self.network_settings if self.network in PRETRAINED_NETWORKS else None
-        return EncoderOptions(
-            scale="none" if scale == "auto" and unscaled else str(scale),
-            keep_integers=own_network,
-            word_vectors=self.word_vectors,
-            freeze_embeddings=self.freeze_embeddings,
-            max_tokens=getattr(self, "max_tokens", None),
-            image_size=getattr(self, "image_size", None),
-            normalize=scale != "none",
-            image_encoder=(pretrained or {}).get("folder"),
-            network=self.network if is_pretrained(self.network) else None,
-            network_settings=self.network_settings,
-            device=self.device,
-            progress=self.progress,
-            seed=self.seed,
-        )
 
     def _fitted(self) -> FittedModel:
         check_is_fitted(self, "network_")

@@ -45,6 +45,7 @@ from manyhands.io.headers import (
 from manyhands.methods import METHODS, Method
 from manyhands.methods.crf.network import CrfEncoder
 from manyhands.networks import Network
+from manyhands.networks.tag_transitions import add_transitions
 
 NAME = "model"
 ESTIMATORS: dict[str, type[CrowdEstimator]] = {
@@ -178,9 +179,11 @@ def _restored(
         return make_network(asked_for, encoder.shape, task.n_outputs(crowd.n_classes), settings)
 
     def restored_network() -> nn.Module:
-        return method_class.restore_network(
+        made = method_class.restore_network(
             new_network, header["restored_with"], crowd.n_annotators, crowd.n_classes
         )
+        tags = [str(name) for name in header["classes"]]
+        return add_transitions(made, tags, getattr(model, "transitions", "none"))
 
     def restored_noise() -> nn.Module:
         return task.restore_noise(header["noise"], noise_settings, crowd, encoder.n_noise_features)
@@ -191,6 +194,7 @@ def _restored(
     model.noise_ = _with_weights(restored_noise, under("noise.", tensors), True)
     model.encoder_, model.crowd_, model.method_class_ = encoder, crowd, method_class
     model.restored_with_ = header["restored_with"]
+    model.network_spec_ = (asked_for, model.network_settings)
     for name, declared in make._settings().items():
         declared.checked(getattr(model, name))
     model.scaler_ = TargetScaler(**{key: float(each) for key, each in header["scaler"].items()})
@@ -229,7 +233,7 @@ def _prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _options(model: CrowdEstimator) -> dict[str, Any]:
     """The settings that a model was made with, and those that its fit used for the others."""
-    used = asdict(model.settings_)
+    used = asdict(model.settings_) | {"network_settings": _plain(model.network_spec_[1])}
     return {
         name: used[name] if name in used else _plain(getattr(model, name))
         for name in model._settings()
@@ -262,9 +266,8 @@ def _network(header: Mapping[str, Any]) -> str:
 
 def _network_name(model: CrowdEstimator) -> str | None:
     """The name of the network that was asked for; None for a network of the user's."""
-    if model.network is None:
-        return model.method_class_.required_network or model.encoder_.default_network
-    return model.network if isinstance(model.network, str) else None
+    network = model.network_spec_[0]
+    return network if isinstance(network, str) else None
 
 
 def _network_config(network: nn.Module) -> dict[str, Any] | None:

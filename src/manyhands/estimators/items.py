@@ -12,6 +12,13 @@ from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import seed_for
 from manyhands.engine.settings import FeatureOptions
 from manyhands.estimators.base import Callback, CrowdEstimator
+from manyhands.estimators.cross_fitting import (
+    cross_fitted_posterior,
+    draw_folds,
+    n_folds,
+    n_rows,
+    with_warning,
+)
 from manyhands.estimators.fitting import Fitting
 from manyhands.estimators.labels import labels_of_rows
 from manyhands.methods.base import MethodFit
@@ -89,12 +96,33 @@ class ItemEstimator(CrowdEstimator, FeatureOptions):
         self.n_batches_ = number + 1
         return self
 
-    def infer(self, X: Any, y: Labels, *, X_items: Iterable[Any] | None = None) -> Consensus:
+    def infer(
+        self,
+        X: Any,
+        y: Labels,
+        *,
+        X_items: Iterable[Any] | None = None,
+        cross_fit: bool | int = False,
+    ) -> Consensus:
         """The consensus of network and labels about labelled items.
 
-        Unseen annotators are taken as average ones; nothing is learnt from these labels.
+        Unseen annotators are taken as average ones; nothing is learnt from these labels. For items
+        that the model was trained on, the network repeats the labels it has learnt, and mistakes
+        count twice: the `warnings` of the consensus say so, unless the model was loaded.
+        `cross_fit` is then the number of folds (True: 5), drawn by the seed. Every item is judged
+        by a copy of this estimator that is trained on the labels of the other folds; this
+        estimator itself is not used and need not be fitted. With a checkpoint, the folds are kept
+        in its folders `fold-0` and so on, and continued from there.
         """
-        return self._posterior(*self._encode(X, y, X_items))
+        folds = n_folds(cross_fit)
+        if folds:
+            items = None if X_items is None else list(X_items)
+            labels = labels_of_rows(y, self.kind, n_rows(X), items, X)
+            fold_i = draw_folds(labels.labels_per_item > 0, folds, self.seed)
+            return cross_fitted_posterior(self, X, labels, fold_i, labels.items.tolist())
+        inputs, annotations = self._encode(X, y, X_items)
+        found = self._posterior(inputs, annotations)
+        return with_warning(found, annotations, getattr(self, "trained_on_", None))
 
     def _scored_rows(
         self,

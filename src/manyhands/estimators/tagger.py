@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from torch import nn
 
 from manyhands.aggregation import TokenConsensus, aggregate_tokens
+from manyhands.aggregation.kernels.linear_chain import Transitions, expect
 from manyhands.aggregation.tokens import decode_tokens
 from manyhands.annotations import (
     Annotations,
@@ -17,20 +19,29 @@ from manyhands.annotations import (
     TokenLabels,
     align_to_tokens,
     decode_bio,
+    decode_chain,
     is_frame,
 )
 from manyhands.annotations.tags import is_bio_tag
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import setting
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import TaggingOptions
+from manyhands.engine.task import FittedModel, predict_outputs
 from manyhands.engine.text import as_sentences
 from manyhands.estimators.base import Callback, document
 from manyhands.estimators.classifier import ConfusionEstimator
+from manyhands.estimators.cross_fitting import (
+    cross_fitted_posterior,
+    draw_folds,
+    n_folds,
+    with_warning,
+)
 from manyhands.estimators.labels import require_annotations
 from manyhands.evaluation import score_entities
-from manyhands.methods import Method
+from manyhands.methods import METHODS, Method
+from manyhands.networks.tag_transitions import FORBIDDEN, transitions_of
 
 Tags = TaggedSentences | Sequence[Sequence[str]] | AnyArray
 
@@ -105,19 +116,68 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
             return score_entities(truth, found, sentences.offsets).f1
         return float(np.mean(truth.astype(str) == found.astype(str)))
 
-    def infer(self, X: Any, y: Labels | TokenLabels) -> TokenConsensus:
+    def infer(
+        self, X: Any, y: Labels | TokenLabels, *, cross_fit: bool | int = False
+    ) -> TokenConsensus:
         """The consensus of network and labels about labelled tokens, and its entities.
 
         Unseen annotators are taken as average ones; nothing is learnt from these labels.
+        `cross_fit` is as in `CrowdClassifier.infer`; folds are made of whole sentences.
         """
-        return decode_tokens(as_sentences(X), self._posterior(*self._encode(X, y, None)))
+        sentences, folds = as_sentences(X), n_folds(cross_fit)
+        if folds:
+            labels, sentence_t = _token_annotations(y, X), sentences.sentence_of_token
+            is_labelled_t = labels.labels_per_item > 0
+            labelled_s = np.bincount(sentence_t[is_labelled_t], minlength=len(sentences)) > 0
+            fold_s = draw_folds(labelled_s, folds, self.seed)
+            found = cross_fitted_posterior(self, sentences, labels, fold_s[sentence_t])
+            return decode_tokens(sentences, found)
+        inputs, annotations = self._encode(X, y, None)
+        found = self._posterior(inputs, annotations)
+        found = with_warning(found, annotations, getattr(self, "trained_on_", None))
+        return decode_tokens(sentences, found)
+
+    def _transitions(self, method: Method) -> str:
+        if self.transitions != "none" and not method.takes_transitions:
+            known = [
+                name
+                for name, each in METHODS.items()
+                if each.takes_transitions and self.task in each.tasks
+            ]
+            raise SettingError(
+                f"transitions must be 'none' for the method {self._method_text()}; got "
+                f"{self.transitions!r}; methods with transitions: {', '.join(known)}"
+            )
+        return self.transitions
+
+    def _predicted_by(self, model: FittedModel, features: Any) -> Floats:
+        chain = chain_scores(model.network)
+        if chain is None:
+            return super()._predicted_by(model, features)
+        sentences = as_sentences(features)
+        return expect(self._scores_of(model, sentences), sentences.offsets, chain).marginal_tk
+
+    def _scores_of(self, model: FittedModel, sentences: Sentences) -> Floats:
+        """The outputs of the network for all tokens."""
+        inputs = model.encoder.transform(sentences)
+        outputs = predict_outputs(model.network, inputs, model.device, model.settings)
+        return np.asarray(outputs.numpy(), dtype=np.float64)
 
     def _names(self, sentences: Sentences) -> AnyArray:
         """The tag of every token."""
         return np.asarray(self.classes_[self._codes(sentences, self.predict_proba(sentences))])
 
     def _codes(self, X: Any, probability_tk: Floats) -> AnyArray:
-        """The tag that is predicted for every token; valid BIO unless this is turned off."""
+        """The tag that is predicted for every token; valid BIO unless this is turned off.
+
+        With transitions these are the tags of the most probable sequence of every sentence.
+        """
+        chain = chain_scores(self.network_)
+        if chain is not None:
+            sentences = as_sentences(X)
+            score_tk = self._scores_of(self._fitted(), sentences)
+            tags = TagScheme.of(self.classes_).names if self.valid_bio else None
+            return decode_chain(score_tk, sentences.offsets, *chain, tags)
         if not self.valid_bio:
             return super()._codes(X, probability_tk)
         names = TagScheme.of(self.classes_).names
@@ -128,6 +188,16 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
         self, features: Any, labels: Any, items: Iterable[Any] | None
     ) -> tuple[Inputs, Annotations]:
         return super()._encode(features, _token_annotations(labels, features), items)
+
+
+def chain_scores(network: nn.Module) -> Transitions | None:
+    """The scores of tags that follow each other; None for a network without transitions."""
+    links = transitions_of(network)
+    if links is None:
+        return None
+    scores = (np.asarray(each.detach().cpu().double().numpy()) for each in links.scores())
+    pair_kk, start_k, end_k = (np.where(each <= FORBIDDEN, -np.inf, each) for each in scores)
+    return Transitions(pair_kk, start_k, end_k)
 
 
 def flat_tags(tags: Tags, sentences: Sentences) -> AnyArray:

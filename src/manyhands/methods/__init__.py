@@ -2,6 +2,7 @@
 
 from manyhands.methods.base import Method, Problem
 from manyhands.methods.catalog import METHODS
+from manyhands.methods.cross_fit.method import CrossFitted
 from manyhands.methods.doctor_net import DoctorNet
 from manyhands.methods.em import EM, CommonNoiseEM
 from manyhands.methods.em_regression import EMRegression
@@ -9,13 +10,16 @@ from manyhands.methods.end_to_end import EndToEnd
 from manyhands.methods.full_batch import FullBatchMethod
 from manyhands.methods.max_mig import MaxMIG
 from manyhands.methods.mixture import MixtureEM
+from manyhands.methods.presets import PUBLISHED
 from manyhands.methods.semi_lfc import SemiLFC
 from manyhands.methods.two_stage import TwoStage
 
 __all__ = [
     "EM",
     "METHODS",
+    "PUBLISHED",
     "CommonNoiseEM",
+    "CrossFitted",
     "DoctorNet",
     "EMRegression",
     "EndToEnd",

@@ -14,7 +14,7 @@ from torch import nn
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import SettingError
-from manyhands.core.settings import settings_of
+from manyhands.core.settings import require, settings_of
 from manyhands.engine.batches import CrowdData, split_items, split_labels
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
@@ -22,6 +22,7 @@ from manyhands.engine.learner import TrainingResult
 from manyhands.engine.settings import TrainingOptions, TrainingSettings
 from manyhands.engine.task import CrowdModule, FittedModel, Task
 from manyhands.engine.tasks import TASK_OF
+from manyhands.methods.presets import OWN_PAPER, PUBLISHED, Preset
 from manyhands.networks import Network
 
 SEARCH_FOLDER = "search"  # of the checkpoint: the run that finds the best epoch
@@ -75,7 +76,8 @@ class FitPlan:
     """How to fit: the settings, the network that was asked for, and where checkpoints go.
 
     `fingerprint` tells this fit from others; a checkpoint continues only where it is equal. `start`
-    is a model to continue from, whose annotators are the first ones of the labels.
+    is a model to continue from, whose annotators are the first ones of the labels. `transitions`
+    between tags are one of `TRANSITIONS`.
     """
 
     settings: TrainingSettings
@@ -87,6 +89,7 @@ class FitPlan:
     callback: Callable[[CrowdModule], Mapping[str, Any]] | None = None
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
     start: FittedModel | None = None
+    transitions: str = "none"
 
 
 @dataclass(frozen=True)
@@ -108,17 +111,39 @@ class About:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Paper:
+    """A method as its papers have it, where that differs from the row of `METHODS`.
+
+    `preset` is the experiment in `PUBLISHED` that introduces the method, or the first one that
+    compares it; those of regression and tagging are the same for all methods. `model` are fields
+    of the method, and `by_preset` further ones for single experiments. `note` says what no paper
+    states about the method.
+    """
+
+    preset: str | None = None
+    model: Mapping[str, Any] = field(default_factory=dict)
+    by_preset: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    note: str = ""
+
+
+_PRESET_OF = {"regression": "p0/reviews", "tagging": "p0/ner"}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Method(ABC):
     """A way of learning a model from a crowd; `defaults` are of the settings of training."""
 
     about: About = About()
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    paper: Paper = field(default=Paper(), repr=False)
     needs_truth: ClassVar[bool] = False
     needs_counts: ClassVar[bool] = False  # features are counts, which must not be scaled
+    needs_order: ClassVar[bool] = False  # classes are levels, from lowest to highest
     required_network: ClassVar[str | None] = None  # the only network that the method is made for
     models_features: ClassVar[bool] = False  # it models the features, which must be numbers then
     takes_noise_settings: ClassVar[bool] = False  # `noise` and `init` are settings of the method
     takes_item_weights: ClassVar[bool] = False  # its loss is a mean over items or their labels
+    takes_transitions: ClassVar[bool] = False  # its network may have transitions between tags
     takes_more_labels: ClassVar[bool] = False  # a fitted model can learn from other items as well
 
     @property
@@ -130,6 +155,42 @@ class Method(ABC):
     def noise_spec(self) -> tuple[str, dict[str, Any]]:
         """The name of the noise model in `NOISE`, and its settings."""
         return "speelfc", {}
+
+    def preset(self, published: Any = True, task: str | None = None) -> tuple[str, Preset]:
+        """The preset of this name, or of the method's own paper (True), for a task; and its name.
+
+        >>> from manyhands.methods import METHODS
+        >>> METHODS["speelfc"].preset()[0], METHODS["speelfc"].preset("p1/music")[0]
+        ('p1/sentiment', 'p1/music')
+        """
+        task = task or self.tasks[0]
+        name = published
+        if published in (True, OWN_PAPER):
+            rule = "the name of a preset for a method of your own"
+            require(self.paper.preset is not None, "published", rule, published, _presets_of(task))
+            name = _PRESET_OF.get(task, self.paper.preset)
+        found = PUBLISHED[name]
+        rule = f"a preset for {task}"
+        require(found.task == task, "published", rule, name, _presets_of(task))
+        return name, found
+
+    def published(self, preset: Any = True, task: str | None = None) -> "Method":
+        """The method as a paper has it: its model, and its settings of training as `defaults`.
+
+        `preset` is a name of `PUBLISHED`, or True for the method's own paper. The network is not
+        part of a method: `preset` tells it.
+
+        >>> from manyhands.methods import METHODS
+        >>> METHODS["speelfc"].published("p1/music").settings
+        {'diagonal': 3.7}
+        """
+        name, found = self.preset(preset, task)
+        changes = {**self.paper.model, **self.paper.by_preset.get(name, {})}
+        return replace(self, **changes, defaults=self._published_defaults(found))
+
+    def _published_defaults(self, preset: Preset) -> Mapping[str, Any]:
+        """The settings of training of a preset, as far as the method has them."""
+        return preset.training
 
     def configured(self, noise: Mapping[str, Any] | None, init: str | None) -> "Method":
         """The same method with other settings of its noise model, and another initialisation."""
@@ -243,6 +304,10 @@ class Method(ABC):
         if share == 0 or ("validation_fraction" not in chosen and few):
             defaults = {key: each for key, each in defaults.items() if key not in _SEARCH_SETTINGS}
         return TrainingSettings(**{**defaults, **chosen})
+
+
+def _presets_of(task: str) -> str:
+    return f"known: {', '.join(name for name, each in PUBLISHED.items() if each.task == task)}"
 
 
 def _search_plan(plan: FitPlan) -> FitPlan:

@@ -8,11 +8,13 @@ from manyhands.methods import (
     end_to_end,
     max_mig,
     mixture,
+    ordinal,
     semi_lfc,
     two_stage,
 )
 from manyhands.methods.base import Method
-from manyhands.methods.crf import crf_ma
+from manyhands.methods.crf import bsc_crf, crf_ma
+from manyhands.methods.cross_fit import method as cross_fit
 from manyhands.methods.linear import kernel_machine, ma_lr, personal, raykar
 from manyhands.methods.topics import classification, regression
 
@@ -28,9 +30,12 @@ _ROWS: dict[str, Method] = {
     **classification.ROWS,
     **em_regression.ROWS,
     **end_to_end.ROWS,
+    **ordinal.ROWS,
     **mixture.ROWS,
     **semi_lfc.ROWS,
+    **cross_fit.ROWS,
     **crf_ma.ROWS,
+    **bsc_crf.ROWS,
     **regression.ROWS,
 }
 METHODS: Registry[Method] = Registry(

@@ -9,16 +9,16 @@ import torch
 from torch import Tensor, nn
 
 from manyhands.aggregation import estimate_confusions
-from manyhands.aggregation.base import EMRun, run_em
+from manyhands.aggregation.em import EMRun, run_em
 from manyhands.aggregation.sums import annotator_sums
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
-from manyhands.engine.batches import CrowdBatch, CrowdData
+from manyhands.engine.batches import EVALUATION_BATCH, CrowdBatch, CrowdData
 from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.regression import RegressionModule, init_regression_layer
 from manyhands.engine.settings import TrainingSettings
-from manyhands.engine.task import EVALUATION_BATCH, CrowdModule, Task
-from manyhands.methods.base import About, Method, NetworkMaker, Problem
+from manyhands.engine.task import CrowdModule, Task
+from manyhands.methods.base import About, Method, NetworkMaker, Paper, Problem
 from manyhands.methods.em import log_classes
 from manyhands.methods.end_to_end import NO_WARM_UP, uses_sparse
 from manyhands.methods.network_method import NetworkMethod
@@ -147,7 +147,7 @@ def _taken(
     taken_a, log_said = torch.zeros_like(log_weight_a), log_weight_a.new_zeros(())
     most = int(crowd.annotations.labels_per_item.max())
     at_once = min(EVALUATION_BATCH, max(_MAX_CELLS // (most * len(log_weight_a)), 1))
-    for batch in crowd.evaluated(crowd.labelled, at_once):
+    for batch in crowd.evaluated_here(crowd.labelled, at_once):
         given = batch.annotations
         features_bh = network.features(batch.inputs)
         log_na = network.label_log_prob_by_head(features_bh, given.row, given.label)
@@ -156,7 +156,7 @@ def _taken(
         log_n = log_na.logsumexp(dim=1)
         taken_a += (log_na - log_n.unsqueeze(1)).exp().sum(dim=0, dtype=torch.float64)
         log_said += log_n.sum(dtype=torch.float64)
-    return taken_a, log_said
+    return crowd.processes.sum(taken_a), crowd.processes.sum(log_said)
 
 
 class RegressionHeadsModule(HeadsModule, RegressionModule):
@@ -218,14 +218,16 @@ def mean_shift(network: RegressionHeads, crowd: CrowdData, pseudo_count: float) 
     n_heads = int((counts_a > 0).sum())
     if n_heads == 1:
         return 0.0
-    parts = []
-    for batch in crowd.evaluated(crowd.labelled, EVALUATION_BATCH):
+
+    def off(batch: CrowdBatch) -> tuple[Tensor]:
         given = batch.annotations
         features_bh = network.features(batch.inputs)
         own_n = network.predict_labels(features_bh, given.row, given.annotator)
         all_n = (network.average(features_bh).squeeze(1) - network.shift)[given.row]
-        parts.append(given.label - (n_heads * all_n - own_n) / (n_heads - 1))
-    off_n = torch.cat(parts).cpu().double().numpy()  # labels are sorted by item, as in the batches
+        return (given.label - (n_heads * all_n - own_n) / (n_heads - 1),)
+
+    (found_n,) = crowd.collect(off, crowd.labelled)
+    off_n = found_n.cpu().double().numpy()  # labels are sorted by item, as in the batches
     drawn_a = annotator_sums(ann, off_n) + pseudo_count * off_n.mean()
     above_a = drawn_a / (counts_a + pseudo_count)
     return float(np.mean(above_a[counts_a > 0]))
@@ -296,6 +298,7 @@ def _heads(network: nn.Module, n_annotators: int, n_classes: int, **settings: An
 ROWS: dict[str, Method] = {
     "doctor-net": DoctorNet(
         defaults=NO_WARM_UP,
+        paper=Paper(preset="p0/labelme", model={"refit_intercept": False}),
         about=About(
             source="Guan et al. 2018, DL-DN in Rodrigues and Pereira 2018",
             equation="P(y | a, x) = softmax(W_a h(x) + b_a); f = mean_a P(. | a, x)",
@@ -306,6 +309,7 @@ ROWS: dict[str, Method] = {
     "weighted-doctor-net": DoctorNet(
         weighted=True,
         defaults=NO_WARM_UP,
+        paper=Paper(preset="p0/labelme", model={"refit_intercept": False}),
         about=About(
             source="Guan et al. 2018, DL-WDN in Rodrigues and Pereira 2018",
             equation="doctor-net with f = sum_a w_a P(. | a, x), heads fixed, then w by EM",

@@ -18,6 +18,7 @@ from manyhands.engine.inputs import Inputs
 from manyhands.engine.learner import TrainingResult
 from manyhands.engine.randomness import own_random_numbers
 from manyhands.methods.base import FitPlan, Method, MethodFit, NetworkMaker, Problem
+from manyhands.methods.presets import Preset
 from manyhands.networks.mlp import flat
 
 
@@ -47,6 +48,10 @@ class FullBatchMethod(Method):
     tasks = ("classification",)  # the network of a solution does not see whole sentences
     required_network = "logistic"
     network_class: ClassVar[type[nn.Module]]
+
+    def _published_defaults(self, preset: Preset) -> Mapping[str, Any]:
+        """The method's own: a preset has those of the epoch loop."""
+        return self.defaults
 
     @abstractmethod
     def fit(

@@ -1,7 +1,7 @@
 """Max-MIG: what an item looks like and what was said of it are to tell the same thing."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -13,12 +13,14 @@ from manyhands.core.settings import require_choice
 from manyhands.engine.batches import CrowdBatch, CrowdData
 from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.settings import TrainingSettings
-from manyhands.methods.base import About, Method, Problem
+from manyhands.methods.base import About, Method, Paper, Problem
 from manyhands.methods.em import log_classes
 from manyhands.methods.end_to_end import FAST, PRIOR, EndToEnd
 from manyhands.noise import AnnotationBatch, NoiseModel, SpeeLFC
 
 PRIORS = ("shares", "learnt", "uniform")
+WEIGHTS = ("confusions", "free")
+_RAISED = 0.01  # added to confusions whose logarithms free weights start at
 _TAKEN = {"prior_precision"}  # settings of the confusions; those of their start would go unheard
 
 
@@ -53,22 +55,27 @@ class MaxMIG(EndToEnd):
     the best p there is, renewed before every epoch; it leaves more open, so that two labels per
     item may not tell f from a mixture of its classes. "uniform" is 1 / K.
 
+    `weights="free"` drops that restriction, as the source does: W_a are any numbers, which start at
+    log(C_a + 0.01) of the majority's confusions. Profiles are then estimated at the end, against
+    what network and labels say together.
+
     `init="own"` starts from the confusions against the majority, "consensus" and "auto" as in
     `EndToEnd`. Every item counts once, whatever the number of its labels, and the prior is that
     of `SpeeLFC`, per item. A batch of one item has no pairs, hence no second term: give it more.
-    With several processes the pairs are those within each process's share of a batch.
 
     Source: Cao et al. 2019 (Max-MIG), the form for the KL divergence. The authors' code has free
-    weights from the confusions of the majority and a uniform prior.
+    weights and a uniform prior.
     """
 
-    takes_item_weights = takes_more_labels = False  # it has a loss of its own
+    takes_item_weights = takes_more_labels = takes_transitions = False  # a loss of its own
     noise: str = field(init=False, default="speelfc")
     prior: Literal["shares", "learnt", "uniform"] = field(kw_only=True, default="shares")
+    weights: Literal["confusions", "free"] = field(kw_only=True, default="confusions")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choice("prior", self.prior, PRIORS)
+        require_choice("weights", self.weights, WEIGHTS)
         for name in set(self.settings) - _TAKEN:
             known = ", ".join(sorted(_TAKEN))
             raise SettingError(
@@ -82,14 +89,20 @@ class MaxMIG(EndToEnd):
         made = super().make_module(network, problem, settings)
         share_ik = made.targets[torch.from_numpy(problem.annotations.labels_per_item > 0)]
         prior_k = smoothed_mean(torch.ones_like(share_ik) if self.prior == "uniform" else share_ik)
-        return MaxMIGModule(made, prior_k, renewed=self.prior == "learnt")
+        free = self.weights == "free"
+        return MaxMIGModule(made, prior_k, renewed=self.prior == "learnt", free=free)
 
     def _layer(self, problem: Problem, sparse: bool) -> NoiseModel:
         ann = problem.annotations
         shares_ik = Majority().fit(ann).probabilities
         assert shares_ik is not None, "labels are classes here"
-        layer = super()._layer(problem, sparse)
-        return layer.init_from_confusions(estimate_confusions(ann, shares_ik))
+        layer: Any = super()._layer(problem, sparse)
+        first_akl = estimate_confusions(ann, shares_ik)
+        layer.init_from_confusions(first_akl)
+        if self.weights == "free":
+            layer.table.restart(torch.from_numpy(np.log(first_akl + _RAISED)))
+        made: NoiseModel = layer
+        return made
 
 
 class MaxMIGModule(ClassificationModule):
@@ -97,11 +110,13 @@ class MaxMIGModule(ClassificationModule):
 
     prior: Tensor
 
-    def __init__(self, made: ClassificationModule, prior_k: Tensor, *, renewed: bool) -> None:
+    def __init__(
+        self, made: ClassificationModule, prior_k: Tensor, *, renewed: bool, free: bool = False
+    ) -> None:
         super().__init__(made.network, made.noise, made.targets)
         # A checkpoint need not hold it: where it changes, an epoch begins by making it.
         self.register_buffer("prior", prior_k, persistent=False)
-        self.renewed = renewed
+        self.renewed, self.free = renewed, free
 
     def on_epoch_start(self, crowd: CrowdData, number: int) -> None:
         """See `CrowdModule.on_epoch_start`."""
@@ -110,16 +125,34 @@ class MaxMIGModule(ClassificationModule):
             self.prior.copy_(smoothed_mean(class_ik))
 
     def _loss(self, logits: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
-        if len(batch.items) == 0:  # a step of fewer items than processes
-            return logits.sum() * 0.0
         if warm_up_epoch:
-            return self.target_loss(logits, self.targets[batch.items]).mean() * batch.item_weight
+            return super()._loss(logits, batch, warm_up_epoch)
         assert isinstance(self.noise, SpeeLFC), "its table holds the confusions"
-        log_said_bk = label_log_prob(self.noise, batch.annotations, len(logits))
-        loss = information_loss(logits.log_softmax(dim=-1), log_said_bk, self.prior.log())
-        penalty = self.noise.penalty(batch.annotations.annotator)  # per label, the loss per item
-        loss = loss + penalty * (len(batch.annotations) / len(logits))
-        return loss * batch.item_weight
+        given = batch.annotations
+        log_said_bk = label_log_prob(self.noise, given, len(logits), free=self.free)
+        log_class_bk = logits.log_softmax(dim=-1)
+        penalty = self.noise.penalty(given.annotator)  # per label, the loss per item
+        penalty = penalty * (len(given) * batch.item_weight / max(len(logits), 1))
+        if given.share is None:
+            return information_loss(log_class_bk, log_said_bk, self.prior.log()) + penalty
+        gather = given.share.gather  # pairs are those of the items of all processes
+        loss = information_loss(gather(log_class_bk), gather(log_said_bk), self.prior.log())
+        return loss * gather(loss.new_tensor([batch.item_weight])).mean() + penalty
+
+    @torch.no_grad()
+    def profile_annotators(self, crowd: CrowdData) -> None:
+        """See `CrowdModule.profile_annotators`; of free weights no confusion can be read off."""
+        if self.free:
+            noise: Any = self.noise
+            log_class_ik = torch.from_numpy(log_classes(self.network, crowd))
+            said = [
+                label_log_prob(noise, batch.annotations, len(batch.items), free=True).cpu()
+                for batch in crowd.evaluated(crowd.labelled)
+            ]
+            posterior_ik = (log_class_ik + torch.cat(said).double()).softmax(dim=-1).numpy()
+            ann = crowd.annotations[crowd.labelled]
+            self.noise.init_from_confusions(estimate_confusions(ann, posterior_ik))
+        super().profile_annotators(crowd)
 
 
 def information_loss(log_class_bk: Tensor, log_said_bk: Tensor, log_prior_k: Tensor) -> Tensor:
@@ -133,6 +166,8 @@ def information_loss(log_class_bk: Tensor, log_said_bk: Tensor, log_prior_k: Ten
     log_weight_bk = log_said_bk - log_all_b1
     log_own_b = torch.logsumexp(log_class_bk + log_weight_bk, dim=-1)
     n_items = len(log_own_b)
+    if n_items == 0:
+        return log_own_b.sum()
     if n_items == 1:
         return -log_own_b.mean()
     ratio_bb = log_class_bk.exp() @ log_weight_bk.exp().T
@@ -140,9 +175,16 @@ def information_loss(log_class_bk: Tensor, log_said_bk: Tensor, log_prior_k: Ten
     return others / (n_items * (n_items - 1)) - log_own_b.mean()
 
 
-def label_log_prob(noise: SpeeLFC, batch: AnnotationBatch, n_items: int) -> Tensor:
-    """Log prod_n C_a[k, y_n] over the labels of every item, shape (b, k)."""
-    log_confusion_nkl = noise.table(batch.annotator).log_softmax(dim=-1)
+def label_log_prob(
+    noise: SpeeLFC, batch: AnnotationBatch, n_items: int, *, free: bool = False
+) -> Tensor:
+    """Log prod_n C_a[k, y_n] over the labels of every item, shape (b, k).
+
+    With `free` weights it is sum_n W_a[k, y_n], and rows of exp(W_a) need not sum to 1.
+    """
+    log_confusion_nkl = noise.table(batch.annotator)
+    if not free:
+        log_confusion_nkl = log_confusion_nkl.log_softmax(dim=-1)
     label_nk1 = batch.label.reshape(-1, 1, 1).expand(-1, noise.n_classes, 1)
     log_said_nk = log_confusion_nkl.gather(2, label_nk1).squeeze(2)
     nothing_bk: Tensor = log_said_nk.new_zeros(n_items, noise.n_classes)
@@ -160,6 +202,11 @@ ROWS: dict[str, Method] = {
         PRIOR,
         "auto",
         defaults=FAST,
+        paper=Paper(
+            preset="p3/labelme",
+            model={"settings": {}, "init": "own", "weights": "free", "prior": "uniform"},
+            note="The class prior is not stated; that of the public code.",
+        ),
         about=About(
             source="Cao et al. 2019 (Max-MIG)",
             equation="-log R_ii + R_ij, R_ij = sum_k f_k(x_i) prod_n C_a[k, y_jn] / P(y_j)",

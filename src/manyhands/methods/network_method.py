@@ -1,9 +1,10 @@
 """Methods that train a network in the epoch loop."""
 
 import copy
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -11,22 +12,33 @@ from torch import nn
 
 from manyhands.core.arrays import digest
 from manyhands.core.errors import DataError
-from manyhands.core.settings import seed_for
+from manyhands.core.settings import require, seed_for
+from manyhands.engine.batches import CrowdData
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.learner import TrainingRun
-from manyhands.engine.loop import train_together
+from manyhands.engine.loop import train, train_together
 from manyhands.engine.new_network import check_network_output, make_network
 from manyhands.engine.randomness import own_random_numbers
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.stackable import why_separate
 from manyhands.engine.task import CrowdModule, torch_threads
 from manyhands.methods.base import FitPlan, Method, MethodFit, Problem
+from manyhands.networks.tag_transitions import add_transitions
 
-_ANYWHERE = ("device", "devices", "threads")  # a run may continue on another machine
+_ANYWHERE = ("device", "devices", "nodes", "threads")  # a run may continue on another machine
 
 
+@dataclass(frozen=True, kw_only=True)
 class NetworkMethod(Method):
-    """A method that trains a network in the epoch loop."""
+    """A method that trains a network in the epoch loop.
+
+    The whole model is trained `restarts` times from different seeds, and the one with the best
+    objective on its labels is kept (`CrowdModule.training_objective`). With `refit_intercept` a
+    network of numbers ends with its best intercept.
+    """
+
+    restarts: int = 1
+    refit_intercept: bool = True
 
     def network(self, network: nn.Module, n_annotators: int, n_classes: int) -> nn.Module:
         """The network that is trained and predicts, made of the one that was asked for.
@@ -45,6 +57,8 @@ class NetworkMethod(Method):
         self, inputs: Inputs, problems: Sequence[Problem], plans: Sequence[FitPlan]
     ) -> str | None:
         """See `Method.why_separate`; one module is made to see what it consists of."""
+        if self.restarts > 1:
+            return "the best of several restarts is kept"
         first = self._run(inputs, problems[0], plans[0], None, warn=False)
         others = [
             replace(first, annotations=problem.annotations, settings=plan.settings)
@@ -61,12 +75,35 @@ class NetworkMethod(Method):
         stop_after: Sequence[int] | None = None,
     ) -> list[MethodFit]:
         ends: Sequence[int | None] = stop_after or [None] * len(plans)
+        require(self.restarts >= 1, "restarts", ">= 1", self.restarts)
+        if self.restarts > 1:
+            return [
+                self._best_restart(inputs, problem, plan, end)
+                for problem, plan, end in zip(problems, plans, ends, strict=True)
+            ]
         runs = [
             self._run(inputs, problem, plan, end, warn=end is None)
             for problem, plan, end in zip(problems, plans, ends, strict=True)
         ]
         pairs = zip(runs, train_together(runs), strict=True)
         return [MethodFit(run.module, result) for run, result in pairs]
+
+    def _best_restart(
+        self, inputs: Inputs, problem: Problem, plan: FitPlan, stop_after: int | None
+    ) -> MethodFit:
+        """The restart with the best objective, the first of equals; checkpoints are kept of all."""
+        best, highest = None, -math.inf
+        for number in range(self.restarts):
+            own = plan if number == 0 else _restart_plan(plan, number)
+            run = self._run(inputs, problem, own, stop_after, warn=number == 0)
+            fit = MethodFit(run.module, train(run))
+            device = next(run.module.noise.parameters()).device
+            crowd = CrowdData(inputs, problem.annotations, device)
+            objective = run.module.training_objective(crowd)
+            if best is None or objective > highest:
+                best, highest = fit, objective
+        assert best is not None, "there is one restart at least"
+        return best
 
     def _run(
         self,
@@ -106,6 +143,8 @@ class NetworkMethod(Method):
                 network = made.cpu()
                 inputs.init_embeddings(network)
                 network = self.network(network, ann.n_annotators, ann.n_classes)
+                tags = [str(name) for name in ann.classes] if plan.transitions != "none" else []
+                add_transitions(network, tags, plan.transitions)
             some = torch.arange(min(len(inputs), 8))
             rows = inputs.to(torch.device("cpu")).rows(some)
             with torch_threads(network, inputs.shape, len(some), settings):
@@ -120,6 +159,7 @@ class NetworkMethod(Method):
                     "these inputs have only whole ones, which the network looks up; take a method "
                     "without features of items, such as speelfc"
                 )
+            module.refit_intercept = self.refit_intercept
             module.noise.outputs_checked = True  # the outputs were just checked, for any method
             if plan.start is not None:
                 module.noise.continue_from(plan.start.noise, ann.labels_per_annotator)
@@ -127,6 +167,13 @@ class NetworkMethod(Method):
             if problem.item_weights is not None:
                 module.item_weights = torch.from_numpy(problem.item_weights).float()
             return module
+
+
+def _restart_plan(plan: FitPlan, number: int) -> FitPlan:
+    """The plan of a restart: another seed, and a checkpoint of its own."""
+    seed = seed_for(plan.settings.seed, f"restart {number}")
+    folder = plan.checkpoint and plan.checkpoint / f"restart-{number}"
+    return replace(plan, settings=replace(plan.settings, seed=seed), checkpoint=folder)
 
 
 def _fingerprint(

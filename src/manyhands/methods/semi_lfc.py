@@ -10,11 +10,10 @@ from torch import Tensor, nn
 
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
-from manyhands.engine.batches import CrowdBatch, CrowdData
+from manyhands.engine.batches import EVALUATION_BATCH, CrowdBatch, CrowdData
 from manyhands.engine.classification import ClassificationModule
 from manyhands.engine.settings import TrainingSettings
-from manyhands.engine.task import EVALUATION_BATCH
-from manyhands.methods.base import About, Method, Problem
+from manyhands.methods.base import About, Method, Paper, Problem
 from manyhands.methods.end_to_end import FAST, PRIOR, EndToEnd
 from manyhands.methods.max_mig import label_log_prob, smoothed_mean
 from manyhands.networks.autoencoder import ClassAutoencoder, require_autoencoder
@@ -49,7 +48,7 @@ class SemiLFC(EndToEnd):
     Source: Atarashi, Oyama and Kurihara 2018, after M2 in Kingma et al. 2014.
     """
 
-    takes_item_weights = takes_more_labels = False  # it has a loss of its own
+    takes_item_weights = takes_more_labels = takes_transitions = False  # a loss of its own
     tasks = ("classification",)  # for tagging it would have to model the words
     models_features = True
 
@@ -177,6 +176,7 @@ ROWS: dict[str, Method] = {
         PRIOR,
         "auto",
         defaults=FAST,
+        paper=Paper(preset="p1/sentiment", model={"settings": {}, "init": "own"}),
         about=About(
             source="Atarashi, Oyama and Kurihara 2018; M2 of Kingma et al. 2014",
             equation="E log [p(t, z) p(x | t, z) prod_n C_a[t, y_n] / q(z | x, t) f_t], t ~ f",

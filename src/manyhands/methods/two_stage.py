@@ -1,16 +1,17 @@
 """Two-stage methods: aggregate the labels, then train a network on the consensus."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from torch import nn
 
-from manyhands.aggregation import AGGREGATORS, Aggregator, fit_guarded
+from manyhands.aggregation import AGGREGATORS, Aggregator, DawidSkene, fit_guarded
 from manyhands.core.errors import DataError
 from manyhands.engine.classification import known_truth
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import CrowdModule
-from manyhands.methods.base import About, Method, Problem
+from manyhands.methods.base import About, Method, Paper, Problem
 from manyhands.methods.end_to_end import NO_WARM_UP
 from manyhands.methods.network_method import NetworkMethod
 
@@ -23,12 +24,14 @@ class TwoStage(NetworkMethod):
     learns the most probable class, or all classes that tie in equal shares; otherwise it learns the
     whole posterior. The profiles of annotators are their confusions against the consensus. With an
     aggregator of numbers the network learns the consensus by squared error. A consensus that
-    collapsed is replaced, see `fit_guarded`.
+    collapsed is replaced (`fit_guarded`) if it is `guarded`.
     """
 
     takes_item_weights = True
+    takes_transitions = True
     aggregator: str | Aggregator[Any]
     hard: bool = False
+    guarded: bool = True
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -44,7 +47,9 @@ class TwoStage(NetworkMethod):
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
     ) -> CrowdModule:
         """See `NetworkMethod.make_module`."""
-        consensus = problem.once("consensus", lambda ann: fit_guarded(self._model, ann))
+        model = self._model
+        fit = partial(fit_guarded, model) if self.guarded else model.fit
+        consensus = problem.once("consensus", fit)
         return problem.task.module_on_consensus(network, consensus, hard=self.hard)
 
 
@@ -55,6 +60,7 @@ class TrainOnTruth(NetworkMethod):
     tasks = ("classification", "regression", "tagging")
     needs_truth = True
     takes_item_weights = True
+    takes_transitions = True
 
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
@@ -68,10 +74,14 @@ class TrainOnTruth(NetworkMethod):
         return problem.task.module_on_truth(network, ann, truth)
 
 
+_MODEL = {"guarded": False, "refit_intercept": False}
+# Maximum likelihood, as in the source: no pseudo-labels.
+_DAWID_SKENE = DawidSkene(prior_strength=0.0, class_pseudo_count=0.0)
 ROWS: dict[str, Method] = {
     "two-stage-majority": TwoStage(
         "majority",
         hard=True,
+        paper=Paper(preset="p0/labelme", model=_MODEL),
         about=About(
             source="DL-MV in Rodrigues and Pereira 2018",
             equation="cross-entropy of f(x) against the majority label",
@@ -81,6 +91,7 @@ ROWS: dict[str, Method] = {
     ),
     "two-stage-soft-majority": TwoStage(
         "majority",
+        paper=Paper(preset="p4/labelme", model=_MODEL),
         about=About(
             source="softMV in Mena and Nanculef (Crowd Mixture Model)",
             equation="cross-entropy of f(x) against the shares of the labels",
@@ -90,6 +101,7 @@ ROWS: dict[str, Method] = {
     ),
     "two-stage-dawid-skene": TwoStage(
         "dawid-skene",
+        paper=Paper(preset="p0/labelme", model={**_MODEL, "aggregator": _DAWID_SKENE}),
         about=About(
             source="DL-DS in Rodrigues and Pereira 2018",
             equation="cross-entropy of f(x) against the Dawid-Skene posterior",
@@ -99,6 +111,7 @@ ROWS: dict[str, Method] = {
     ),
     "two-stage-glad": TwoStage(
         "glad",
+        paper=Paper(preset="p1/sentiment", model=_MODEL),
         about=About(
             source="DL-GLAD in Chu, Ma and Wang 2021; GLAD in Whitehill et al. 2009",
             equation="cross-entropy of f(x) against the GLAD posterior",
@@ -108,6 +121,7 @@ ROWS: dict[str, Method] = {
     ),
     "two-stage-worker-clustering": TwoStage(
         "worker-clustering",
+        paper=Paper(preset="p3/labelme", model=_MODEL),
         about=About(
             source="DL-WC in Chu, Ma and Wang 2021; Imamura et al. 2018",
             equation="cross-entropy of f(x) against the posterior of clustered annotators",
@@ -116,6 +130,7 @@ ROWS: dict[str, Method] = {
         ),
     ),
     "truth": TrainOnTruth(
+        paper=Paper(preset="p0/labelme", model={"refit_intercept": False}),
         about=About(
             source="DL-TRUE in Rodrigues and Pereira 2018",
             equation="cross-entropy of f(x) against the truth",
@@ -126,6 +141,7 @@ ROWS: dict[str, Method] = {
     "two-stage-mean": TwoStage(
         "mean",
         defaults=NO_WARM_UP,
+        paper=Paper(preset="p0/reviews", model=_MODEL),
         about=About(
             source="DL-MEAN in Rodrigues and Pereira 2018",
             equation="squared error of f(x) against the mean label",
@@ -136,6 +152,7 @@ ROWS: dict[str, Method] = {
     "two-stage-gaussian": TwoStage(
         "gaussian",
         defaults=NO_WARM_UP,
+        paper=Paper(preset="p0/reviews", model=_MODEL, note="In none of the papers."),
         about=About(
             source="Raykar et al. 2010, annotators without features",
             equation="squared error of f(x) against the mean of labels less bias, by precision",

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from manyhands.aggregation import estimate_confusions
-from manyhands.aggregation.base import run_em
+from manyhands.aggregation.em import run_em
+from manyhands.aggregation.kernels.linear_chain import as_offsets, expect, log_partition
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.errors import DataError
@@ -15,7 +16,7 @@ from manyhands.core.settings import require
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.task import Task
-from manyhands.methods.base import About, Method
+from manyhands.methods.base import About, Method, Paper
 from manyhands.methods.crf.crowd_sequences import (
     UNKNOWN,
     CrowdSequences,
@@ -24,7 +25,6 @@ from manyhands.methods.crf.crowd_sequences import (
     sum_by,
 )
 from manyhands.methods.crf.fitting import CrfObjective, CrfTargets, CrfWeights, as_token_features
-from manyhands.methods.crf.inference import as_offsets, expect, log_partition
 from manyhands.methods.crf.network import CrfEncoder, CrfInputs, CrfNetwork
 from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod
 
@@ -56,16 +56,22 @@ class CrfMa(FullBatchMethod):
     ) -> FullBatchFit:
         """See `FullBatchMethod.fit`."""
         assert isinstance(inputs, CrfInputs), "the features of the tokens of sentences"
-        fit = fit_crf_ma(
-            inputs.matrix, inputs.offsets, annotations, max_iter=max_iter, **self.settings
-        )
-        confusion_akl = estimate_confusions(annotations, fit.tag_tk)
-        feature, (transition, start, end) = fit.weights.feature_jk, fit.weights.transitions
+        weights, confusion_akl, objective = self._solve_crf(inputs, annotations, max_iter)
+        feature, (transition, start, end) = weights.feature_jk, weights.transitions
         network = self.build_network(
             {"n_features": feature.shape[0], "n_classes": feature.shape[1]},
             {"feature": feature, "transition": transition, "start": start, "end": end},
         )
-        return FullBatchFit(network, confusion_akl, fit.objective)
+        return FullBatchFit(network, confusion_akl, objective)
+
+    def _solve_crf(
+        self, inputs: CrfInputs, annotations: Annotations, max_iter: int
+    ) -> tuple[CrfWeights, Floats, tuple[float, ...]]:
+        """The weights of the CRF, the confusions of annotators, and the objective."""
+        fit = fit_crf_ma(
+            inputs.matrix, inputs.offsets, annotations, max_iter=max_iter, **self.settings
+        )
+        return fit.weights, estimate_confusions(annotations, fit.tag_tk), fit.objective
 
 
 @dataclass(frozen=True)
@@ -261,6 +267,7 @@ def _tag_probabilities(crf: CrfObjective, weights: CrfWeights, targets: CrfTarge
 
 ROWS: dict[str, Method] = {
     "crf-ma": CrfMa(
+        paper=Paper(preset="p0/ner"),
         about=About(
             source="Rodrigues, Pereira and Ribeiro 2013",
             equation="sum_a pi_a p_crf(y^a | x) prod of K^-T over the others; a linear chain",

@@ -5,10 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
+from manyhands.aggregation.kernels.linear_chain import Transitions, expect, log_partition
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets
 from manyhands.methods.crf.fitting import CrfTargets
-from manyhands.methods.crf.inference import Transitions, expect, log_partition
 
 UNKNOWN = -1  # the code of a tag that is not known
 

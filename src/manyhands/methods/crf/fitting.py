@@ -7,10 +7,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
+from manyhands.aggregation.kernels.linear_chain import Transitions, expect
 from manyhands.core.arrays import Floats, Offsets
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
-from manyhands.methods.crf.inference import Transitions, expect
 
 
 @dataclass(frozen=True)

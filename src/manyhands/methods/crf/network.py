@@ -14,13 +14,13 @@ import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
+from manyhands.aggregation.kernels.linear_chain import Transitions, as_offsets, expect
 from manyhands.annotations import Sentences
 from manyhands.core.arrays import AnyArray, Offsets
 from manyhands.core.settings import require
 from manyhands.engine.features import FeatureEncoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.text import TokenInputs, as_sentences
-from manyhands.methods.crf.inference import Transitions, as_offsets, expect
 
 _MAX_AFFIX = 4
 _REPEATS = re.compile(r"(.)\1+")

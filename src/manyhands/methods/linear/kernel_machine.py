@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from manyhands.annotations import Annotations
 from manyhands.core.settings import generator, require
 from manyhands.engine.inputs import Inputs
-from manyhands.methods.base import About, Method
+from manyhands.methods.base import About, Method, Paper
 from manyhands.methods.full_batch import FullBatchFit, FullBatchMethod
 from manyhands.methods.linear.base import as_features, labelled_items
 from manyhands.methods.linear.personal import fit_personal
@@ -122,6 +122,7 @@ class KernelPersonal(FullBatchMethod):
 
 ROWS: dict[str, Method] = {
     "pc-gp": KernelPersonal(
+        paper=Paper(preset="p1/sentiment", model={"n_landmarks": 1000}),
         about=About(
             source="Kajino, Tsuboi and Kashima 2012, on a kernel's features",
             equation="pc on phi(x), phi(x) . phi(x') = exp(-gamma |x - x'|^2)",

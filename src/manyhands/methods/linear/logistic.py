@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from manyhands.aggregation.base import EMRun, run_em
+from manyhands.aggregation.em import EMRun, run_em
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
 from manyhands.methods.linear.base import Contrasts, LinearWeights, log_softmax, with_ones

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.aggregation.kernels.confusion_pass import TINY
+from manyhands.aggregation.kernels.confusion_loops import TINY
 from manyhands.aggregation.sums import annotator_sums
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
-from manyhands.methods.base import About, Method
+from manyhands.methods.base import About, Method, Paper
 from manyhands.methods.linear.base import LinearFit, LinearMethod, check_features, random_confusions
 from manyhands.methods.linear.logistic import SoftmaxRegression, run_regression_em
 
@@ -123,6 +123,7 @@ class MaLR(LinearMethod):
 
 ROWS: dict[str, Method] = {
     "ma-lr": MaLR(
+        paper=Paper(preset="p1/sentiment"),
         about=About(
             source="Rodrigues, Pereira and Ribeiro 2013",
             equation="P(y | a, x) = pi_a f_y + (1 - pi_a) / K",

@@ -12,12 +12,12 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from manyhands.aggregation import estimate_confusions
-from manyhands.aggregation.kernels.confusion_pass import normalise_scores
+from manyhands.aggregation.kernels.confusion_loops import normalise_scores
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.kernels import even_blocks, kernel, run_blocks
 from manyhands.core.settings import require
-from manyhands.methods.base import About, Method
+from manyhands.methods.base import About, Method, Paper
 from manyhands.methods.linear.base import (
     Contrasts,
     LinearFit,
@@ -311,6 +311,7 @@ class PersonalClassifiers(LinearMethod):
 
 ROWS: dict[str, Method] = {
     "pc": PersonalClassifiers(
+        paper=Paper(preset="p1/sentiment"),
         about=About(
             source="Kajino, Tsuboi and Kashima 2012",
             equation="P(y | a, x) = softmax(x w_a), w_a ~ N(w_0, .); convex; predicts with w_0",

@@ -14,7 +14,7 @@ from manyhands.aggregation.kernels.confusion_pass import (
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
-from manyhands.methods.base import About, Method
+from manyhands.methods.base import About, Method, Paper
 from manyhands.methods.linear.base import LinearFit, LinearMethod, check_features, random_confusions
 from manyhands.methods.linear.logistic import SoftmaxRegression, run_regression_em
 
@@ -109,6 +109,7 @@ class Raykar(LinearMethod):
 
 ROWS: dict[str, Method] = {
     "raykar": Raykar(
+        paper=Paper(preset="p1/sentiment"),
         about=About(
             source="Raykar et al. 2010",
             equation="q_ik ~ f_k prod_n C_a[k, y_n]; C and a logistic regression by maximum",
@@ -118,6 +119,7 @@ ROWS: dict[str, Method] = {
     ),
     "raykar-prior": Raykar(
         {"prior_strength": 10.0},
+        paper=Paper(preset="p1/sentiment"),
         about=About(
             source="Raykar et al. 2010, with their prior",
             equation="the same with pseudo-labels of an annotator who is right more often",

@@ -15,7 +15,7 @@ from manyhands.annotations import Annotations
 from manyhands.core.arrays import Bools, Floats
 from manyhands.core.kernels import run_blocks
 from manyhands.core.settings import require
-from manyhands.methods.base import About, Method
+from manyhands.methods.base import About, Method, Paper
 from manyhands.methods.linear.base import log_softmax
 from manyhands.methods.topics.base import TopicMethod, TopicNetwork
 from manyhands.methods.topics.classification_kernels import (
@@ -243,6 +243,7 @@ class TopicModel(TopicMethod):
 
 ROWS: dict[str, Method] = {
     "ma-slda-c": TopicModel(
+        paper=Paper(preset="p0/labelme"),
         about=About(
             source="Rodrigues et al. 2017 (MA-sLDAc)",
             equation="c ~ softmax(eta . mean topic of the words), y_n ~ C_a[c]; variational",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manyhands.aggregation.kernels.confusion_pass import normalise_scores
+from manyhands.aggregation.kernels.confusion_loops import normalise_scores
 from manyhands.core.arrays import Codes, Floats, Offsets
 from manyhands.core.kernels import kernel
 

@@ -9,12 +9,12 @@ from scipy.linalg import solve
 from torch import Tensor
 
 from manyhands.aggregation import Gaussian
-from manyhands.aggregation.base import run_em
+from manyhands.aggregation.em import run_em
 from manyhands.aggregation.gaussian_steps import NetworkedParameters
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats, read_only
 from manyhands.core.kernels import run_blocks
-from manyhands.methods.base import About, Method
+from manyhands.methods.base import About, Method, Paper
 from manyhands.methods.topics.base import TopicMethod, TopicNetwork
 from manyhands.methods.topics.corpus import Corpus, check_documents
 from manyhands.methods.topics.kernels import Topics
@@ -275,6 +275,7 @@ class RegressionTopicModel(TopicMethod):
 
 ROWS: dict[str, Method] = {
     "ma-slda-r": RegressionTopicModel(
+        paper=Paper(preset="p0/reviews"),
         about=About(
             source="Rodrigues et al. 2017 (MA-sLDAr)",
             equation="z ~ N(eta . mean topic of the words, v), y ~ N(z + b_a, 1 / precision_a)",

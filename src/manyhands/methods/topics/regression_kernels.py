@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manyhands.aggregation.kernels.confusion_pass import normalise_scores
+from manyhands.aggregation.kernels.confusion_loops import normalise_scores
 from manyhands.core.arrays import Floats
 from manyhands.core.kernels import kernel
 from manyhands.methods.topics.kernels import (

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from scipy.special import gammaln, psi
 
-from manyhands.aggregation.base import run_em
+from manyhands.aggregation.em import run_em
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require

@@ -1,0 +1,1 @@
+"""Cross-fitting: beliefs about items from labels and features, each without itself."""
