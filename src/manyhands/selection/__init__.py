@@ -1,22 +1,41 @@
-"""Comparing and choosing methods and settings, with truth or without."""
+"""Comparing and choosing methods and settings, with truth or without; what to label next."""
 
-from manyhands.selection.compare import (
-    compare_training,
-    n_runs,
-    require_methods,
-    scores_of,
-    train_seeds_on,
-    trained_on,
-)
-from manyhands.selection.select import Selection, all_candidates, select, select_on_trial
-from manyhands.selection.trial import Trial, trial_of_corpus, trial_of_files, trial_of_tokens
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from manyhands.selection.budget_curve import BudgetCurve, Verdict, budget_curve
+from manyhands.selection.crowdlab import Crowdlab, active_lab, crowdlab
+from manyhands.selection.next_labels import NEXT_METHODS, NextLabels, next_labels
+
+if TYPE_CHECKING:
+    from manyhands.selection.choose_method import Selection, all_candidates, select, select_on_trial
+    from manyhands.selection.compare import (
+        compare_training,
+        n_runs,
+        require_methods,
+        scores_of,
+        train_seeds_on,
+        trained_on,
+    )
+    from manyhands.selection.cross_validation import out_of_sample
+    from manyhands.selection.trial import Trial, trial_of_corpus, trial_of_files, trial_of_tokens
 
 __all__ = [
+    "NEXT_METHODS",
+    "BudgetCurve",
+    "Crowdlab",
+    "NextLabels",
     "Selection",
     "Trial",
+    "Verdict",
+    "active_lab",
     "all_candidates",
+    "budget_curve",
     "compare_training",
+    "crowdlab",
     "n_runs",
+    "next_labels",
+    "out_of_sample",
     "require_methods",
     "scores_of",
     "select",
@@ -27,3 +46,21 @@ __all__ = [
     "trial_of_files",
     "trial_of_tokens",
 ]
+
+# What trains networks needs torch and is loaded on first use: labels alone do not.
+_TRAINING = {
+    "compare": (
+        "compare_training", "n_runs", "require_methods", "scores_of", "train_seeds_on",
+        "trained_on",
+    ),
+    "choose_method": ("Selection", "all_candidates", "select", "select_on_trial"),
+    "cross_validation": ("out_of_sample",),
+    "trial": ("Trial", "trial_of_corpus", "trial_of_files", "trial_of_tokens"),
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _TRAINING.items():
+        if name in names:
+            return getattr(importlib.import_module(f"manyhands.selection.{module}"), name)
+    raise AttributeError(f"module 'manyhands.selection' has no attribute {name!r}")

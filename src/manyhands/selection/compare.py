@@ -12,6 +12,7 @@ from manyhands.aggregation import (
     AGGREGATORS,
     Comparison,
     aggregate_tokens,
+    aggregators_for,
     leave_one_label_out,
     validation_score,
 )
@@ -81,12 +82,16 @@ def n_runs(trial: Trial, methods: Sequence[str] | None, runs: int) -> int:
 
 
 def methods_for(
-    features: Any, task: str = "classification", *, with_truth: bool = False
+    features: Any,
+    task: str = "classification",
+    *,
+    with_truth: bool = False,
+    ordered: bool = False,
 ) -> list[str]:
     """The methods for this task that suit these features; `with_truth` those that learn from one.
 
     Topic models need counts. Methods with a network of their own, and methods that model the
-    features, are not for texts.
+    features, are not for texts. Methods for levels need classes that are `ordered`.
     """
     counts, texts = is_count(features), is_text(features)
 
@@ -94,6 +99,7 @@ def methods_for(
         needs_numbers = method.required_network is not None or method.models_features
         return not (
             (method.needs_counts and not counts)
+            or (method.needs_order and not ordered)
             or (needs_numbers and texts)
             or (method.needs_truth and not with_truth)
         )
@@ -108,12 +114,12 @@ def require_methods(names: Sequence[str], task: str) -> None:
         if name in METHODS:
             fits = task in METHODS[name].tasks
         elif name in AGGREGATORS:
-            fits = AGGREGATORS[name].kind == kind
+            fits = (AGGREGATORS[name].kind == "numbers") == (kind == "numbers")
         else:
             METHODS[name]  # raises an error with the known names
         if not fits:
             known = [one for one, method in METHODS.items() if task in method.tasks]
-            known += [one for one, method in AGGREGATORS.items() if method.kind == kind]
+            known += aggregators_for("ordinal" if kind == "classes" else kind)
             listed = ", ".join(dict.fromkeys(known))
             raise SettingError(f"method must be for {task}; got {name}; known: {listed}")
 
@@ -175,7 +181,8 @@ def settings_for(method: Method, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _suitable(trial: Trial) -> list[str]:
-    return methods_for(trial.features, trial.task, with_truth=trial.knows_all)
+    ordered = trial.annotations.ordered
+    return methods_for(trial.features, trial.task, with_truth=trial.knows_all, ordered=ordered)
 
 
 def _run(

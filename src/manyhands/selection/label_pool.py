@@ -1,0 +1,180 @@
+"""Items that may be labelled, annotators who may be asked, and what is known of both."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from manyhands.aggregation import Consensus, DawidSkene, aggregate
+from manyhands.aggregation.dawid_skene import ConfusionSteps
+from manyhands.annotations import Annotations, Labels, as_annotations
+from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, object_array
+from manyhands.core.errors import DataError
+from manyhands.core.settings import require
+
+MAX_ASKED = 64  # annotators whose every label is weighed
+_PRIOR_LABELS = DawidSkene.prior_strength  # pseudo-labels per class of an average annotator
+_EM_STEPS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class LabelPool:
+    """Beliefs (i, k) about items and counts (r, k, l) of annotators who may be asked.
+
+    The confusion of annotator r has a Dirichlet distribution with `counts_rkl`: labels given so
+    far, weighed by the beliefs, and a prior of an average annotator. `person_r` is their code in
+    the annotations, -1 for people who have not labelled yet.
+    """
+
+    annotations: Annotations
+    belief_ik: Floats
+    asked: AnyArray
+    person_r: Codes
+    cost_r: Floats
+    counts_rkl: Floats
+    average_kl: Floats
+    classifier_ik: Floats | None = None
+
+    @cached_property
+    def confusion_rkl(self) -> Floats:
+        """The mean confusion of every annotator."""
+        return np.asarray(self.counts_rkl / self.counts_rkl.sum(axis=2, keepdims=True))
+
+    @property
+    def expected_accuracy(self) -> float:
+        """The mean probability of the most probable class."""
+        return float(self.belief_ik.max(axis=1).mean())
+
+    def may_label(self, rows: AnyArray) -> Bools:
+        """Which annotators have not labelled these items yet, shape (rows, r)."""
+        free = np.ones((len(rows), len(self.asked)), dtype=bool)
+        ann = self.annotations
+        place_a = np.full(ann.n_annotators + 1, -1)
+        place_a[self.person_r] = np.arange(len(self.asked))  # the last entry is of new people
+        place_a[-1] = -1
+        place_i = np.full(ann.n_items, -1)
+        place_i[rows] = np.arange(len(rows))
+        row_n, column_n = place_i[ann.item], place_a[ann.annotator]
+        known = (row_n >= 0) & (column_n >= 0)
+        free[row_n[known], column_n[known]] = False
+        return free
+
+    def with_beliefs(self, belief_ik: Floats) -> "LabelPool":
+        """The same with other beliefs about the items."""
+        return replace(self, belief_ik=belief_ik)
+
+
+def make_pool(
+    annotations: Labels,
+    probabilities: Any = None,
+    *,
+    consensus: Consensus | None = None,
+    costs: Mapping[Any, float] | None = None,
+    fewest_first: bool = False,
+) -> LabelPool:
+    """The pool of all items, and of annotators by quality per cost, or with the fewest labels."""
+    ann = as_annotations(annotations)
+    if ann.kind == "numbers":
+        raise DataError("what to label next is chosen for classes; these labels are numbers")
+    if ann.n_annotations == 0:
+        raise DataError("there is not a single label; label some items of each class first")
+    classifier_ik = None if probabilities is None else require_probabilities(ann, probabilities)
+    if consensus is None:
+        consensus = (
+            aggregate(ann) if classifier_ik is None else _with_classifier(ann, classifier_ik)
+        )
+    belief_ik = consensus.probabilities
+    if belief_ik is None or belief_ik.shape != (ann.n_items, ann.n_classes):
+        raise DataError("the consensus must be of classes, and of the same items and labels")
+    cost = _checked_costs(costs, ann)
+    person_r = ann.annotator_vocabulary.codes(cost)
+    names = ann.annotators
+    if costs is not None:  # a table of costs may have texts where the labels have numbers
+        names = object_array(list(cost))
+        names[person_r >= 0] = ann.annotators[person_r[person_r >= 0]]
+    cost_r = np.array(list(cost.values()), dtype=np.float64)
+    worth_r = _worth(ann, consensus, person_r, fewest_first) / cost_r
+    best = np.sort(np.argsort(-worth_r, kind="stable")[:MAX_ASKED])
+    counts_rkl, average_kl = _profiles(ann, belief_ik, person_r[best], classifier_ik is not None)
+    return LabelPool(
+        ann, belief_ik, names[best], person_r[best], cost_r[best], counts_rkl, average_kl,
+        classifier_ik,
+    )  # fmt: skip
+
+
+def require_probabilities(ann: Annotations, probabilities: Any) -> Floats:
+    """Class probabilities (i, k) as an array; a `DataError` says what is wrong with them."""
+    p_ik = np.asarray(probabilities, dtype=np.float64)
+    wanted = (ann.n_items, ann.n_classes)
+    if p_ik.shape != wanted:
+        raise DataError(
+            f"probabilities must have shape {wanted}, a row per item and a column per class; "
+            f"got {p_ik.shape}"
+        )
+    sums_to_one = np.allclose(p_ik.sum(axis=1), 1.0, atol=1e-4)
+    if not (np.isfinite(p_ik).all() and (p_ik >= 0).all() and sums_to_one):
+        raise DataError("probabilities must be between 0 and 1, and rows must sum to 1")
+    return p_ik
+
+
+def _with_classifier(ann: Annotations, classifier_ik: Floats) -> Consensus:
+    """The consensus of labels and a classifier: Dawid-Skene with its probabilities as the prior."""
+    steps = ConfusionSteps(ann, DawidSkene())
+    log_class_ik = np.log(np.maximum(classifier_ik, np.finfo(np.float64).tiny))
+    confusion_akl = steps.first
+    for _ in range(_EM_STEPS):
+        posterior_ik = steps.posterior(log_class_ik, confusion_akl)
+        confusion_akl = steps.confusions(posterior_ik)
+    return Consensus.from_probabilities(ann, posterior_ik, confusion=confusion_akl)
+
+
+def _checked_costs(costs: Mapping[Any, float] | None, ann: Annotations) -> dict[Any, float]:
+    if costs is None:
+        return dict.fromkeys(ann.annotators.tolist(), 1.0)
+    if not costs:
+        raise DataError("costs name nobody; give the cost of a label of every annotator to ask")
+    for name, cost in costs.items():
+        require(np.isfinite(cost) and cost > 0, f"the cost of {name}", "above 0", cost)
+    return dict(costs)
+
+
+def _worth(ann: Annotations, consensus: Consensus, person_r: Codes, fewest: bool) -> Floats:
+    """How useful an annotator is at first sight, above 0; new people are as good as the average."""
+    if fewest:
+        worth_a = 1.0 / (1.0 + ann.labels_per_annotator)
+        return np.where(person_r >= 0, worth_a[person_r], 1.0)
+    quality_a = consensus.quality.value
+    return np.where(person_r >= 0, quality_a[person_r], quality_a.mean()) + 1e-9
+
+
+def _profiles(
+    ann: Annotations, belief_ik: Floats, person_r: Codes, independent: bool
+) -> tuple[Floats, Floats]:
+    """Dirichlet counts (r, k, l) of annotators, and the confusion (k, l) of an average one.
+
+    A label that alone decides the belief about its item always looks right. So it does not count,
+    unless the belief comes from a classifier too, or no item has two labels.
+    """
+    n_classes = ann.n_classes
+    counted_n = ann.labels_per_item[ann.item] > 1
+    if independent or not counted_n.any():
+        counted_n = np.ones_like(counted_n)
+    place_a = np.full(ann.n_annotators + 1, len(person_r))
+    place_a[person_r] = np.arange(len(person_r))
+    row_n = place_a[ann.annotator[counted_n]]
+    cell_n = row_n * n_classes + ann.label[counted_n]
+    size = (len(person_r) + 1) * n_classes
+    weight_nk = belief_ik[ann.item[counted_n]]
+    counts_rkl = np.stack(
+        [
+            np.bincount(cell_n, weight_nk[:, k], size).reshape(-1, n_classes)
+            for k in range(n_classes)
+        ],
+        axis=1,
+    )
+    average_kl = counts_rkl.sum(axis=0) + 1.0 / n_classes
+    average_kl /= average_kl.sum(axis=1, keepdims=True)
+    own_rkl = np.where((person_r >= 0)[:, None, None], counts_rkl[:-1], 0.0)
+    return own_rkl + _PRIOR_LABELS * average_kl, average_kl
