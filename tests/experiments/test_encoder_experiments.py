@@ -141,12 +141,15 @@ def test_texts_that_stand_in_for_those_of_p2_are_scored_hard_and_soft(encoders, 
     run_missing(experiment.runs(options), store, encoders)
     rows = experiment.write(store, options, tmp_path).rows
     assert len(rows) == 5 * 4
-    assert {row["verdict"] for row in rows} == {"nothing published"}
-    assert {row["selection"] for row in rows} == {"last epoch"}
+    assert {(row["verdict"], row["selection"]) for row in rows} == {
+        ("nothing published", "epoch by held-out crowd labels, then all labels"),
+        ("as published only", "-"),
+    }
     for run in experiment.runs(options):
         record = store.get(run.key)
         assert encoders not in str(record)
-        assert record["scores"]["epochs"] == 1
+        # The paper trains for one epoch; our protocol searches among the first three.
+        assert 1 <= record["scores"]["epochs"] <= run.settings["training"]["epochs"] <= 3
         assert record["scores"]["cross-entropy"] > 0.1  # the shares of the tests are not 0 or 1
     used = {str(run.settings["training"].get("sam_rho")) for run in experiment.runs(options)}
     assert used == {"None", "0.05"}

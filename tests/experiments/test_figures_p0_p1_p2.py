@@ -39,7 +39,7 @@ HERE = {
 def drawn(data, tmp_path_factory):
     """Every figure as it was written: its folder, its rows and what was drawn of each panel."""
     folder = tmp_path_factory.mktemp("figures")
-    store, options = RecordStore(folder / FILE), RunOptions(data=data, slow=True)
+    store, options = RecordStore(folder / FILE), RunOptions(data=data, slow=True, protocol="ours")
     made = {}
     for name in HERE:
         experiment = EXPERIMENTS[name]
@@ -263,3 +263,19 @@ def test_a_density_is_the_usual_one():
 def test_correlations_in_words():
     assert correlation_of([[1, 2], [3, 5]], [[2, 4], [6, 10]]) == "r = 1.00"
     assert correlation_of([[0.5, 0.5]], [[1, 2]]) == "r undefined"
+
+
+def test_figures_as_published_are_drawn_beside_ours(data, tmp_path, brief):
+    experiment = EXPERIMENTS["p1/figure-6"]
+    options = RunOptions(data=data, protocol="published")
+    store = RecordStore(tmp_path / FILE)
+    [run] = experiment.runs(options)
+    assert run.panel.settings["methods"]["speelfc"]["noise"]["diagonal"] == pytest.approx(3.7)
+    run_missing([run], store, data)
+    rows = experiment.write(store, options, tmp_path).rows
+    assert [(row["protocol"], row["verdict"]) for row in rows] == [
+        ("as published", "drawn"),
+        ("ours", "not run yet"),
+    ]
+    assert (tmp_path / "p1-figure-6-as-published.png").is_file()
+    assert "p1-table-2.md#protocol" in (tmp_path / "p1-figure-6.md").read_text()

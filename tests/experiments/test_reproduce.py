@@ -1,5 +1,6 @@
 """Papers' tables on tiny corpora of the same formats."""
 
+import csv
 import json
 import signal
 from dataclasses import replace
@@ -23,7 +24,7 @@ from manyhands.experiments.data import CorpusSource
 
 def reproduce(name, data, out, *more):
     return call("reproduce", name, "--data", data, "--out", out, "--runs", 1, "--jobs", 1,
-                "--json", *more)  # fmt: skip
+                "--protocol", "ours", "--json", *more)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", list(published_tables()))
@@ -50,24 +51,33 @@ def test_all_tables_and_figures_of_the_papers_are_there():
         "p3/figure-8", "p3/figure-9", "p3/figure-10", "p3/theorem-1", "p4/figure-1",
         "p4/figure-2", "p4/figure-3",
         "ours/selection-rules", "ours/every-method", "ours/method-selection", "ours/settings",
-        "ours/fine-tuned-sentences", "ours/labelme-images",
+        "ours/fine-tuned-sentences", "ours/labelme-images", "ours/comparison",
     }  # fmt: skip
 
 
 SIMULATED = {"p4/table-2", "p3/figure-6"}  # too large for a test as they are
 
 
-@pytest.mark.parametrize("name", sorted(set(published_tables()) - SIMULATED))
-def test_every_table_runs_on_tiny_corpora(name, data, tmp_path, brief):
-    options = RunOptions(data=data, n_runs=1)
+TINY = sorted(set(published_tables()) - SIMULATED)
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol"),
+    [(name, "ours") for name in TINY]
+    + [pytest.param(name, "published", marks=pytest.mark.slow) for name in TINY],
+)
+def test_every_table_runs_on_tiny_corpora(name, protocol, data, tmp_path, brief):
+    options = RunOptions(data=data, n_runs=1, protocol=protocol)
     experiment, store = EXPERIMENTS[name], RecordStore(tmp_path / FILE)
-    run_missing(experiment.runs(options), store, data)
+    runs = experiment.runs(options)
+    run_missing(runs, store, data)
+    assert [store.get(run.key).get("error") for run in runs] == [None] * len(runs)
     written = experiment.write(store, options, tmp_path)
-    assert {Path(each).suffix for each in written.files} == {".md", ".html"}
-    open_cells = [row for row in written.rows if row["ours"] == "-"]
-    assert all(row["verdict"].startswith("missing") for row in open_cells)
-    ready = [cell for cell in experiment.cells(options) if cell.runs]
-    assert len(written.rows) - len(open_cells) == len(ready)
+    assert {Path(each).suffix for each in written.files} == {".md", ".html", ".csv"}
+    assert len(written.rows) == len(experiment.cells(options))
+    by_protocol = {"ours": "ours", "published": "as_published"}[protocol]
+    for row, cell in zip(written.rows, experiment.cells(options), strict=True):
+        assert (row.get(by_protocol, "-") != "-") == (protocol in cell.runs_by)
 
 
 @pytest.mark.slow
@@ -82,13 +92,13 @@ def test_simulated_crowds_run_when_they_are_small(name, tmp_path, brief):
         if not column.items
     ][:2]  # fmt: skip
     experiment = type(whole)(replace(whole.table, columns=tuple(columns)))
-    options = RunOptions(n_runs=2)
+    options = RunOptions(n_runs=2, protocol="ours")
     store = RecordStore(tmp_path / FILE)
     run_missing(experiment.runs(options), store, None)
     assert all(store.finished(run.key) for run in experiment.runs(options))
     written = experiment.write(store, options, tmp_path)
     suffixes = {Path(each).suffix for each in written.files}
-    assert suffixes == ({".md", ".html"} if "table" in name else {".md", ".png", ".svg"})
+    assert suffixes == {".md", ".csv", ".png", ".svg"} | ({".html"} if "table" in name else set())
     assert all(Path(each).stat().st_size > 500 for each in written.files)
 
 
@@ -102,12 +112,12 @@ def test_what_a_curve_shows_is_the_mean_of_its_runs(tmp_path):
     )
     rows = tuple(row for row in whole.table.rows if row.method == "two-stage-majority")
     experiment = type(whole)(replace(whole.table, columns=(column,), rows=rows))
-    options, store = RunOptions(n_runs=3), RecordStore(tmp_path / FILE)
+    options, store = RunOptions(n_runs=3, protocol="ours"), RecordStore(tmp_path / FILE)
     run_missing(experiment.runs(options), store, None)
     points = experiment.write(store, options, tmp_path).rows
     assert [point["at"] for point in points] == [0.1, 0.6]
     for point, cell in zip(points, experiment.cells(options), strict=True):
-        scores = [100 * store.get(run.key)["scores"]["accuracy"] for run in cell.runs]
+        scores = [100 * store.get(run.key)["scores"]["accuracy"] for run in cell.runs_by["ours"]]
         assert point["mean"] == pytest.approx(np.mean(scores), abs=1e-3)
         assert point["deviation"] == pytest.approx(np.std(scores, ddof=1), abs=1e-3)
 
@@ -223,7 +233,8 @@ RecordStore.append = append_or_die
 
 @pytest.mark.slow
 def test_killed_in_the_middle_of_a_line_it_goes_on(data, tmp_path, brief):
-    words = ("reproduce", "p3/table-3", "--data", data, "--out", tmp_path, "--runs", 1, "--jobs", 1)
+    words = ("reproduce", "p3/table-3", "--data", data, "--out", tmp_path, "--runs", 1, "--jobs", 1,
+             "--protocol", "ours")  # fmt: skip
     assert start_changed(DIES, *words).code == -signal.SIGKILL
     records = tmp_path / "records.jsonl"
     *before, half = records.read_text().splitlines()
@@ -235,17 +246,48 @@ def test_killed_in_the_middle_of_a_line_it_goes_on(data, tmp_path, brief):
     assert len({json.loads(line)["key"] for line in lines}) == len(lines) == 6
 
 
-def test_the_list_says_what_can_be_run_and_how_long(data):
-    told = plain_json(call("reproduce", "--list", "--data", data, "--json", "--runs", 3).out)
+def test_the_list_says_what_can_be_run_and_how_long(data, tmp_path):
+    store = RecordStore(tmp_path / FILE)
+    made = EXPERIMENTS["p3/table-3"].runs(RunOptions(data=data, n_runs=3, protocol="ours"))[:2]
+    for run in made:
+        store.append({"key": run.key, "scores": {"accuracy": 0.5}})
+    words = ("reproduce", "--list", "--data", data, "--out", tmp_path)
+    told = plain_json(call(*words, "--json", "--runs", 3).out)
     rows = {row["experiment"]: row for row in told["experiments"]}
     assert list(rows) == list(EXPERIMENTS)
-    assert rows["p3/table-3"]["runs"] == 3 * 6
-    assert rows["p3/table-3"]["missing"] == 0
-    assert rows["p0/table-3"]["runs"] == 3 * (9 + 3)  # published rows, and ours
+    table = rows["p3/table-3"]
+    assert table["ours"] == {"done": 2, "runs": 3 * 6}
+    assert table["as published"] == {"done": 0, "runs": 2 * 3 * 6}  # with clean labels too
+    assert table["missing"] == 0
+    assert table["protocol"] == "complete"
+    assert "augmented" in table["stands in"][0]
+    assert rows["p1/figure-4"]["protocol"] == "nothing is trained"
+    assert rows["ours/settings"]["protocol"] == "our own experiment"
+    assert rows["p0/table-3"]["ours"]["runs"] == 3 * (9 + 7)  # published rows, and ours
+    assert any("dogs" in part for part in rows["p0/table-1"]["missing parts"])
     assert all(row["minutes"] > 0 for row in rows.values() if row["runs"])
     parts = sum(row["minutes"] for row in rows.values())
     assert 0 < told["minutes"] <= parts + 1  # runs that several need are made once
-    assert "p3/table-3" in call("reproduce", "--list").out
+    shown = call(*words).out
+    assert "p3/table-3" in shown
+    assert "missing: " in shown
+
+
+def test_the_terminal_shows_the_grid_of_the_page(data, tmp_path, brief):
+    outcome = call("reproduce", "p3/table-2", "--data", data, "--out", tmp_path, "--runs", 1,
+                   "--jobs", 1, "--protocol", "ours")  # fmt: skip
+    assert outcome.code == 0, outcome
+    page = (tmp_path / "p3-table-2.html").read_text()
+    for text in ("87.12 ± 0.55", "as published", "epoch by clean labels †", "LabelMe", "1e-5"):
+        assert text in outcome.out
+        assert text in page
+    with (tmp_path / "p3-table-2.csv").open(encoding="utf-8") as stream:
+        lines = list(csv.DictReader(stream))
+    keys = {line["key"] for line in map(json.loads, (tmp_path / FILE).read_text().splitlines())}
+    ours = [line for line in lines if line["protocol"] == "ours"]
+    assert len(ours) == 8
+    assert {key for line in ours for key in line["records"].split()} == keys
+    assert all(line["result"] in outcome.out for line in ours)
 
 
 def test_several_experiments_share_their_runs(data, tmp_path, brief):
@@ -253,7 +295,7 @@ def test_several_experiments_share_their_runs(data, tmp_path, brief):
     told = plain_json(reproduce(names[0], data, tmp_path, names[1]).out)["experiments"]
     assert [each["experiment"] for each in told] == names
     files = [Path(place).name for each in told for place in each["files"]]
-    assert files == ["p3-table-3.md", "p3-table-3.html", "p1-figure-4.md",
+    assert files == ["p3-table-3.md", "p3-table-3.html", "p3-table-3.csv", "p1-figure-4.md",
                      "p1-figure-4.png", "p1-figure-4.svg"]  # fmt: skip
 
 

@@ -69,8 +69,8 @@ def test_a_figure_without_matplotlib_says_how_to_install_it(monkeypatch):
     def refuse(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr(drawing, "import_module", refuse)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'manyhands\[experiments\]'"):
+    monkeypatch.setattr("manyhands.core.drawing.import_module", refuse)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'manyhands\[plot\]'"):
         drawing.new_figure(1.0, 1.0, "title")
 
 

@@ -1,6 +1,7 @@
 """The table of experiments."""
 
 from manyhands.core.settings import Registry
+from manyhands.experiments.compared_methods import Comparison
 from manyhands.experiments.curves import CurveExperiment
 from manyhands.experiments.dataset_counts import P2_TABLE_4
 from manyhands.experiments.epoch_rules import EpochRules
@@ -30,6 +31,7 @@ _ALL: list[Experiment] = [
     *GRIDS,
     EpochRules(),
     EveryMethod(),
+    Comparison(),
     MethodSelection(),
     SettingsExperiment(),
 ]

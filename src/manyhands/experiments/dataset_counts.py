@@ -10,6 +10,7 @@ import numpy as np
 from manyhands.experiments import pages
 from manyhands.experiments.data import CorpusSource
 from manyhands.experiments.experiment import CorpusExperiment, RunOptions, WrittenPages
+from manyhands.experiments.protocols import Protocol
 from manyhands.experiments.published import published_content, published_tables
 from manyhands.experiments.records import NOT_RUN, Record, Records
 from manyhands.experiments.runs import Run
@@ -60,6 +61,11 @@ class DatasetTable(CorpusExperiment):
         for name, value in {"name": given["name"], "title": given["title"], "paper": papers[0],
                             "datasets": tuple(self._published)}.items():  # fmt: skip
             object.__setattr__(self, name, value)
+
+    @property
+    def protocol(self) -> Protocol:
+        """See `Experiment.protocol`."""
+        return Protocol(nothing="labels are counted, nothing is trained")
 
     @property
     def given(self) -> dict[str, Any]:

@@ -1,16 +1,16 @@
 """The same method under several rules of choosing its epoch."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from manyhands.core.arrays import AnyArray
-from manyhands.evaluation import accuracy_score, summarize_runs
+from manyhands.evaluation import summarize_runs
 from manyhands.experiments import pages
-from manyhands.experiments.data import CorpusSource, ExperimentData
+from manyhands.experiments.chosen_runs import accuracies_of
+from manyhands.experiments.data import CorpusSource
 from manyhands.experiments.drawing import Figure, new_figure
 from manyhands.experiments.experiment import CorpusExperiment, RunOptions, WrittenPages
 from manyhands.experiments.records import Record, Records, json_content
@@ -35,7 +35,7 @@ class EpochRulesRun(MethodRun):
     def outcome(self, data: str | None) -> dict[str, Any]:
         """Test accuracy under every rule, and after every epoch."""
         loaded = self.source.load(data, self.seed)
-        score = _accuracies(loaded)
+        score = accuracies_of(loaded)
         chosen = fit_method(loaded.trial, self.method, self.seed, self.settings)
         training = {**self.settings.get("training", {}), **_EVERY_EPOCH}
         settings = {**self.settings, "training": training}
@@ -118,22 +118,6 @@ def draw_rules(records: Mapping[tuple[str, str, str], list[Record]]) -> Figure:
     figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncol=3,
                   fontsize=7)  # fmt: skip
     return figure
-
-
-def _accuracies(data: ExperimentData) -> Callable[[Callable[[Any], AnyArray]], dict[str, float]]:
-    """A callback that scores the model after every epoch; nothing is chosen by these scores."""
-    trial, classes = data.trial, data.trial.annotations.class_vocabulary
-    parts: dict[str, tuple[Any, Any]] = {"test": (trial.test_features, trial.test_truth)}
-    if data.valid is not None and classes is not None:
-        parts["valid"] = data.valid.features, classes.codes(data.valid.truth.tolist())
-
-    def score(predict_proba: Callable[[Any], AnyArray]) -> dict[str, float]:
-        return {
-            part: accuracy_score(truth, predict_proba(features).argmax(axis=1))
-            for part, (features, truth) in parts.items()
-        }
-
-    return score
 
 
 def _row(key: tuple[str, str, str], records: list[Record]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Every classification method with its defaults on every corpus, ranked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -20,6 +20,22 @@ from manyhands.methods import METHODS
 _GIVEN = our_specification("every-method")
 
 
+def usable_sources(
+    datasets: Sequence[str], count_features: Mapping[str, str], options: RunOptions
+) -> Iterator[tuple[str, str, CorpusSource]]:
+    """Corpus, method and features, of all methods that can use features of a corpus there is.
+
+    `count_features` names the features that are counts, which some methods need.
+    """
+    for dataset, name in product(datasets, classification_methods()):
+        counts = METHODS[name].needs_counts
+        if counts and dataset not in count_features:
+            continue
+        source = CorpusSource(dataset, count_features[dataset] if counts else None)
+        if not options.unavailable(source):
+            yield dataset, name, source
+
+
 @dataclass(frozen=True)
 class EveryMethod(CorpusExperiment):
     """The classification methods of `METHODS` on corpora of `DATASETS`, one ranked table each."""
@@ -30,16 +46,10 @@ class EveryMethod(CorpusExperiment):
 
     def groups(self, options: RunOptions) -> dict[tuple[str, str], list[MethodRun]]:
         """The runs of every method that can use the features of a corpus, by corpus and method."""
-        groups, count_features = {}, _GIVEN["counts"]
-        for dataset, name in product(self.datasets, classification_methods()):
-            counts = METHODS[name].needs_counts
-            if counts and dataset not in count_features:
-                continue
-            source = CorpusSource(dataset, count_features[dataset] if counts else None)
-            if not options.unavailable(source):
-                seeds = self.seeds(options)
-                groups[dataset, name] = [MethodRun(source, name, seed) for seed in seeds]
-        return groups
+        return {
+            (dataset, name): [MethodRun(source, name, seed) for seed in self.seeds(options)]
+            for dataset, name, source in usable_sources(self.datasets, _GIVEN["counts"], options)
+        }
 
     def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
         """Write a page with a table per corpus."""

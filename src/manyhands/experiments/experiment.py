@@ -2,15 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from manyhands.core.settings import require_choice
 from manyhands.experiments.data import CorpusSource, DataSource
 from manyhands.experiments.encoders import missing_encoder
+from manyhands.experiments.grids import Grid
 from manyhands.experiments.pages import code_block, write_page
+from manyhands.experiments.protocols import PROTOCOLS, Protocol
 from manyhands.experiments.records import Record, Records
 from manyhands.experiments.runs import Run
 
@@ -21,15 +24,24 @@ class RunOptions:
 
     `data` is the folder of the corpora; None if only simulated crowds are wanted. `n_runs` is the
     number of seeds; None means the usual number of each experiment. `slow` also runs what takes
-    hours without a GPU. `recorded` assumes that all data are available, to show records that were
-    made elsewhere.
+    hours without a GPU. `protocol` "published" makes the runs by the protocol of the paper, "ours"
+    those by ours, "both" both; pages show all that are recorded. `recorded` assumes that all data
+    are available, to show records that were made elsewhere.
     """
 
     data: str | None = None
     n_runs: int | None = None
     seed: int = 0
     slow: bool = False
+    protocol: str = "both"
     recorded: bool = False
+
+    def __post_init__(self) -> None:
+        require_choice("protocol", self.protocol, PROTOCOLS)
+
+    def runs_by(self, protocol: str) -> bool:
+        """Whether runs by the protocol "published" or "ours" are wanted."""
+        return self.protocol in (protocol, "both")
 
     def unavailable(
         self, source: DataSource, slow: bool = False, settings: Mapping[str, Any] | None = None
@@ -47,12 +59,27 @@ class RunOptions:
 class WrittenPages:
     """The files that were written about an experiment, and the same content as rows.
 
-    `hidden` names columns that are left out where a screen has no room for them.
+    `hidden` names columns that are left out where a screen has no room for them. `grids` are the
+    tables as they are printed, where there are any.
     """
 
     files: list[str]
     rows: Sequence[Mapping[str, Any]] = ()
     hidden: frozenset[str] = frozenset()
+    grids: Sequence[Grid] = ()
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Counts of published figures: all, reached as published and by our protocol, and judged so.
+
+    `why` is why others are not reached.
+    """
+
+    published: int = 0
+    judged: Mapping[str, int] = field(default_factory=dict)
+    reached: Mapping[str, int] = field(default_factory=dict)
+    why: str = ""
 
 
 class Experiment(ABC):
@@ -79,6 +106,25 @@ class Experiment(ABC):
     def write(self, records: Records, options: RunOptions, folder: Path) -> WrittenPages:
         """Write the content of the records into files of a folder."""
 
+    @property
+    def protocol(self) -> Protocol | None:
+        """How the paper made it; None if it is ours."""
+        return None
+
+    @property
+    def open_fields(self) -> list[str]:
+        """The fields of the protocol of the paper that are missing, empty if it is complete."""
+        return []
+
+    @property
+    def stand_ins(self) -> list[str]:
+        """What takes the place of what in the data, a line each."""
+        return []
+
+    def summary(self, records: Records, options: RunOptions) -> Summary:
+        """How many of its published figures are reached; nothing for what publishes none."""
+        return Summary()
+
     def unavailable(self, options: RunOptions) -> list[str]:
         """What cannot be run here and why, one line each."""
         return [f"{part}: {reason}" for part, reason in self.reasons(options).items()]
@@ -91,7 +137,8 @@ class Experiment(ABC):
     def command(self, options: RunOptions) -> str:
         """The command that makes it again."""
         seeds = "" if options.n_runs is None else f" --runs {options.n_runs}"
-        return f"manyhands reproduce {self.name} --data DIR{seeds}"
+        whose = "" if options.protocol == "both" else f" --protocol {options.protocol}"
+        return f"manyhands reproduce {self.name} --data DIR{seeds}{whose}"
 
     def write_page(
         self, folder: Path, options: RunOptions, about: Sequence[str], body: Sequence[str]

@@ -29,6 +29,7 @@ def measure(data: ExperimentData, model: CrowdClassifier) -> dict[str, float]:
         scores |= _against_truth(trial, model)
     noise = model.noise_
     scores["noise-parameters"] = float(sum(each.numel() for each in noise.parameters()))
+    scores["layer-parameters"] = float(noise.n_layer_parameters)
     for name, value_m in groups_of(noise).items():
         if name != "confusion":
             scores |= {f"{name}-{m}": float(value) for m, value in enumerate(value_m, 1)}

@@ -1,7 +1,10 @@
 """Files that experiments write: pages with tables, and figures."""
 
+import csv
+import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 
 from manyhands.experiments.drawing import Figure
@@ -38,6 +41,28 @@ def write_figure(figure: Figure, path: Path) -> list[str]:
             figure.savefig(stream, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata)
         paths.append(str(target))
     return paths
+
+
+def write_csv(path: Path, lines: Sequence[Mapping[str, str]]) -> str:
+    """Write lines with the same names as CSV; returns the path."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(lines[0]) if lines else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return write_page(path, text.getvalue())
+
+
+def html_list(title: str, header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A table behind a fold, as HTML; backquotes of Markdown are left out."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(each.replace('`', ''))}</td>" for each in line) + "</tr>\n"
+        for line in lines
+    )
+    return (
+        f"<details><summary>{escape(title)}</summary><table class=mh-list><thead><tr>{head}</tr>"
+        f"</thead><tbody>\n{body}</tbody></table></details>"
+    )
 
 
 def code_block(text: str) -> str:

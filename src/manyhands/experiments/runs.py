@@ -23,24 +23,13 @@ from manyhands.estimators.many import gpu_trains
 from manyhands.experiments.data import DataSource, ExperimentData
 from manyhands.experiments.encoders import with_encoder
 from manyhands.experiments.measures import measure
+from manyhands.experiments.protocols import SETTING_GROUPS
 from manyhands.experiments.records import Record, Records, fingerprint_key
 from manyhands.methods import METHODS, Method
 from manyhands.selection import Trial, train_seeds_on, trained_on
 
-SETTING_GROUPS = ("noise", "aggregator", "training")
-# The crowd layer as published: weights are initialised at the identity without a prior, annotators
-# have the learning rate of the network, and the last of a fixed number of epochs is used.
-AS_PUBLISHED: dict[str, dict[str, Any]] = {
-    "noise": {"prior_precision": 0.0},
-    "training": {
-        "init": "own",
-        "epochs": 50,
-        "warm_up": 0,
-        "validation_fraction": 0.0,
-        "noise_learning_rate": 1e-3,
-    },
-}
 _FIXED_EPOCHS = 0.3  # time of a method without an epoch search, relative to one that trains twice
+_EPOCHS = 50  # of such a method
 _LINUX_STATUS = Path("/proc/self/status")
 
 
@@ -118,16 +107,18 @@ class MethodRun(Run):
     def outcomes(self, seeds: Sequence[int], data: str | None) -> list[dict[str, Any]]:
         """See `Run.outcomes`."""
         loaded = self.source.load(data, self.seed)
-        chosen, settings = _configured(self.method, with_encoder(self.settings, data))
-        models = train_seeds_on(loaded.trial, chosen, seeds, settings)
+        models = fit_seeds(loaded.trial, self.method, seeds, with_encoder(self.settings, data))
         return [_measured(loaded, model) for model in models]
 
     @property
     def expected_seconds(self) -> float:
         """See `Run.expected_seconds`."""
-        seconds = self.source.expected_seconds
-        searches = METHODS[self.method].defaults.get("validation_fraction", 0.0) > 0
-        return seconds if searches else _FIXED_EPOCHS * seconds
+        training = self.settings.get("training", {})
+        defaults = METHODS[self.method].defaults
+        searches = training.get("validation_fraction", defaults.get("validation_fraction", 0.0)) > 0
+        trained = 1.0 if searches else _FIXED_EPOCHS * training.get("epochs", _EPOCHS) / _EPOCHS
+        restarts = self.settings.get("method", {}).get("restarts", 1)
+        return float(trained * restarts * self.source.expected_seconds)
 
 
 def fit_method(
@@ -136,27 +127,48 @@ def fit_method(
     """Train a method on the labelled items of a trial; `fit` goes to the estimator's `fit`.
 
     `settings` come in groups: `noise` for the noise model, `aggregator` for the first of two
-    stages, `training` for everything else that `CrowdClassifier` takes.
+    stages, `method` for the method itself, `training` for everything else that `CrowdClassifier`
+    takes.
     """
-    chosen, given = _configured(method, settings)
+    chosen, given = configured(method, settings)
     model: CrowdClassifier = trained_on(trial, chosen, seed, given, **fit)
     return model
 
 
-def _configured(method: str, settings: Mapping[str, Any]) -> tuple[str | Method, dict[str, Any]]:
+def fit_seeds(
+    trial: Trial, method: str, seeds: Sequence[int], settings: Mapping[str, Any]
+) -> list[CrowdClassifier]:
+    """`fit_method` with several seeds, trained as one program."""
+    chosen, given = configured(method, settings)
+    return train_seeds_on(trial, chosen, seeds, given)
+
+
+def configured(method: str, settings: Mapping[str, Any]) -> tuple[str | Method, dict[str, Any]]:
     """The method, and the settings of its estimator, from the groups of settings of a run."""
     unknown = sorted(set(settings) - set(SETTING_GROUPS))
     if unknown:
         known = ", ".join(SETTING_GROUPS)
         raise SettingError(f"settings of a run must be in {known}; got {unknown[0]!r}")
-    chosen: str | Method = method
+    return _chosen_method(method, settings), estimator_settings(settings)
+
+
+def _chosen_method(name: str, settings: Mapping[str, Any]) -> str | Method:
+    """The method by its name, or with settings of its own if there are any."""
+    own = dict(settings.get("method", {}))
+    chosen: Any = METHODS[name]
     if "aggregator" in settings:
-        stages: Any = METHODS[method]
-        name = getattr(stages, "aggregator", None)
-        if not isinstance(name, str):
-            raise SettingError(f"aggregator settings are for two-stage methods; got {method}")
-        chosen = replace(stages, aggregator=AGGREGATORS[name](**settings["aggregator"]))
-    return chosen, estimator_settings(settings)
+        aggregator = getattr(chosen, "aggregator", None)
+        if not isinstance(aggregator, str):
+            raise SettingError(f"aggregator settings are for two-stage methods; got {name}")
+        own["aggregator"] = AGGREGATORS[aggregator](**settings["aggregator"])
+    if not own:
+        return name
+    known = {each.name for each in fields(chosen)}
+    for each in own:
+        if each not in known:
+            raise SettingError(f"the method {name} has no setting {each!r}")
+    made: Method = replace(chosen, **own)
+    return made
 
 
 def _measured(loaded: ExperimentData, model: CrowdClassifier) -> dict[str, Any]:
@@ -171,8 +183,12 @@ def estimator_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def classification_methods() -> list[str]:
-    """The names of the methods that learn classes of items."""
-    return [name for name, method in METHODS.items() if "classification" in method.tasks]
+    """The names of the methods that learn classes of items; those of corpora have no order."""
+    return [
+        name
+        for name, method in METHODS.items()
+        if "classification" in method.tasks and not method.needs_order
+    ]
 
 
 def execute(run: Run, data: str | None) -> Record:

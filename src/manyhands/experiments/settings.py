@@ -12,7 +12,7 @@ from manyhands.experiments.encoders import with_encoder
 from manyhands.experiments.experiment import CorpusExperiment, RunOptions, WrittenPages
 from manyhands.experiments.published import our_specification
 from manyhands.experiments.records import Record, Records
-from manyhands.experiments.runs import AS_PUBLISHED, MethodRun, Run, estimator_settings, rounded
+from manyhands.experiments.runs import MethodRun, Run, estimator_settings, rounded
 from manyhands.selection import compare_training
 
 
@@ -40,11 +40,14 @@ class Section:
     transposed: bool = False
 
 
+_GIVEN = our_specification("settings")
+
+
 def _column(given: Mapping[str, Any]) -> Column:
     settings = given.get("settings")
-    if given.get("as_published"):
-        changed = settings or {}
-        settings = {kind: {**each, **changed.get(kind, {})} for kind, each in AS_PUBLISHED.items()}
+    if given.get("own_start"):
+        start, changed = _GIVEN["own_start"], settings or {}
+        settings = {kind: {**each, **changed.get(kind, {})} for kind, each in start.items()}
     return Column(given["title"], given["dataset"], settings)
 
 
@@ -53,7 +56,6 @@ def _section(given: Mapping[str, Any]) -> Section:
     return Section(**{**given, "methods": tuple(given["methods"]), "columns": columns})
 
 
-_GIVEN = our_specification("settings")
 SECTIONS = tuple(map(_section, _GIVEN["sections"]))
 
 

@@ -14,7 +14,7 @@ from manyhands.estimators import CrowdRegressor, CrowdTagger
 from manyhands.evaluation import regression_scores, score_entities
 from manyhands.experiments.data import CorpusSource
 from manyhands.experiments.encoders import with_encoder
-from manyhands.experiments.runs import MethodRun
+from manyhands.experiments.runs import MethodRun, configured
 from manyhands.methods import METHODS
 
 VECTORS = "word_vectors"  # a folder beside the corpora
@@ -40,11 +40,11 @@ class TextRun(MethodRun):
         """The scores of the trained model."""
         method, name = METHODS[self.method], self.source.dataset
         corpus = DATASETS[_COUNTED.get(name, name) if method.needs_counts else name].read(str(data))
-        given = with_encoder(self.settings, data).get("training", {})
+        chosen, given = configured(self.method, with_encoder(self.settings, data))
         settings = {"seed": self.seed, "progress": False, **given}
         own_words = method.needs_counts or method.required_network or "network" in given
         vectors = None if own_words else word_vectors(data)
-        model = self.estimator(method=self.method, word_vectors=vectors, **settings)
+        model = self.estimator(method=chosen, word_vectors=vectors, **settings)
         truth = corpus.truth if method.needs_truth else None
         model.fit(corpus.features, corpus.annotations, truth=truth)
         scores = self.scores_on(model, corpus.test) | {"epochs": float(model.epoch_)}

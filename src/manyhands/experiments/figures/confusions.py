@@ -12,8 +12,9 @@ from manyhands.estimators import CrowdClassifier
 from manyhands.evaluation import accuracy_score, js_divergence, normalize_counts
 from manyhands.experiments import drawing
 from manyhands.experiments.data import ExperimentData
-from manyhands.experiments.figure import Content, Settings
+from manyhands.experiments.figure import Content, Panel, Settings
 from manyhands.experiments.measures import true_counts
+from manyhands.experiments.protocols import Protocol
 from manyhands.experiments.runs import fit_method
 from manyhands.noise import CoNAL, CrowdLayer
 
@@ -57,6 +58,12 @@ def collect_confusions(data: ExperimentData, seed: int, settings: Settings) -> C
             if method == CROWD_LAYER
         },
     }
+
+
+def methods_as_published(panel: Panel, protocol: Protocol) -> Settings:
+    """The settings of `collect_confusions` by the protocol of the paper."""
+    methods = {method: protocol.settings(panel.key, method) for method in panel.settings["methods"]}
+    return {**panel.settings, "methods": methods}
 
 
 def weights_of(noise: torch.nn.Module) -> Floats:

@@ -11,14 +11,14 @@ from manyhands.experiments.figure import Content, FigureExperiment, Panel, Setti
 from manyhands.experiments.figures import confusions
 from manyhands.experiments.figures.confusions import CROWD_LAYER
 from manyhands.experiments.measures import biases_of_annotators
+from manyhands.experiments.protocols import Protocol
 from manyhands.experiments.published import published_figures
-from manyhands.experiments.runs import AS_PUBLISHED, fit_method
+from manyhands.experiments.runs import estimator_settings, fit_method
 from manyhands.experiments.text_runs import word_vectors
 
 _MARKERS = "os^Dv"
-# The paper's network, trained as in the public code: 30 epochs, batches of 16, the last epoch.
-_NETWORK = {"network": "dogs-cats-cnn", "optimizer": "adam", "epochs": 30, "batch_size": 16}
-_CATS_DOGS = {**AS_PUBLISHED, "training": {**AS_PUBLISHED["training"], **_NETWORK}}
+_REGRESSION_LAYER = "crowd-layer-b"
+_CATS_DOGS = {"training": {"network": "dogs-cats-cnn", "epochs": 30, "batch_size": 16}}
 _AS_TABLE_2 = {"validation_fraction": 0.15, "patience": 20, "refit": True}
 _TITLES = {
     "cifar10-cats-dogs": "cats and dogs of CIFAR-10, in place of Dogs vs. Cats",
@@ -80,7 +80,7 @@ def draw_figure_3(contents: Mapping[str, Content]) -> drawing.Figure:
 def collect_figure_4(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """The true bias of each annotator, and the bias b_a that the crowd layer learnt."""
     trial = data.trial
-    model = CrowdRegressor(method="crowd-layer-b", word_vectors=word_vectors(data.folder),
+    model = CrowdRegressor(method=_REGRESSION_LAYER, word_vectors=word_vectors(data.folder),
                            seed=seed, progress=False, **settings)  # fmt: skip
     model.fit(trial.features, trial.annotations)
     learnt_a = np.asarray(model.annotators_frame()["bias"], dtype=np.float64)
@@ -104,13 +104,30 @@ _FIGURE_2 = tuple(
     Panel(items, ScenarioSource("sensitivities", items=items), _CATS_DOGS, slow=True)
     for items in _TITLES
 )
-_FIGURE_3 = corpus_panels(
-    "labelme", settings={"annotators": 6, "methods": {CROWD_LAYER: AS_PUBLISHED}}
-)
+_FIGURE_3 = corpus_panels("labelme", settings={"annotators": 6, "methods": {CROWD_LAYER: {}}})
 _FIGURE_4 = corpus_panels("moviereviews", settings=_AS_TABLE_2)
 
+
+def _figure_2_as_published(panel: Panel, protocol: Protocol) -> Settings:
+    return protocol.settings(panel.key, CROWD_LAYER)
+
+
+def _figure_4_as_published(panel: Panel, protocol: Protocol) -> Settings:
+    return estimator_settings(protocol.settings(panel.key, _REGRESSION_LAYER))
+
+
 P0_FIGURES = (
-    FigureExperiment("p0/figure-2", _FIGURE_2, collect_figure_2, draw_figure_2),
-    FigureExperiment("p0/figure-3", _FIGURE_3, confusions.collect_confusions, draw_figure_3),
-    FigureExperiment("p0/figure-4", _FIGURE_4, collect_figure_4, draw_figure_4),
+    FigureExperiment(
+        "p0/figure-2", _FIGURE_2, collect_figure_2, draw_figure_2, _figure_2_as_published
+    ),
+    FigureExperiment(
+        "p0/figure-3",
+        _FIGURE_3,
+        confusions.collect_confusions,
+        draw_figure_3,
+        confusions.methods_as_published,
+    ),
+    FigureExperiment(
+        "p0/figure-4", _FIGURE_4, collect_figure_4, draw_figure_4, _figure_4_as_published
+    ),
 )

@@ -11,7 +11,6 @@ from manyhands.experiments.figures import confusions
 from manyhands.experiments.figures.confusions import CROWD_LAYER
 from manyhands.experiments.measures import accuracies_of_annotators
 from manyhands.experiments.published import published_figures
-from manyhands.experiments.runs import AS_PUBLISHED
 
 _SHOWN = 6  # annotators
 _OURS = "speelfc"
@@ -93,13 +92,24 @@ def _difference(content: Content) -> str:
 
 _FIGURE_4 = corpus_panels("sentiment", "music")
 _FIGURE_5 = corpus_panels(
-    "sentiment",
-    settings={"annotators": _SHOWN, "methods": {_OURS: {}, CROWD_LAYER: AS_PUBLISHED}},
+    "sentiment", settings={"annotators": _SHOWN, "methods": {_OURS: {}, CROWD_LAYER: {}}}
 )
 _FIGURE_6 = corpus_panels("music", settings={"annotators": _SHOWN, "methods": {_OURS: {}}})
 
 P1_FIGURES = (
     FigureExperiment("p1/figure-4", _FIGURE_4, collect_figure_4, draw_figure_4),
-    FigureExperiment("p1/figure-5", _FIGURE_5, confusions.collect_confusions, draw_figure_5),
-    FigureExperiment("p1/figure-6", _FIGURE_6, confusions.collect_confusions, draw_figure_6),
+    FigureExperiment(
+        "p1/figure-5",
+        _FIGURE_5,
+        confusions.collect_confusions,
+        draw_figure_5,
+        confusions.methods_as_published,
+    ),
+    FigureExperiment(
+        "p1/figure-6",
+        _FIGURE_6,
+        confusions.collect_confusions,
+        draw_figure_6,
+        confusions.methods_as_published,
+    ),
 )

@@ -16,7 +16,14 @@ from manyhands.estimators import CrowdClassifier
 from manyhands.evaluation import normalize_counts
 from manyhands.experiments import drawing
 from manyhands.experiments.data import ExperimentData, ScenarioSource
-from manyhands.experiments.figure import Content, FigureExperiment, Panel, Settings, corpus_panels
+from manyhands.experiments.figure import (
+    Content,
+    FigureExperiment,
+    Panel,
+    Settings,
+    corpus_panels,
+    run_as_published,
+)
 from manyhands.experiments.figures import confusions
 from manyhands.experiments.figures.confusions import CONAL_FROM_IDENTITY
 from manyhands.experiments.figures.p3_theorem_1 import collect_bound, draw_bound
@@ -197,14 +204,20 @@ _draw_gaussians = partial(confusions.draw_true_and_learnt, "CoNAL on six Gaussia
 _draw_labelme = partial(confusions.draw_learnt, "Confusions that CoNAL learns on LabelMe")
 _draw_music = partial(confusions.draw_learnt, "Confusions that CoNAL learns on music genres")
 
+_CONAL = run_as_published("conal")
+
 P3_FIGURES = (
     FigureExperiment("p3/figure-1", _MISTAKES, collect_shared_mistakes, draw_shared_mistakes),
-    FigureExperiment("p3/figure-5", _IMAGES, confusions.collect_true_and_learnt, _draw_images),
     FigureExperiment(
-        "p3/figure-7", _GAUSSIANS, confusions.collect_true_and_learnt, _draw_gaussians
+        "p3/figure-5", _IMAGES, confusions.collect_true_and_learnt, _draw_images, _CONAL
     ),
-    FigureExperiment("p3/figure-8", (_LABELME,), confusions.collect_learnt, _draw_labelme),
-    FigureExperiment("p3/figure-9", (_MUSIC,), confusions.collect_learnt, _draw_music),
-    FigureExperiment("p3/figure-10", (_LABELME, _MUSIC), collect_omega_ranks, draw_omega_ranks),
+    FigureExperiment(
+        "p3/figure-7", _GAUSSIANS, confusions.collect_true_and_learnt, _draw_gaussians, _CONAL
+    ),
+    FigureExperiment("p3/figure-8", (_LABELME,), confusions.collect_learnt, _draw_labelme, _CONAL),
+    FigureExperiment("p3/figure-9", (_MUSIC,), confusions.collect_learnt, _draw_music, _CONAL),
+    FigureExperiment(
+        "p3/figure-10", (_LABELME, _MUSIC), collect_omega_ranks, draw_omega_ranks, _CONAL
+    ),
     FigureExperiment("p3/theorem-1", (_BOUND,), collect_bound, draw_bound),
 )

@@ -9,7 +9,14 @@ from manyhands.core.arrays import AnyArray, Floats
 from manyhands.evaluation import js_divergence, normalize_counts
 from manyhands.experiments import drawing
 from manyhands.experiments.data import ExperimentData, ScenarioSource
-from manyhands.experiments.figure import Content, FigureExperiment, Panel, Settings, corpus_panels
+from manyhands.experiments.figure import (
+    Content,
+    FigureExperiment,
+    Panel,
+    Settings,
+    corpus_panels,
+    run_as_published,
+)
 from manyhands.experiments.figures.confusions import CROWD_LAYER
 from manyhands.experiments.figures.p4_costs import DENSE, collect_cost, draw_cost
 from manyhands.experiments.measures import groups_of, true_counts
@@ -28,9 +35,10 @@ _NEVER_LABELLED = "#dddddd"
 def collect_groups(data: ExperimentData, seed: int, settings: Settings) -> Content:
     """Confusion, prevalence, similarity to the identity and entropy of each group, largest first.
 
-    `settings` holds the `method`. The entropy is in nats.
+    `settings` holds the `method`, and settings of its `run` if they are not the defaults. The
+    entropy is in nats.
     """
-    model = fit_method(data.trial, settings["method"], seed, {})
+    model = fit_method(data.trial, settings["method"], seed, settings.get("run", {}))
     groups = groups_of(model.noise_)
     return {
         "method": settings["method"],
@@ -76,7 +84,7 @@ def collect_examples(data: ExperimentData, seed: int, settings: Settings) -> Con
     pooled and estimates are weighted by the number of labels.
     """
     ann = data.trial.annotations
-    model = fit_method(data.trial, settings["method"], seed, {})
+    model = fit_method(data.trial, settings["method"], seed, settings.get("run", {}))
     counts_akl = true_counts(data.trial)
     estimated_akl = model.confusion_
     far_a = annotator_divergence(estimated_akl, counts_akl)
@@ -159,8 +167,10 @@ _COSTS = tuple(
 _FIGURE_1 = corpus_panels("labelme", settings={"method": MIXTURE})
 _FIGURE_2 = corpus_panels("labelme", settings={"method": MIXTURE, "least": _LEAST})
 
+_AS_PUBLISHED = run_as_published(MIXTURE)
+
 P4_FIGURES = (
-    FigureExperiment("p4/figure-1", _FIGURE_1, collect_groups, draw_groups),
-    FigureExperiment("p4/figure-2", _FIGURE_2, collect_examples, draw_examples),
+    FigureExperiment("p4/figure-1", _FIGURE_1, collect_groups, draw_groups, _AS_PUBLISHED),
+    FigureExperiment("p4/figure-2", _FIGURE_2, collect_examples, draw_examples, _AS_PUBLISHED),
     FigureExperiment("p4/figure-3", _COSTS, collect_cost, draw_cost),
 )
