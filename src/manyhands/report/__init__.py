@@ -1,0 +1,20 @@
+"""Reports: profiles of annotators with reasons, figures, and one page that can be sent on."""
+
+from manyhands.report import plot
+from manyhands.report.content import NetworkView, report_content
+from manyhands.report.local_page import serve
+from manyhands.report.page import render, write_report
+from manyhands.report.profiles import Profiles, profile_annotators
+from manyhands.report.spans import SpanView
+
+__all__ = [
+    "NetworkView",
+    "Profiles",
+    "SpanView",
+    "plot",
+    "profile_annotators",
+    "render",
+    "report_content",
+    "serve",
+    "write_report",
+]

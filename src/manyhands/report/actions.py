@@ -1,0 +1,131 @@
+"""Whom to remove or look at, and which items to relabel first, each with the reason."""
+
+from typing import Any
+
+import numpy as np
+
+from manyhands.aggregation import Consensus
+from manyhands.report.items import ItemLists, describe_items
+from manyhands.report.profiles import UNTRUSTED, Profiles
+from manyhands.report.shown import number, shown
+
+MAX_ANNOTATORS = 60
+MAX_FIRST_ITEMS = 10
+REMOVE, ONE_OF_TWO, LOOK = "remove", "keep one of the two", "look at some labels"
+
+
+def annotators_to_act_on(profiles: Profiles) -> dict[str, Any]:
+    """A row per annotator, or per pair that copies: what to do, why, and how sure that is.
+
+    Those to remove come first. Annotators who are only unusually fast, or who only got worse, come
+    last: that alone is no reason to remove anyone.
+    """
+    rows = [*_flagged(profiles), *_copying(profiles), *_to_look_at(profiles)]
+    return {"n": len(rows), "rows": rows[:MAX_ANNOTATORS]}
+
+
+def _flagged(profiles: Profiles) -> list[dict[str, Any]]:
+    flags = [flag for flag in profiles.flags if flag.kind in UNTRUSTED]
+    return [
+        _row(profiles, [flag.annotator], REMOVE, flag.kind, flag.meaning, flag.evidence, flag.sure)
+        for flag in flags
+    ]
+
+
+def _copying(profiles: Profiles) -> list[dict[str, Any]]:
+    rows, seen = [], set()
+    for flag in profiles.flags:
+        pair = frozenset([flag.annotator, flag.other])
+        if flag.other is None or pair in seen:
+            continue
+        seen.add(pair)
+        meaning = "they are not independent: one copies the other, or both are the same person"
+        both = [flag.annotator, flag.other]
+        rows.append(_row(profiles, both, ONE_OF_TWO, flag.kind, meaning, flag.evidence, flag.sure))
+    return rows
+
+
+def _to_look_at(profiles: Profiles) -> list[dict[str, Any]]:
+    rows = []
+    named = {flag.annotator for flag in profiles.flags if flag.kind != "few-labels"}
+    for a in range(profiles.consensus.annotations.n_annotators):
+        if a in named:
+            continue
+        if profiles.trend is not None and profiles.trend.change_a[a] < 0:
+            text = profiles.trend.text(a)
+            if text:
+                rows.append(_row(profiles, [a], LOOK, "got worse", "", text))
+        if profiles.pace is not None and profiles.pace.is_fast_a[a]:
+            text = f"{profiles.pace.evidence(a)}; nothing else speaks against these labels"
+            rows.append(_row(profiles, [a], LOOK, "fast", "", text))
+    return rows
+
+
+def _row(
+    profiles: Profiles,
+    codes: list[int],
+    action: str,
+    kind: str,
+    meaning: str,
+    evidence: str,
+    sure: float | None = None,
+) -> dict[str, Any]:
+    ann = profiles.consensus.annotations
+    return {
+        "names": [shown(ann.annotators[a], 60) for a in codes],
+        "labels": int(ann.labels_per_annotator[codes].sum()),
+        "action": action,
+        "kind": kind,
+        "meaning": meaning,
+        "evidence": shown(evidence, 400),
+        "sure": None if sure is None else number(sure, 3),
+    }
+
+
+def items_to_relabel(profiles: Profiles, lists: ItemLists) -> list[dict[str, Any]]:
+    """The first items to relabel, the least certain first, with the reason in words."""
+    consensus, codes = profiles.consensus, lists.relabel[:MAX_FIRST_ITEMS]
+    described = describe_items(consensus, codes)
+    return [
+        {
+            "item": row["item"],
+            "text": row["text"],
+            "why": _why(consensus, row, int(code)) + _by_untrusted(profiles, int(code)),
+        }
+        for code, row in zip(codes, described, strict=True)
+    ]
+
+
+def _by_untrusted(profiles: Profiles, code: int) -> str:
+    """How many labels of an item are of annotators who should be removed."""
+    ann = profiles.consensus.annotations
+    at = slice(int(ann.item_offsets[code]), int(ann.item_offsets[code + 1]))
+    n, n_all = int(profiles.untrusted[ann.annotator[at]].sum()), at.stop - at.start
+    if n == 0:
+        return ""
+    many = "all" if n == n_all > 1 else f"{n} of the {n_all}"
+    return f"; {many} labels are by annotators to remove"
+
+
+def _why(consensus: Consensus, row: dict[str, Any], code: int) -> str:
+    """Why an item should be labelled again."""
+    ann = consensus.annotations
+    n = row["n_labels"]
+    if n == 0:
+        return "nobody labelled it"
+    believed = ""
+    if row["confidence"] is not None:
+        believed = (
+            f"; the consensus {row['consensus']} has a probability of {row['confidence']:.2f}"
+        )
+    if consensus.probabilities is None:
+        at = slice(int(ann.item_offsets[code]), int(ann.item_offsets[code + 1]))
+        low, high = float(np.min(ann.label[at])), float(np.max(ann.label[at]))
+        said = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+        unsure = "" if row["confidence"] is None else f"; confidence {row['confidence']:.2f}"
+        return f"{n} {'label' if n == 1 else 'labels'}: {said}{unsure}"
+    counts = [(len(each["annotators"]) + each["more"], each["label"]) for each in row["labels"]]
+    if n == 1:
+        return f"only one label, {counts[0][1]}{believed}"
+    said = ", ".join(f"{count} of {n} say {label}" for count, label in counts[:4])
+    return f"{said}{believed}"

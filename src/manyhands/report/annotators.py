@@ -1,0 +1,83 @@
+"""The table of annotators of a report: a row of plain values for each."""
+
+from typing import Any
+
+import numpy as np
+
+from manyhands.agreement import AgreementSummary
+from manyhands.checks import Flag
+from manyhands.core.arrays import AnyArray
+from manyhands.report.profiles import Profiles
+from manyhands.report.shown import number, shown
+
+MAX_ANNOTATORS = 3000  # rows of the table: those with flags, and those with the most labels
+
+
+def shown_first(profiles: Profiles) -> AnyArray:
+    """All annotators, those with flags first, and then those with the most labels."""
+    n_a = profiles.consensus.annotations.labels_per_annotator
+    flagged = np.zeros(len(n_a), dtype=bool)
+    flagged[[flag.annotator for flag in profiles.flags if flag.kind != "few-labels"]] = True
+    return np.lexsort((-n_a, ~flagged))
+
+
+def annotator_table(profiles: Profiles, found: AgreementSummary) -> dict[str, Any]:
+    """Rows of annotators, the lowest quality first, and how many there are.
+
+    `found` has the F1 of the spans of annotators, if labels are spans.
+    """
+    consensus, ann = profiles.consensus, profiles.consensus.annotations
+    chosen = shown_first(profiles)[:MAX_ANNOTATORS]
+    chosen = chosen[np.argsort(consensus.quality.value[chosen], kind="stable")]
+    columns = dict(profiles.agreement)
+    name = "agreement" if "agreement" in columns else "correlation"
+    if found.level == "spans" and "f1" in found.annotators:
+        name, columns = "F1 with others", {"F1 with others": found.annotators["f1"]}
+    rows = [_row(profiles, columns[name], a) for a in chosen.tolist()]
+    return {
+        "n": ann.n_annotators, "agreement": name, "rows": rows,
+        "pace": None if profiles.pace is None else {
+            "crowd": number(profiles.pace.crowd, 2), "from_gaps": profiles.pace.from_gaps,
+        },
+        "trend": profiles.trend is not None, "errors": profiles.errors is not None,
+    }  # fmt: skip
+
+
+def _row(profiles: Profiles, agreement: AnyArray, a: int) -> dict[str, Any]:
+    ann, quality = profiles.consensus.annotations, profiles.consensus.quality
+    row = {
+        "code": a,
+        "name": shown(ann.annotators[a]),
+        "labels": int(ann.labels_per_annotator[a]),
+        "quality": number(quality.value[a], 3),
+        "low": number(quality.low[a], 3),
+        "high": number(quality.high[a], 3),
+        "agreement": number(agreement[a], 3),
+        "mistake": shown(profiles.mistakes[a]),
+        "tendency": shown(profiles.biases[a]),
+        "flags": [_flag(profiles, flag) for flag in profiles.flags_of.get(a, [])],
+    }
+    pace, trend, errors = profiles.pace, profiles.trend, profiles.errors
+    if pace is not None:
+        row["pace"] = {
+            "seconds": number(pace.median_a[a], 2), "low": number(pace.low_a[a], 2),
+            "high": number(pace.high_a[a], 2), "fast": bool(pace.is_fast_a[a]),
+        }  # fmt: skip
+    if trend is not None:
+        row["trend"] = {
+            "change": number(trend.change_a[a], 3), "low": number(trend.low_a[a], 3),
+            "high": number(trend.high_a[a], 3), "text": trend.text(a),
+        }  # fmt: skip
+    if errors is not None:
+        row["errors"] = {name: number(each[a], 3) for name, each in errors.items()}
+    return row
+
+
+def _flag(profiles: Profiles, flag: Flag) -> dict[str, Any]:
+    names = profiles.consensus.annotations.annotators
+    return {
+        "kind": flag.kind,
+        "sure": number(flag.sure, 3),
+        "evidence": shown(flag.evidence, 400),
+        "other": None if flag.other is None else shown(names[flag.other], 40),
+    }

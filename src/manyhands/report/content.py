@@ -1,0 +1,299 @@
+"""The content of a report as plain values: what a page shows, before anything is drawn.
+
+`report_content` computes it from a consensus, and `page.render` makes one file of it. All names are
+shortened by `shown`; nothing here is markup.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manyhands import __version__
+from manyhands.aggregation import Consensus
+from manyhands.agreement import Agreement, AgreementSummary, summarize
+from manyhands.annotations import Annotations
+from manyhands.checks import FLAGS
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.evaluation import calibration_curve
+from manyhands.evaluation.scorecard import match_truth
+from manyhands.report import wording
+from manyhands.report.actions import annotators_to_act_on, items_to_relabel
+from manyhands.report.annotators import MAX_ANNOTATORS, annotator_table, shown_first
+from manyhands.report.anonymous import without_names
+from manyhands.report.items import choose_items, describe_items
+from manyhands.report.profiles import Profiles, consensus_codes, profile_annotators
+from manyhands.report.shown import number, shown
+from manyhands.report.spans import SpanView, contested_spans, span_types
+
+MAX_CLASSES = 30  # in charts and matrices: those that are used most
+MAX_CELLS = 150_000  # of all confusions of annotators
+MAX_CONFUSIONS = 15
+N_BINS = 20
+
+Content = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkView:
+    """What a trained network says of the same items, and how sure it is.
+
+    An item that the network did not see has the label None, or NaN for numbers.
+    """
+
+    method: str
+    labels: AnyArray
+    confidence: Floats
+
+
+def report_content(
+    consensus: Consensus,
+    *,
+    title: str = "Annotation report",
+    truth: Mapping[Any, Any] | None = None,
+    agreement: AgreementSummary | None = None,
+    network: NetworkView | None = None,
+    spans: SpanView | None = None,
+    anonymous: bool = False,
+    file: str | None = "LABELS",
+) -> Content:
+    """Everything that a report shows, as plain values.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        What the report is about.
+    title : str
+        Heading of the page.
+    truth : dict
+        Truths by item, to score the consensus and its confidence.
+    agreement : AgreementSummary
+        Agreement if it was computed already, such as that of spans.
+    network : NetworkView
+        What a network predicts for the same items.
+    spans : SpanView
+        Sentences with the labels of their tokens, if items are tokens.
+    anonymous : bool
+        Replace names of annotators and items by numbers, and leave texts out.
+    file : str
+        Name of the file in the commands that the report suggests; None suggests no commands.
+    """
+    scores = None if truth is None else _scores(consensus, truth)
+    if anonymous:
+        consensus, file = without_names(consensus), None if file is None else "LABELS"
+        agreement = agreement if agreement is None else _coefficients_only(agreement)
+    ann = consensus.annotations
+    found = summarize(ann) if agreement is None else agreement
+    profiles = profile_annotators(
+        consensus, agreement=None if agreement is not None else found.annotators
+    )
+    lists = choose_items(consensus, profiles.untrusted)
+    labels = None if network is None else network.labels
+    words = None if spans is None or anonymous else spans.labels.sentences.word
+    first = items_to_relabel(profiles, lists)
+    return {
+        "title": shown(title),
+        "version": __version__,
+        "method": consensus.method_name,
+        "kind": ann.kind,
+        "sizes": _sizes(ann),
+        "source": "" if ann.source is None else shown(ann.source, 300),
+        "summary": {
+            "have": wording.what_we_have(consensus),
+            "agree": wording.how_far(found),
+            "trust": wording.whom_to_trust(profiles),
+            "next": wording.what_to_do(profiles, lists, found, file, first),
+        },
+        "actions": {
+            "annotators": annotators_to_act_on(profiles),
+            "items": first,
+            "n_items": lists.n_relabel,
+        },
+        "classes": _classes(consensus, found),
+        "histogram": _histogram(ann),
+        "types": [] if spans is None else span_types(spans, found),
+        "spans": None if spans is None or anonymous else contested_spans(spans),
+        "agreement": [_coefficient(each) for each in found.coefficients],
+        "annotators": annotator_table(profiles, found),
+        "flags": {name: {"meaning": FLAGS[name][0], "advice": FLAGS[name][1]} for name in FLAGS},
+        "confusions": _confusions(profiles),
+        "confidence": _confidence(consensus),
+        "items": {
+            name: {
+                "n": n,
+                "rows": list(describe_items(consensus, codes, words=words, network=labels)),
+            }
+            for name, n, codes in (
+                ("relabel", lists.n_relabel, lists.relabel),
+                ("hard", lists.n_hard, lists.hard),
+                ("contested", lists.n_contested, lists.contested),
+            )
+        },
+        "scores": scores,
+        "network": None if network is None else _network(consensus, network),
+    }
+
+
+def _sizes(ann: Annotations) -> dict[str, int]:
+    return {
+        "labels": ann.n_annotations, "items": ann.n_items, "annotators": ann.n_annotators,
+        "classes": ann.n_classes,
+    }  # fmt: skip
+
+
+def _coefficient(found: Agreement) -> dict[str, Any]:
+    return {
+        "title": found.title,
+        "value": number(found.value),
+        "low": number(found.low),
+        "high": number(found.high),
+        "words": [shown(text, wording.MAX_SENTENCE) for text in found.words],
+    }
+
+
+def _coefficients_only(found: AgreementSummary) -> AgreementSummary:
+    """Without tables and sentences that name annotators."""
+    first = found.coefficients[0].words if found.coefficients else ()
+    own = {name: each for name, each in found.annotators.items() if name != "annotator"}
+    return AgreementSummary(found.level, found.coefficients, first, found.classes, own)
+
+
+def _classes(consensus: Consensus, found: AgreementSummary) -> list[dict[str, Any]]:
+    """Shares of labels and of the consensus, and agreement, by class; the most used first."""
+    ann = consensus.annotations
+    if ann.kind == "numbers":
+        return []
+    said_k = np.bincount(ann.label, minlength=ann.n_classes)
+    believed_k = np.bincount(consensus_codes(consensus), minlength=ann.n_classes)
+    by_class = found.classes if "agreement" in found.classes else {}
+    rows = []
+    for k in np.argsort(-said_k, kind="stable").tolist():
+        row: dict[str, Any] = {
+            "class": shown(ann.classes[k], 60),
+            "labels": int(said_k[k]),
+            "share": number(said_k[k] / max(ann.n_annotations, 1)),
+            "consensus": number(believed_k[k] / max(ann.n_items, 1)),
+        }
+        if by_class:
+            row |= {name: number(by_class[name][k]) for name in ("agreement", "low", "high")}
+            other = by_class["confused_with"][k]
+            row["confused_with"] = None if other is None else shown(other, 60)
+            row["confused"] = number(by_class["confused"][k])
+        rows.append(row)
+    return rows
+
+
+def _histogram(ann: Annotations) -> list[dict[str, float]]:
+    """The distribution of numbers; empty for classes."""
+    if ann.kind == "classes" or ann.n_annotations == 0:
+        return []
+    count, edges = np.histogram(ann.label, bins=min(N_BINS, len(np.unique(ann.label))))
+    return [
+        {"low": float(low), "high": float(high), "labels": int(n)}
+        for n, low, high in zip(count, edges[:-1], edges[1:], strict=True)
+    ]
+
+
+def _confusions(profiles: Profiles) -> dict[str, Any] | None:
+    """Confusions with the consensus: of the crowd, of annotators, and the most common ones."""
+    cells, ann = profiles.cells, profiles.consensus.annotations
+    if cells is None or ann.n_classes < 2:
+        return None
+    said_k = np.bincount(ann.label, minlength=ann.n_classes)
+    kept = np.sort(np.argsort(-said_k, kind="stable")[:MAX_CLASSES])
+    place = np.full(ann.n_classes, -1)
+    place[kept] = np.arange(len(kept))
+    row, column = place[cells.consensus], place[cells.label]
+    inside = (row >= 0) & (column >= 0)
+    crowd = np.zeros((len(kept), len(kept)), dtype=np.int64)
+    np.add.at(crowd, (row[inside], column[inside]), cells.count[inside])
+    # The annotators that are shown: the flagged and the most active until there are enough cells.
+    order = shown_first(profiles)
+    size_a = np.diff(cells.offsets)[order]
+    order = order[np.cumsum(size_a) <= MAX_CELLS][:MAX_ANNOTATORS]
+    own = {}
+    for a in order.tolist():
+        at = cells.of(a)
+        keep = inside[at]
+        parts = row[at][keep], column[at][keep], cells.count[at][keep]
+        own[str(a)] = np.stack(parts, axis=1).ravel().tolist()
+    return {
+        "classes": [shown(name, 40) for name in ann.classes[kept]],
+        "n_classes": ann.n_classes,
+        "crowd": crowd.tolist(),
+        "annotators": own,
+        "common": _common(profiles),
+    }
+
+
+def _common(profiles: Profiles) -> list[dict[str, Any]]:
+    """The most frequent mistakes of the crowd, and how many annotators make each."""
+    cells, ann = profiles.cells, profiles.consensus.annotations
+    assert cells is not None, "only classes are confused"
+    wrong = cells.consensus != cells.label
+    key = cells.consensus.astype(np.int64) * ann.n_classes + cells.label
+    pairs, inverse = np.unique(key[wrong], return_inverse=True)
+    total = np.bincount(inverse, cells.count[wrong], len(pairs))
+    makers = np.bincount(inverse, minlength=len(pairs))
+    seen = np.unique(cells.annotator.astype(np.int64) * ann.n_classes + cells.consensus)
+    seers = np.bincount(seen % ann.n_classes, minlength=ann.n_classes)
+    of_class = np.bincount(cells.consensus, cells.count, ann.n_classes)
+    rows = []
+    for n in np.argsort(-total, kind="stable")[:MAX_CONFUSIONS].tolist():
+        believed, label = divmod(int(pairs[n]), ann.n_classes)
+        rows.append(
+            {
+                "consensus": shown(ann.classes[believed], 60),
+                "label": shown(ann.classes[label], 60),
+                "labels": int(total[n]),
+                "share": number(total[n] / max(of_class[believed], 1)),
+                "annotators": int(makers[n]),
+                "of_annotators": int(seers[believed]),
+            }
+        )
+    return rows
+
+
+def _confidence(consensus: Consensus) -> list[dict[str, float]]:
+    """How many items have which confidence."""
+    known = consensus.confidence[np.isfinite(consensus.confidence)]
+    count, edges = np.histogram(known, bins=N_BINS, range=(0.0, 1.0))
+    return [
+        {"low": round(float(low), 3), "high": round(float(high), 3), "items": int(n)}
+        for n, low, high in zip(count, edges[:-1], edges[1:], strict=True)
+    ]
+
+
+def _scores(consensus: Consensus, truth: Mapping[Any, Any]) -> dict[str, Any]:
+    """Scores against the truth, and the calibration of the confidence for classes."""
+    card = {name: number(value) for name, value in consensus.score(truth).as_dict().items()}
+    classes, bins = consensus.annotations.class_vocabulary, []
+    if classes is not None:
+        row, names = match_truth(consensus.annotations.item_vocabulary, truth)
+        right = consensus_codes(consensus)[row] == classes.codes(names)
+        curve = calibration_curve(consensus.confidence[row], right)
+        columns = zip(curve.confidence, curve.accuracy, curve.count, strict=True)
+        bins = [
+            {"confidence": number(confidence), "accuracy": number(accuracy), "items": int(n)}
+            for confidence, accuracy, n in columns
+        ]
+    return {"scores": card, "calibration": bins}
+
+
+def _network(consensus: Consensus, view: NetworkView) -> dict[str, Any]:
+    """Where a network differs from the consensus, the most confident differences first."""
+    if consensus.probabilities is None:
+        off = np.abs(view.labels.astype(np.float64) - consensus.labels)
+        differ, order = None, np.argsort(-np.nan_to_num(off), kind="stable")
+        codes = order[:MAX_CONFUSIONS]
+    else:
+        seen = np.array([label is not None for label in view.labels])
+        differs = seen & (view.labels != consensus.labels)
+        order = np.argsort(-np.where(differs, view.confidence, -1.0), kind="stable")
+        differ, codes = int(differs.sum()), order[: min(MAX_CONFUSIONS, int(differs.sum()))]
+    return {
+        "method": view.method,
+        "differ": differ,
+        "rows": list(describe_items(consensus, codes, network=view.labels)),
+    }

@@ -1,0 +1,237 @@
+"""Profiles of annotators: quality, agreement, typical mistakes, bias, and flags with reasons."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from manyhands.aggregation import Consensus
+from manyhands.agreement.tables import annotator_columns
+from manyhands.annotations.columns import make_frame
+from manyhands.annotations.grouping import group_offsets
+from manyhands.checks import Flag, flag_annotators
+from manyhands.checks.pace import Pace, annotator_pace
+from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets
+from manyhands.report.errors_of_numbers import errors_of_numbers
+from manyhands.report.trend import Trend, annotator_trend
+
+UNTRUSTED = ("adversarial", "random", "constant")  # flags of labels that should be left out
+MIN_MISTAKES = 3  # fewer are no habit
+NARROW = 0.8  # the scale below which numbers have a narrower range
+BIAS_Z = 3.0  # standard deviations from which on the use of a label is a bias
+
+
+@dataclass(frozen=True)
+class ConfusionCells:
+    """Counts of labels by annotator, consensus class and label; only those that occur, sorted."""
+
+    annotator: Codes
+    consensus: Codes
+    label: Codes
+    count: Offsets
+    offsets: Offsets  # annotator a has the cells `offsets[a]:offsets[a + 1]`
+
+    def of(self, annotator: int) -> slice:
+        """The cells of an annotator."""
+        return slice(int(self.offsets[annotator]), int(self.offsets[annotator + 1]))
+
+
+def confusion_cells(consensus: Consensus) -> ConfusionCells:
+    """How often each annotator gave each label to items of each consensus class."""
+    ann = consensus.annotations
+    believed = consensus_codes(consensus)[ann.item].astype(np.int64)
+    n_classes = max(ann.n_classes, 1)
+    key_n = (ann.annotator.astype(np.int64) * n_classes + believed) * n_classes + ann.label
+    key, count = np.unique(key_n, return_counts=True)
+    rest, label = np.divmod(key, n_classes)
+    annotator, believed = np.divmod(rest, n_classes)
+    annotator = annotator.astype(np.int32)
+    offsets = group_offsets(annotator, ann.n_annotators)
+    return ConfusionCells(annotator, believed.astype(np.int32), label.astype(np.int32), count,
+                          offsets)  # fmt: skip
+
+
+def consensus_codes(consensus: Consensus) -> Codes:
+    """The class codes of the consensus labels."""
+    classes = consensus.annotations.class_vocabulary
+    assert classes is not None, "numbers have no codes"
+    return np.asarray(classes.codes(consensus.labels.tolist()), dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """What is known of every annotator; rows follow the annotators of the consensus.
+
+    >>> import manyhands as mh
+    >>> crowd = mh.SCENARIOS["spammers"](mh.simulation.CrowdSettings(lowest=0.6, share=0.2))
+    >>> profiles = profile_annotators(mh.aggregate(crowd.annotations))
+    >>> [flag.kind for flag in profiles.flags_of[0]]
+    ['random']
+    >>> profiles.columns()["flags"][0]
+    'random'
+    """
+
+    consensus: Consensus
+    flags: tuple[Flag, ...]
+    agreement: Mapping[str, AnyArray]  # the columns of `agreement.by_annotator`
+    pace: Pace | None = None  # seconds per label, if times are known
+    trend: Trend | None = None  # quality over time, if it is known when labels were given
+
+    @cached_property
+    def flags_of(self) -> Mapping[int, list[Flag]]:
+        """Flags by the code of the annotator."""
+        found = defaultdict(list)
+        for flag in self.flags:
+            found[flag.annotator].append(flag)
+        return found
+
+    @cached_property
+    def untrusted(self) -> AnyArray:
+        """Which annotators have a flag that their labels should be left out."""
+        mask = np.zeros(self.consensus.annotations.n_annotators, dtype=bool)
+        mask[[flag.annotator for flag in self.flags if flag.kind in UNTRUSTED]] = True
+        return mask
+
+    @cached_property
+    def cells(self) -> ConfusionCells | None:
+        """Confusions with the consensus; None for numbers."""
+        return None if self.consensus.probabilities is None else confusion_cells(self.consensus)
+
+    @cached_property
+    def mistakes(self) -> list[str]:
+        """The most frequent mistake of every annotator, in words; empty if there is none."""
+        n = self.consensus.annotations.n_annotators
+        if self.cells is None:
+            return [""] * n
+        return [_typical_mistake(self.cells, a, self._class_names) for a in range(n)]
+
+    @cached_property
+    def biases(self) -> list[str]:
+        """What every annotator says too often, or how far numbers are off; empty if nothing."""
+        n = self.consensus.annotations.n_annotators
+        if self.cells is None:
+            bias_a, errors = self.agreement["bias"], self.errors or {}
+            rows = zip(bias_a.tolist(), errors["scale"].tolist(), strict=True)
+            return [_offset(*row) for row in rows]
+        return [_overused(self.cells, a, self._class_names) for a in range(n)]
+
+    @cached_property
+    def errors(self) -> dict[str, Floats] | None:
+        """Bias, scale and noise of annotators who gave numbers; None for classes."""
+        return errors_of_numbers(self.consensus)
+
+    @property
+    def _class_names(self) -> list[str]:
+        return [str(name) for name in self.consensus.annotations.classes]
+
+    def columns(self) -> dict[str, AnyArray]:
+        """One row per annotator: the columns of the annotators table, and the reasons."""
+        columns = self.consensus.annotator_columns()
+        columns |= {
+            name: self.agreement[name]
+            for name in ("agreement", "correlation", "bias")
+            if name in self.agreement
+        }
+        columns |= {name: each for name, each in (self.errors or {}).items() if name != "bias"}
+        rows = range(self.consensus.annotations.n_annotators)
+
+        def text(parts: Any) -> AnyArray:
+            return np.array(list(parts), dtype=object)
+
+        return columns | self._time_columns() | {
+            "mistake": text(self.mistakes),
+            "tendency": text(self.biases),
+            "flags": text("; ".join(flag.kind for flag in self.flags_of[a]) for a in rows),
+            "evidence": text("; ".join(self._evidence(flag) for flag in self.flags_of[a])
+                             for a in rows),
+        }  # fmt: skip
+
+    def _time_columns(self) -> dict[str, AnyArray]:
+        """Seconds per label and the change over time, where these are known."""
+        columns: dict[str, AnyArray] = {}
+        if self.pace is not None:
+            columns |= {
+                "seconds": self.pace.median_a, "seconds_low": self.pace.low_a,
+                "seconds_high": self.pace.high_a, "fast": self.pace.is_fast_a,
+            }  # fmt: skip
+        if self.trend is not None:
+            columns |= {
+                "change": self.trend.change_a, "change_low": self.trend.low_a,
+                "change_high": self.trend.high_a, "changed": self.trend.is_significant_a,
+            }  # fmt: skip
+        return columns
+
+    def _evidence(self, flag: Flag) -> str:
+        with_whom = "" if flag.other is None else f"with {self._name(flag.other)}: "
+        return with_whom + flag.evidence
+
+    def _name(self, code: int) -> str:
+        return str(self.consensus.annotations.annotators[code])
+
+    def to_frame(self) -> Any:
+        """The columns as a frame of the library that the labels came from."""
+        return make_frame(self.columns(), self.consensus.annotations.backend)
+
+
+def profile_annotators(
+    consensus: Consensus, *, agreement: Mapping[str, AnyArray] | None = None
+) -> Profiles:
+    """The profile of every annotator, with flags and their evidence.
+
+    Quality and its interval come from the consensus, agreement and flags from the labels alone.
+    Words fit people, models and LLM judges alike. If the labels have times, the profile has the
+    seconds per label and the change of the quality over time. `agreement` are the columns of
+    `agreement.by_annotator`, if they were computed already.
+    """
+    ann = consensus.annotations
+    columns = annotator_columns(ann) if agreement is None else agreement
+    return Profiles(
+        consensus,
+        tuple(flag_annotators(ann)),
+        columns,
+        annotator_pace(ann),
+        annotator_trend(consensus),
+    )
+
+
+def _typical_mistake(cells: ConfusionCells, annotator: int, classes: list[str]) -> str:
+    at = cells.of(annotator)
+    believed, label, count = cells.consensus[at], cells.label[at], cells.count[at]
+    wrong = np.where(believed == label, 0, count)
+    if len(wrong) == 0 or wrong.max() < MIN_MISTAKES:
+        return ""
+    top = int(wrong.argmax())
+    of = int(count[believed == believed[top]].sum())
+    return f"“{classes[label[top]]}” for “{classes[believed[top]]}”, {count[top]} of {of} times"
+
+
+def _overused(cells: ConfusionCells, annotator: int, classes: list[str]) -> str:
+    at = cells.of(annotator)
+    count = cells.count[at].astype(np.float64)
+    said = np.bincount(cells.label[at], count, len(classes))
+    believed = np.bincount(cells.consensus[at], count, len(classes))
+    total = float(count.sum())
+    if total == 0:
+        return ""
+    share = np.clip((believed + 1.0) / (total + 2.0), 0.0, 1.0)
+    z: Floats = (said - believed) / np.sqrt(total * share * (1.0 - share) + 1e-9)
+    top = int(z.argmax())
+    if z[top] < BIAS_Z:
+        return ""
+    return f"says “{classes[top]}” {said[top]:.0f} times, where {believed[top]:.0f} are"
+
+
+def _offset(bias: float, scale: float) -> str:
+    """How far numbers are off, and whether their range is another than that of the crowd.
+
+    >>> _offset(0.5, 0.6)
+    '+0.5 from the mean of the others; narrower range: 0.6 for every 1 of the consensus'
+    """
+    parts = [] if np.isnan(bias) else [f"{bias:+.2g} from the mean of the others"]
+    if not np.isnan(scale) and not NARROW <= scale <= 1.0 / NARROW:
+        range_ = "narrower" if scale < 1 else "wider"
+        parts.append(f"{range_} range: {scale:.2g} for every 1 of the consensus")
+    return "; ".join(parts)
