@@ -1,0 +1,45 @@
+"""The session of Spark, and how it reads files."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from manyhands.io.batches import BatchedTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_LOCAL_MEMORY = "3g"  # of the Java process, where parts are cached; what is more goes to disk
+
+
+def spark_session(master: str | None) -> "SparkSession":
+    """The session that exists, or a new one on this master."""
+    from pyspark.sql import SparkSession
+
+    found = SparkSession.getActiveSession()
+    if found is not None:
+        return found
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("manyhands")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.log.level", "ERROR")
+    if master is not None:
+        builder = builder.master(master)
+    if master is None or master.startswith("local["):
+        builder = builder.config("spark.driver.memory", _LOCAL_MEMORY)
+        builder = builder.config("spark.driver.host", "127.0.0.1")
+    session: SparkSession = builder.getOrCreate()
+    return session
+
+
+def read_files(session: "SparkSession", tables: Sequence[BatchedTable]) -> "DataFrame":
+    """Files with the same columns as one table; the cells of CSV are text."""
+    paths = [os.fspath(table.path.absolute()) for table in tables]
+    first = tables[0]
+    if first.format == "parquet":
+        return session.read.parquet(*paths)
+    return session.read.csv(
+        paths, header=True, sep=first.delimiter, quote='"', escape='"', mode="FAILFAST",
+        encoding=first.encoding, multiLine=True, enforceSchema=False,
+    )  # fmt: skip

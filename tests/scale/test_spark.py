@@ -1,0 +1,144 @@
+"""The engine spark gives what memory gives, on two worker processes, also if one of them dies."""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import assert_refused, call
+from part_tables import assert_same, class_table, in_memory, number_table, settings_of, write
+
+import manyhands as mh
+from manyhands.scale import spark as spark_parts
+
+LISTED = ["majority", "dawid-skene", "one-coin", "glad", "mixture"]
+
+
+@pytest.fixture(scope="module")
+def session():
+    """Two workers of one core each, which are processes of their own."""
+    pyspark = pytest.importorskip("pyspark")
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = pyspark.sql.SparkSession.builder.master("local-cluster[2,1,1024]")
+    for name, value in {
+        "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.log.level": "ERROR",
+        "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": "2",
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }.items():  # fmt: skip
+        builder = builder.config(name, value)
+    made = builder.getOrCreate()
+    yield made
+    made.stop()
+    del os.environ["SPARK_HOME"]
+
+
+def on_spark(session, path, method, *, parts, settings=None, **reading):
+    """The tables of items and annotators by the engine spark, and its consensus."""
+    table = session.read.parquet(path)
+    with mh.scale.aggregate(table, method, parts=parts, **reading, **(settings or {})) as found:
+        items = found.to_frame().toArrow().to_pandas().sort_values("item", ignore_index=True)
+        return items, pd.DataFrame(found.annotator_columns()), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", LISTED)
+def test_classes_on_two_workers(session, method, tmp_path):
+    path = write(class_table(), tmp_path / "labels.parquet")
+    settings = settings_of(method) | ({"max_iter": 3} if method != "majority" else {})
+    found = on_spark(session, path, method, parts=3, settings=settings)
+    assert_same(found, in_memory(path, method, settings=settings))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["mean", "gaussian"])
+def test_numbers_on_two_workers(session, method, tmp_path):
+    path = write(number_table(), tmp_path / "labels.parquet")
+    settings = {"max_iter": 2} if method == "gaussian" else {}
+    found = on_spark(session, path, method, parts=2, settings=settings)
+    assert_same(found, in_memory(path, method, settings=settings))
+
+
+@pytest.mark.slow
+def test_many_parts_are_added_by_a_tree(session, tmp_path, monkeypatch):
+    monkeypatch.setattr(spark_parts, "_FAN_IN", 3)
+    table = class_table()
+    table["item"] = table["item"].map("item {}".format)
+    path = write(pd.concat([table, table[:50]]), tmp_path / "labels.parquet")
+    known = {"item 5": "eel"}
+    found = on_spark(session, path, "one-coin", parts=11, settings={"max_iter": 2}, known=known)
+    assert_same(found, in_memory(path, "one-coin", settings={"max_iter": 2}, known=known))
+    with pytest.raises(mh.ManyhandsError) as expected:
+        mh.read(path, duplicates="refuse")
+    with pytest.raises(mh.ManyhandsError) as refused:
+        on_spark(session, path, "majority", parts=3, duplicates="refuse")
+    assert str(refused.value) == str(expected.value)
+    with pytest.raises(mh.ManyhandsError, match="'nobody', which nobody labelled"):
+        on_spark(session, path, "majority", parts=3, known={"nobody": "cat"})
+    with pytest.raises(mh.ManyhandsError, match="needs an order"):
+        on_spark(session, path, "majority", parts=3, duplicates="first")
+
+
+def _executors(driver):
+    """The processes of executors that a driver started, by their command."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (each / "cmdline").read_bytes().split(b"\0")
+            if b"org.apache.spark.executor.CoarseGrainedExecutorBackend" in words:
+                found += [int(each.name)] * any(str(driver).encode() in word for word in words)
+        except OSError:  # it has just ended
+            continue
+    return found
+
+
+@pytest.mark.slow
+def test_a_lost_executor_does_not_change_the_result(session, tmp_path, monkeypatch):
+    path, settings = write(class_table(), tmp_path / "labels.parquet"), {"max_iter": 4}
+    total, steps = spark_parts.SparkParts.total, []
+    port = session.conf.get("spark.driver.port")
+
+    def lose(self, statistic, *arguments):
+        steps.append(statistic)
+        if len(steps) == 5:
+            for executor in _executors(port)[:1]:
+                os.kill(executor, signal.SIGKILL)
+                steps.append("killed")
+        return total(self, statistic, *arguments)
+
+    monkeypatch.setattr(spark_parts.SparkParts, "total", lose)
+    found = on_spark(session, path, "dawid-skene", parts=4, settings=settings)
+    assert "killed" in steps
+    assert_same(found, in_memory(path, "dawid-skene", settings=settings))
+
+
+@pytest.mark.slow
+def test_the_command_writes_parquet(session, tmp_path):
+    path, out = write(class_table(), tmp_path / "labels.csv"), tmp_path / "out.parquet"
+    (tmp_path / "bad.csv").write_bytes(b"")
+    done = call(
+        "aggregate", path, tmp_path / "bad.csv", "--engine", "spark", "--method", "majority",
+        "--json", "--out", out,
+    )  # fmt: skip
+    summary = json.loads(done.out)["summary"]
+    assert summary["engine"] == "spark"
+    assert "bad.csv" in summary["warnings"][0]
+    found = pd.read_parquet(out).sort_values("item", ignore_index=True)
+    pd.testing.assert_frame_equal(found, in_memory(path, "majority")[0])
+
+
+def test_without_spark_one_line_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    path = write(class_table(), tmp_path / "labels.csv")
+    done = call("aggregate", path, "--engine", "spark", "--out", tmp_path / "out.parquet")
+    assert_refused(done)
+    assert "pip install 'manyhands[spark]'; it needs Java 17" in done.err
+    done = call("aggregate", path, "--engine", "spark")
+    assert_refused(done)
+    assert "give --out NAME.parquet" in done.err
+    done = call("aggregate", path, "--engine", "stream", "--master", "yarn")
+    assert_refused(done)
+    assert "--master goes with --engine spark" in done.err
