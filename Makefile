@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types tests docs test-slow fuzz kills bench bench-training bench-costs lock clean
+.PHONY: demo test lint types tests docs test-slow fuzz kills bench bench-training bench-costs bench-scale lock clean
 
 # What a test does must not hang on the locale or on the order of names in a set.
 PYTEST := OMP_NUM_THREADS=1 PYTHONHASHSEED=0 PYTHONUTF8=1 $(BIN)/pytest -n auto --dist worksteal --rooms
@@ -13,7 +13,10 @@ MINUTES ?= 10
 demo: $(READY)
 	$(BIN)/manyhands demo
 
-test: lint types tests docs
+# Types and documentation have one process each, so they run at the same time.
+test: lint
+	$(MAKE) --no-print-directory -j 2 types docs
+	$(MAKE) --no-print-directory tests
 
 lint: $(READY)
 	@echo "== lint"
@@ -55,6 +58,9 @@ bench-training: $(READY)
 
 bench-costs: $(READY)
 	$(BIN)/python -m benchmarks.epoch_costs
+
+bench-scale: $(READY)
+	$(BIN)/python -m benchmarks.scale
 
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 

@@ -69,6 +69,7 @@ TRAINING = Benchmark(
      "n_features", "n_hidden", "busy", "threads", "command"),
 )  # fmt: skip
 EPOCH_COSTS = Benchmark("epoch-costs", ("kind", "method"))
+AGREEMENT = Benchmark("agreement", ("kind", "tool", "level", "n_labels"))
 RAYKAR = Benchmark("raykar", ("kind", "n_items", "n_annotators", "n_labels"))
 CHAINS = Benchmark("chains", ("kind", "tool"))
 TAGGING = Benchmark("tagging", ("kind", "method"))
@@ -77,9 +78,16 @@ CALIBRATION = Benchmark("calibration", ("set",))
 FEW_LABELS = Benchmark(
     "few-labels", ("kind", "lowest", "highest", "n_classes", "labels_per_annotator")
 )
+NEXT_LABELS = Benchmark("next-labels", ("kind", "set", "tool", "method"))
+REPORT = Benchmark("report", ("kind", "n_labels"))
+FLAGS = Benchmark("flags", ("kind", "crowd"))
+SHORTFALLS = Benchmark("shortfalls", ("kind", "labels", "method", "seed"))
 ZOO = Benchmark("zoo", ("kind", "seed"))
 GPU_TRAINING = Benchmark("gpu-training", ("kind", "variant", "batch_size"))
 GPU_AGGREGATION = Benchmark("gpu-aggregation", ("kind", "method", "n_labels", "n_classes"))
+CAPACITY = Benchmark("capacity", ("kind", "engine", "labels", "annotators", "classes", "steps",
+                                   "cores"))  # fmt: skip
+MANY_SEEDS = Benchmark("gpu-seeds", ("kind", "method"))
 
 
 def parser(module: str, description: str | None) -> argparse.ArgumentParser:

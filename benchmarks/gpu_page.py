@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from benchmarks.benchmark import GPU_AGGREGATION, GPU_TRAINING, Row, commands_of
+from benchmarks.benchmark import GPU_AGGREGATION, GPU_TRAINING, MANY_SEEDS, Row, commands_of
 from benchmarks.numbers import count
 from manyhands.experiments import code_block, markdown_table, write_page
 
 PAGE = "gpu-speed.md"
 MOST_CROWD, MOST_SAM = 1.05, 2.1
 LEAST_SHARE = 0.5
+LEAST_SEEDS = 10
 _HEAD = """# Speed on a GPU
 
 What training and aggregation cost on a GPU. These numbers come from commands that were run once,
@@ -20,6 +21,12 @@ class per image. The crowd layer has {n_annotators} annotators and {labels_each}
 The time is that of the fastest epoch after the first. The card multiplies matrices of 8192 x 8192
 numbers in bf16 at {rate:.0f} TFLOP/s; the share of that rate counts three times the operations of a
 forward pass per image, and twice as many with SAM."""
+_SEEDS = """## Many seeds as one program
+
+`mh.fit_many` with {seeds} seeds of the default network on a crowd of the size of LabelMe (1000
+items of 512 features, 59 annotators, 2547 labels), {epochs} epochs, on {device}. *Together* trains
+all seeds as one program, *one after another* trains them in separate fits on the same device. The
+differences are those of the probabilities of the same seed, in the median seed and at most."""
 _STEPS = """## A step of Dawid-Skene
 
 `DawidSkene(device="cuda")` on {device}, whose copy moves {rate:.2f} TB/s (read and written). The
@@ -35,7 +42,12 @@ times include moving the labels, and compiling a kernel where a method is the fi
 
 def gpu_page(docs: Path) -> str:
     """The page as Markdown."""
-    parts = [_HEAD, *_training(GPU_TRAINING.read(docs)), *_aggregation(GPU_AGGREGATION.read(docs))]
+    parts = [
+        _HEAD,
+        *_training(GPU_TRAINING.read(docs)),
+        *_seeds(MANY_SEEDS.read(docs)),
+        *_aggregation(GPU_AGGREGATION.read(docs)),
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -88,6 +100,33 @@ def _claims(epochs: list[Row]) -> str:
             holds = "yes" if ratio <= most else "**no**"
             lines.append([f"{over}, batch {batch_size}: {claim}", f"{ratio:.3f}", holds])
     return markdown_table(["claim", "measured", "holds"], lines, left=1)
+
+
+def _seeds(rows: list[Row]) -> list[str]:
+    measured = [row for row in rows if row["kind"] == "seeds"]
+    if not measured:
+        return []
+    run = next(row for row in rows if row["kind"] == "run")
+    lines = [
+        [
+            f"`{row['method']}`",
+            f"{row['together_s']:.2f}",
+            f"{row['separate_s']:.2f}",
+            f"{row['ratio']:.1f}",
+            f"{row['median_difference']:.1e}",
+            f"{row['max_difference']:.1e}",
+            "yes" if row["ratio"] >= LEAST_SEEDS else "**no**",
+        ]
+        for row in measured
+    ]
+    header = ["method", "s together", "s one after another", "ratio", "median difference",
+              "largest difference", "at least 10 times"]  # fmt: skip
+    facts = {name: measured[0][name] for name in ("seeds", "epochs")}
+    return [
+        _SEEDS.format(device=run["device"], **facts),
+        code_block(commands_of(rows)),
+        markdown_table(header, lines, left=1),
+    ]
 
 
 def _aggregation(rows: list[Row]) -> list[str]:

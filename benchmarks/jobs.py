@@ -102,12 +102,35 @@ def measure_reading(folder: str, n_rows: int, ids: str, repeats: int) -> Iterato
     yield compare_reading(Path(folder), n_rows, ids, repeats)
 
 
+def measure_agreement(tool: str, level: str, n_labels: int, budget_s: float) -> Iterator[Row]:
+    """Alpha of real-valued or class labels: memory, seconds and the value."""
+    from benchmarks.alphas import ALPHAS, draw
+
+    compute = ALPHAS[tool]
+    compute(draw(level, 100), level)  # imports and compilation
+    table = draw(level, n_labels)
+    yield {"baseline_bytes": resident_bytes()}
+    first_s, value = stopwatch(compute, table, level)
+    yield {"peak_bytes": peak_bytes(), "value": value}
+    seconds, repeats = least_seconds(lambda: compute(table, level), budget_s, [first_s])
+    yield {"seconds": seconds, "repeats": repeats}
+
+
+def measure_kernels() -> Iterator[Row]:
+    """E-steps per label beside their memory accesses alone: a list of rows."""
+    from benchmarks import kernel_limits
+
+    yield {"rows": list(kernel_limits.measure_kernels())}
+
+
 JOBS: dict[str, Callable[..., Iterator[Row]]] = {
     "case": measure_case,
     "whole": measure_whole,
     "large": measure_large,
+    "kernels": measure_kernels,
     "first-calls": measure_first_calls,
     "reading": measure_reading,
+    "agreement": measure_agreement,
 }
 
 

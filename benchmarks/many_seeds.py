@@ -1,23 +1,23 @@
 """Time of many seeds as one program, relative to one after another on the same device.
 
-    python -m benchmarks.many_seeds [--device cuda] [--seeds 30] [--epochs 50] [--methods NAMES]
+    python -m benchmarks.many_seeds --device cuda
 
 The crowd has the size of LabelMe: 1000 items of 512 features, 59 annotators, 2547 labels and 8
-classes. The network is the default one. It reads no files, prints a table, and writes the record
-as one line of JSON.
+classes. The network is the default one. The rows are part of the page on speed on a GPU.
 """
 
 import argparse
-import json
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
+from benchmarks.benchmark import MANY_SEEDS, Row, command_given, log, parser
 from benchmarks.gauges import stopwatch
+from benchmarks.gpu_page import write_gpu_page
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import generator
@@ -48,7 +48,7 @@ def labelme_like() -> tuple[Floats, Annotations]:
     return features, Annotations.from_arrays(item, annotator, label, **names)
 
 
-def measure(method: str, n_seeds: int, epochs: int, device: str) -> dict[str, Any]:
+def measure(method: str, n_seeds: int, epochs: int, device: str) -> Row:
     """Seconds together and one after another, and how far the predictions differ."""
     features, annotations = labelme_like()
     model = CrowdClassifier(method=method, epochs=epochs, device=device, progress=False)
@@ -66,6 +66,7 @@ def measure(method: str, n_seeds: int, epochs: int, device: str) -> dict[str, An
         for one, other in zip(together, separate, strict=True)
     ]
     return {
+        "kind": "seeds",
         "method": method,
         "seeds": n_seeds,
         "epochs": epochs,
@@ -78,34 +79,43 @@ def measure(method: str, n_seeds: int, epochs: int, device: str) -> dict[str, An
     }
 
 
+def measure_all(methods: Sequence[str], options: argparse.Namespace, command: str) -> Iterator[Row]:
+    """The rows of one run: the device, then one per method."""
+    yield {"kind": "run", "device": _device_name(options.device), "command": command}
+    for method in methods:
+        row = measure(method, options.seeds, options.epochs, options.device)
+        log(
+            f"{method:<20} {row['seeds']} seeds: {row['together_s']:.2f} s together, "
+            f"{row['separate_s']:.2f} s one after another, {row['ratio']:.1f} times; "
+            f"probabilities differ by {row['median_difference']:.1e} in the median seed, by "
+            f"{row['max_difference']:.1e} at most"
+        )
+        yield row
+
+
 def _device_name(device: str) -> str:
     cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
     return torch.cuda.get_device_name() if cuda else f"CPU, {torch.get_num_threads()} threads"
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    """Measure, print the table and the record."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
-    options.add_argument("--seeds", type=int, default=30)
-    options.add_argument("--epochs", type=int, default=50)
-    options.add_argument("--methods", default=",".join(METHODS), help="separated by commas")
-    asked = options.parse_args(given)
+def _parser() -> argparse.ArgumentParser:
+    made = parser("many_seeds", __doc__)
+    made.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
+    made.add_argument("--seeds", type=int, default=30)
+    made.add_argument("--epochs", type=int, default=50)
+    made.add_argument("--methods", default=",".join(METHODS), help="separated by commas")
+    return made
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and write the records and the page."""
+    options = _parser().parse_args(arguments)
     warnings.simplefilter("ignore", UserWarning)
-    rows = []
-    for method in asked.methods.split(","):
-        row = measure(method, asked.seeds, asked.epochs, asked.device)
-        rows.append(row)
-        print(
-            f"{method:<20} {row['seeds']} seeds: {row['together_s']:.2f} s together, "
-            f"{row['separate_s']:.2f} s one after another, {row['ratio']:.1f} times; "
-            f"probabilities differ by {row['median_difference']:.1e} in the median seed, by "
-            f"{row['max_difference']:.1e} at most",
-            file=sys.stderr,
-        )
-    where = {"device": _device_name(asked.device), "torch": torch.__version__}
-    print(json.dumps({"benchmark": "many seeds", **where, "rows": rows}))
+    rows = measure_all(options.methods.split(","), options, command_given("many_seeds", arguments))
+    MANY_SEEDS.keep(rows, options.docs)
+    write_gpu_page(options.docs)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

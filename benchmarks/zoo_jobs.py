@@ -10,7 +10,7 @@ from typing import Any
 import manyhands as mh
 from benchmarks.benchmark import Row
 from benchmarks.zoo_crowds import Crowd, draw_crowd
-from manyhands.agreement import fleiss_kappa
+from manyhands.agreement import fleiss
 from manyhands.evaluation import calibration_curve, log_loss
 
 
@@ -18,7 +18,7 @@ def measure(seed: int) -> Row:
     """The row of one crowd: what every aggregator makes of it, on one thread."""
     crowd = draw_crowd(seed)
     row: Row = {"kind": "crowd", "seed": seed, **crowd.about}
-    row["fleiss_kappa"] = round(fleiss_kappa(crowd.annotations), 4)
+    row["fleiss_kappa"] = round(fleiss(crowd.annotations, interval="none").value, 4)
     with one_thread():
         load_loops()
         for name, make in class_aggregators().items():

@@ -104,6 +104,7 @@ def brief(monkeypatch):
     def shortened(fit):
         def fit_briefly(self, *given, **more):
             self.epochs = min(self.epochs or 3, 3)
+            self.warm_up = None if self.warm_up is None else min(self.warm_up, 3)
             return fit(self, *given, **more)
 
         return fit_briefly

@@ -35,7 +35,7 @@ SECTIONS = ("tutorials", "how-to", "design")
 ROOMS = (
     "core", "annotations", "io", "simulation", "datasets", "evaluation", "agreement", "aggregation",
     "checks", "noise", "networks", "engine", "methods", "estimators", "selection", "experiments",
-    "cli",
+    "report", "scale", "cli",
 )  # fmt: skip
 WORDS_OF_0_1 = re.compile(
     r"\b(portraits?|portray\w*|foret\w+|aside|strangers?|judges?|judged)\b", re.IGNORECASE
@@ -120,8 +120,10 @@ PRINTED = {
     "docs/how-to/choose-a-method.md": "Majority voting is",
 }
 LONG = {
+    "docs/how-to/better-labels.md",
     "docs/how-to/choose-a-method.md",
     "docs/how-to/command-line.md",
+    "docs/how-to/report.md",
     "docs/how-to/resume-training.md",
     "docs/tutorials/classifier.md",
 }
@@ -208,6 +210,7 @@ def write_words(home, rng):
     "ignore:The 'train_dataloader' does not have many workers:UserWarning",
     "ignore:GPU available but not used:UserWarning",
 )
+@pytest.mark.slow
 def test_the_training_loops_of_the_documentation_beat_the_majority():
     names, accuracies = {}, []
     for language, text in blocks("docs/how-to/own-loop.md"):
@@ -242,6 +245,7 @@ def check_lightning(module, trainer, loader):
     "ignore:The 'train_dataloader' does not have many workers:UserWarning",
     "ignore:GPU available but not used:UserWarning",
 )
+@pytest.mark.slow
 def test_the_loops_with_transformers_learn(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         methods,
         networks,
         noise,
+        report,
+        scale,
         selection,
         simulation,
     )
@@ -33,7 +35,13 @@ if TYPE_CHECKING:
     from manyhands.checks import check
     from manyhands.core.errors import ManyhandsError
     from manyhands.datasets import DATASETS, ITEM_SETS
-    from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger, fit_many
+    from manyhands.estimators import (
+        CrowdClassifier,
+        CrowdRegressor,
+        CrowdTagger,
+        consensus,
+        fit_many,
+    )
     from manyhands.experiments import EXPERIMENTS
     from manyhands.io import (
         read,
@@ -51,6 +59,7 @@ if TYPE_CHECKING:
     from manyhands.methods import METHODS
     from manyhands.networks import NETWORKS
     from manyhands.noise import NOISE
+    from manyhands.report import plot
     from manyhands.simulation import SCENARIOS
 
 __version__ = "0.2.0"
@@ -79,6 +88,7 @@ __all__ = [
     "annotations",
     "check",
     "checks",
+    "consensus",
     "datasets",
     "estimators",
     "evaluation",
@@ -89,6 +99,7 @@ __all__ = [
     "methods",
     "networks",
     "noise",
+    "plot",
     "read",
     "read_annotations",
     "read_bio",
@@ -99,6 +110,8 @@ __all__ = [
     "read_texts",
     "read_truth",
     "read_word_vectors",
+    "report",
+    "scale",
     "selection",
     "simulation",
 ]
@@ -123,8 +136,10 @@ _HOMES = {
     "aggregate": "aggregation",
     "aggregate_tokens": "aggregation",
     "check": "checks",
+    "consensus": "estimators",
     "fit_many": "estimators",
     "load": "loading",
+    "plot": "report",
     "read": "io",
     "read_annotations": "io",
     "read_bio": "io",

@@ -85,8 +85,11 @@ def test_every_setting_of_an_estimator_is_an_option():
 
 def test_options_of_labels_are_the_arguments_of_read():
     arguments = inspect.signature(mh.read).parameters.keys() - {"path"}
-    assert {each.name for each in fields(options.LabelOptions)} == arguments
-    assert {each.name for each in fields(mh.io.LabelFile)} - {"path"} == arguments
+    assert {each.name for each in fields(options.TimedLabelOptions)} == arguments
+    timed = {"seconds", "time"}  # only a report and a conversion look at times
+    assert {each.name for each in fields(options.LabelOptions)} == arguments - timed
+    read = {each.name for each in fields(mh.io.LabelFile)} - {"path"}
+    assert read == arguments - {"levels"}  # they are classes of the kind "ordinal"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +165,8 @@ def test_names_after_a_comma_are_completed():
 def test_the_help_lists_all_aggregators():
     shown = " ".join(call("aggregate", "--help").out.replace("│", " ").split())
     known = [name for name, each in mh.AGGREGATORS.items() if each.kind == "classes"]
-    assert f"Aggregator: {', '.join(known[:-1])} or {known[-1]}; for numbers mean" in shown
+    assert f"Aggregator: {', '.join(known[:-1])} or {known[-1]}; for ordinal labels also" in shown
+    assert "ordinal-thresholds or ordinal-dawid-skene; for numbers mean" in shown
 
 
 def test_long_choices_are_in_the_text_of_the_help():

@@ -115,7 +115,10 @@ def decimals(tmp_path):
 
 
 BAD_WORDS = {
-    "a method misspelt": (["--method", "dawid-sken"], "did you mean dawid-skene\\? known: .*glad"),
+    "a method misspelt": (
+        ["--method", "dawid-sken"],
+        "did you mean dawid-skene or ordinal-dawid-skene.*known: .*glad",
+    ),
     "a method unknown": (["--method", "zzz"], "no aggregator 'zzz'; known: .*majority"),
     "an option unknown": (["--methd", "majority"], "No such option.*--help"),
     "an option without value": (["--method"], "'--method' requires an argument"),

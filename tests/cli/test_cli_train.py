@@ -87,8 +87,8 @@ DIES = """
 import os
 from manyhands.engine import checkpoint
 checkpoint._REST, save = 0.0, checkpoint.Checkpoint.save
-def save_and_die(self, state, *rest):
-    save(self, state, *rest)
+def save_and_die(self, state, *rest, **settings):
+    save(self, state, *rest, **settings)
     if state.epoch == 7:
         os.kill(os.getpid(), signal.SIGKILL)
 checkpoint.Checkpoint.save = save_and_die
@@ -110,6 +110,18 @@ def test_a_killed_training_goes_on_to_the_same_model(folder, tmp_path):
     one, other = (json.loads((home / "model.json").read_text()) for home in (whole, broken))
     assert one["sha256"] == other["sha256"]
     assert len(log.read_text().splitlines()) == 12
+
+
+def test_training_as_a_paper_does(folder, tmp_path):
+    words = ["--method", "speelfc", "--epochs", 1, "--json"]
+    assert train(folder, tmp_path / "m", *words, "--published", "paper").code == 0
+    model = mh.load(tmp_path / "m")
+    assert (model.published, model.network_settings["hidden"]) == ("paper", [1200])
+    assert model.noise_spec_ == ("speelfc", {"diagonal": 0.4})
+    assert (model.settings_.learning_rate, model.settings_.batch_size) == (0.02, 64)
+    refused = train(folder, tmp_path / "m", *words, "--published", "p1/musik")
+    assert_refused(refused)
+    assert "did you mean p1/music" in refused.err
 
 
 def test_wrong_requests_are_one_line(folder, tmp_path):

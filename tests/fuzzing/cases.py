@@ -36,7 +36,8 @@ def make_case(seed, valid, folder):
     rng = random.Random(seed)
     folder.mkdir(parents=True)
     (folder / "others.txt").write_text("not ours")
-    maker = rng.choice(_MAKERS)
+    # Cases that were found before there were later commands keep their numbers.
+    maker = rng.choice(_MAKERS if seed % 10 != 2 else _LATER_MAKERS)
     case = maker(rng, valid, folder)
     inputs = [each for each in case.done if (folder / each).exists()]
     n_damaged = min(len(inputs), rng.choice([0, 1, 1, 1, 1, 2, 3]))
@@ -253,7 +254,31 @@ def _demo(rng, valid, folder):
     return Case(words, {"demo"}, [])
 
 
+def _agree(rng, valid, folder):
+    taken = [_take(rng, valid, folder, *_LABELS)]
+    words = ["agree", *taken, *_reading(rng), *_maybe(rng, 0.3, "--json")]
+    levels = ["nominal", "ordinal", "interval", "ratio", "sets", "x"]
+    words += _maybe(rng, 0.4, "--level", rng.choice(levels))
+    words += _maybe(rng, 0.2, "--interval", rng.choice(["items", "annotators", "none"]))
+    return Case(words, set(), taken)
+
+
+def _report(rng, valid, folder):
+    taken = [_take(rng, valid, folder, *_LABELS)]
+    out = rng.choice(["page.html"] * 9 + ["page.pdf"])
+    words = ["report", *taken, "--out", out, *_reading(rng), *_maybe(rng, 0.3, "--json")]
+    words += _maybe(rng, 0.3, "--anonymous")
+    words += _maybe(rng, 0.1, "--method", rng.choice([*_FOR_CLASSES, *_FOR_NUMBERS]))
+    words += _maybe(rng, 0.2, "--seconds", rng.choice(["time", "score", "label", "x", ""]))
+    words += _maybe(rng, 0.2, "--time", rng.choice(["time", "created_at", "item", "x"]))
+    if rng.random() < 0.2:
+        taken.append(_take(rng, valid, folder, "truths"))
+        words += ["--truth", taken[-1]]
+    return Case(words, {out}, taken)
+
+
 _MAKERS = (
     [_aggregate] * 12 + [_check] * 5 + [_convert] * 5 + [_compare] * 3 + [_train] * 6
     + [_resume] * 5 + [_predict] * 8 + [_simulate] * 2 + [_reproduce] * 2 + [_datasets, _demo]
 )  # fmt: skip
+_LATER_MAKERS = [_agree, _report]

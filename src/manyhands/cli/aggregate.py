@@ -8,6 +8,12 @@ from typing import Annotated, Any, Literal
 
 import manyhands as mh
 from manyhands.cli import options, output
+from manyhands.cli.engines import (
+    EngineOptions,
+    aggregate_spark,
+    aggregate_stream,
+    may_be_parted,
+)
 from manyhands.cli.options import in_labels, in_output
 from manyhands.cli.scoring import Truths, score_lines
 from manyhands.cli.tool_files import ToolFiles, written_lines
@@ -23,7 +29,8 @@ class Request(options.OptionGroup):
     method: Annotated[
         str | None,
         options.option(
-            "Aggregator: {AGGREGATORS classes}; for numbers {AGGREGATORS numbers}. auto takes the "
+            "Aggregator: {AGGREGATORS classes}; for ordinal labels also {AGGREGATORS ordinal}; for "
+            "numbers {AGGREGATORS numbers}. auto takes the "
             "best on held-out labels.",
             autocompletion=options.completed("AGGREGATORS"),
             show_default="annotator-types; for numbers gaussian",
@@ -56,6 +63,7 @@ class Request(options.OptionGroup):
                   "these items.", metavar="FILE"),
     ] = None  # fmt: skip
     json: options.Json = False
+    engine: EngineOptions
     reading: options.LabelOptions
 
     @cached_property
@@ -63,7 +71,7 @@ class Request(options.OptionGroup):
         """The file of labels."""
         return self.reading.file(self.labels)
 
-    def settings(self, kind: Literal["classes", "numbers"]) -> dict[str, Any]:
+    def settings(self, kind: "mh.annotations.Kind") -> dict[str, Any]:
         """The settings of the aggregator for this kind of labels."""
         method = self.method or mh.aggregation.DEFAULTS[kind]
         if method == mh.aggregation.AUTO:
@@ -84,13 +92,18 @@ def aggregate(request: Request) -> None:
     The result is the most probable label of every item with its confidence, and with
     --annotators the quality of every annotator.
 
-    The labels are classes, numbers or tags of tokens. For tokens the tags form whole entities,
+    The labels are classes, numbers or tags of tokens. Classes that have an order, such as ratings
+    or bad, fair, good, are ordinal (--kind ordinal or --levels): the table then has the median and
+    the expected level of every item, and a 90 % interval. For tokens the tags form whole entities,
     --out may be a file of tokens with their tags (.conll .bio), --spans writes the entities as
     a table, and --truth gold.bio gives precision and recall of the entities.
 
     LABELS may be what an annotation tool exported: Label Studio, Prodigy, Argilla, doccano,
     Mechanical Turk. Then --suggestions writes the consensus for the tool, and --relabel the items
     that need more labels.
+
+    Labels that do not fit into memory are aggregated in parts on disk (--engine stream) or on a
+    Spark cluster (--engine spark), with the same result.
 
     Example: manyhands aggregate labels.csv --out consensus.csv --annotators annotators.csv
 
@@ -100,14 +113,21 @@ def aggregate(request: Request) -> None:
 
     Example: manyhands aggregate labels.parquet --method dawid-skene --device cuda --out out.parquet
 
+    Example: manyhands aggregate "lake/*.parquet" --engine stream --memory 2 --out out.parquet
+
     Example: manyhands aggregate ratings.csv --task regression --range 1:5 --out consensus.csv
+
+    Example: manyhands aggregate grades.csv --levels bad,fair,good --out consensus.csv
 
     Example: manyhands aggregate tokens.conll --out consensus.bio --spans entities.csv
 
     Example: manyhands aggregate export.json --suggestions predictions.json --relabel unsure.json
     """
     to_stream = "-" if request.json and request.annotators == "-" else None
-    tagging = request.file.tokens is not None
+    tabular = mh.scale.can_be_streamed(request.file)  # a large table is not opened to be sniffed
+    engine = request.engine.chosen(request.file, tabular and may_be_parted(request))
+    request.engine.require_unused(engine)
+    tagging = engine == "memory" and request.file.tokens is not None
     output.require_targets(
         request.out, request.annotators, request.spans, to_stream,
         read=[*request.file.names, request.truth, request.known, request.calibrate],
@@ -116,6 +136,8 @@ def aggregate(request: Request) -> None:
     request.tools.require_use()
     _require_aggregator(request.method, "tagging" if tagging else request.reading.task)
     run = _aggregate_tokens if tagging else _aggregate_items
+    if engine != "memory":
+        run = aggregate_stream if engine == "stream" else aggregate_spark
     with warnings.catch_warnings():  # the summary tells them
         warnings.simplefilter("ignore", mh.aggregation.ConsensusWarning)
         run(request)
@@ -127,8 +149,8 @@ def _require_aggregator(method: str | None, task: str | None) -> None:
         return
     kind = "classes" if method == mh.aggregation.AUTO else mh.AGGREGATORS[method].kind
     wanted = {None: kind, "regression": "numbers"}.get(task, "classes")
-    if kind != wanted:
-        fitting = [name for name, each in mh.AGGREGATORS.items() if each.kind == wanted]
+    if (kind == "numbers") != (wanted == "numbers") or (kind == "ordinal" and task == "tagging"):
+        fitting = mh.aggregation.aggregators_for(wanted)
         raise SettingError(
             f"--method must be for {wanted}; got {method}; there are {', '.join(fitting)}"
         )
@@ -145,7 +167,7 @@ def _aggregate_items(request: Request) -> None:
         ann = request.file.read_items()
         request.tools.require_targets(ann)
         known = {**(ann.source.known if ann.source else {}), **(reading.truth(request.known) or {})}
-        consensus = mh.aggregate(ann, request.method, known=known, **request.settings(ann.kind))
+        consensus = mh.aggregate(ann, request.method, known=known, **request.settings(_kind(ann)))
     if request.calibrate is not None:
         consensus = consensus.calibrated(reading.truth(request.calibrate) or {})
     scores = truths.of_consensus(consensus)
@@ -207,11 +229,15 @@ def _tell(
         (output.remark if request.out == "-" else output.say)(line)
 
 
+def _kind(ann: "mh.Annotations") -> "mh.annotations.Kind":
+    return "ordinal" if ann.ordered else ann.kind
+
+
 def _summary(consensus: "mh.Consensus") -> dict[str, object]:
     ann = consensus.annotations
     return {
         "method": consensus.method_name,
-        "task": "regression" if ann.kind == "numbers" else "classification", "kind": ann.kind,
+        "task": "regression" if ann.kind == "numbers" else "classification", "kind": _kind(ann),
         "items": ann.n_items, "annotators": ann.n_annotators, "labels": ann.n_annotations,
         "classes": ann.classes.tolist(), "iterations": consensus.n_iterations,
         "converged": consensus.converged, "ties": int(consensus.tied.sum()),

@@ -17,18 +17,23 @@ import manyhands as mh
 from manyhands import __version__
 from manyhands.cli import (
     aggregate,
+    agree,
     check,
     compare,
     convert,
     datasets,
     demo,
+    next_labels,
     predict,
+    report,
     reproduce,
+    serve,
     simulate,
     train,
 )
 from manyhands.cli.output import noting, remark, say, say_text
 from manyhands.core.errors import ManyhandsError, SettingName, first_line
+from manyhands.engine.torchrun import is_first_to_fail
 
 DONE, FAILED, WRONG_REQUEST = 0, 1, 2
 _INTERRUPTED = 130  # the exit code of typer for an interrupt
@@ -139,8 +144,9 @@ app = typer.Typer(
 )
 
 for command in (
-    demo.demo, check.check, aggregate.aggregate, train.train, predict.predict, compare.compare,
-    convert.convert, simulate.simulate, reproduce.reproduce, datasets.datasets,
+    demo.demo, check.check, agree.agree, aggregate.aggregate, train.train, predict.predict,
+    compare.compare, report.report, serve.serve, next_labels.next, convert.convert,
+    simulate.simulate, reproduce.reproduce, datasets.datasets,
 ):  # fmt: skip
     app.command(cls=Command)(command)
 
@@ -225,8 +231,12 @@ def _machine_error(error: OSError | MemoryError) -> int:
 
 
 def _complain(text: str, code: int) -> int:
-    """Print an error as one line on standard error; return the exit code."""
-    remark("manyhands: " + " ".join(text.splitlines()))
+    """Print an error as one line on standard error; return the exit code.
+
+    Of the processes of torchrun the first to fail prints it: the others fail with it.
+    """
+    if is_first_to_fail():
+        remark("manyhands: " + " ".join(text.splitlines()))
     return code
 
 

@@ -70,7 +70,8 @@ def _of_items(settings: dict[str, Any]) -> dict[str, Any]:
 def _facts(report: "mh.checks.CheckReport") -> str:
     facts = report.summary
     per_item = facts["labels_per_item"]
-    what = "numbers" if facts["classes"] is None else f"{facts['classes']} classes"
+    noun = "levels" if facts["kind"] == "ordinal" else "classes"
+    what = "numbers" if facts["classes"] is None else f"{facts['classes']} {noun}"
     return (
         f"{facts['rows']} rows, {facts['items']} items, {facts['annotators']} annotators, {what}, "
         f"{per_item['min']} to {per_item['max']} labels per item (median {per_item['median']:g})"

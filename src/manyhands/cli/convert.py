@@ -19,7 +19,7 @@ def convert(
     target: Annotated[
         str, typer.Argument(metavar="OUT", help="File to write; the suffix decides the format.")
     ],
-    reading: options.LabelOptions,
+    reading: options.TimedLabelOptions,
     to: Annotated[
         Literal["long", "wide"],
         options.in_output("Layout of a table that is written: one row per label (long), or one "
@@ -29,8 +29,9 @@ def convert(
 ) -> None:  # fmt: skip
     """Convert a file of labels to another format.
 
-    From a long table to a long table all columns and rows are copied. Other conversions keep
-    item, annotator and label, and a .txt or .npy matrix keeps the labels only.
+    From a long table to a long table all columns and rows are copied. From an export to a long
+    table the item, annotator and label are kept, and the times as columns seconds and time. Other
+    conversions keep item, annotator and label, and a .txt or .npy matrix the labels only.
 
     Tagged tokens: OUT with the suffix .conll has a column of tags per annotator; a table has
     one row per span with the characters at which it starts and ends, in the text or in the
@@ -42,7 +43,7 @@ def convert(
 
     Example: manyhands convert spans.jsonl tokens.conll
     """
-    plain = options.LabelOptions(
+    plain = options.TimedLabelOptions(
         format=reading.format, encoding=reading.encoding, sheet=reading.sheet
     )
     file = reading.file(source)

@@ -1,6 +1,7 @@
 """manyhands demo: a consensus, annotators and a trained network on embedded data."""
 
 import importlib.util
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -30,6 +31,7 @@ class _Demo(NamedTuple):
     network_columns: Sequence[str]
     trial: "Callable[[], mh.selection.Trial]"
     write: Callable[[str], list[str]]
+    report: Callable[[], dict[str, Any]]
     next: Sequence[str]
     settings: dict[str, Any]
 
@@ -55,8 +57,8 @@ def demo(
 ) -> None:  # fmt: skip
     """Show every step on data that comes with manyhands.
 
-    The demo computes a consensus, the quality of every annotator, and a network trained from
-    the labels of the crowd.
+    The demo computes a consensus, the quality of every annotator, a report to open in a browser,
+    and a network trained from the labels of the crowd.
 
     Example: manyhands demo
 
@@ -65,10 +67,12 @@ def demo(
     demos = {"classification": _digits, "regression": _ratings, "tagging": _sentences}
     found = demos[task](seed)
     files = found.write(out) if out else []
+    page = str(Path(out or tempfile.mkdtemp(prefix="manyhands-demo-")) / "report.html")
+    mh.report.write_report(found.report(), page)
     networks = found.train(seed) if importlib.util.find_spec("torch") is not None else []
     if json:
         say_json({"methods": found.aggregators, "annotators": found.annotators,
-                  "networks": networks, "files": files})  # fmt: skip
+                  "networks": networks, "files": files, "report": page})  # fmt: skip
         return
     of_aggregators, of_annotators, of_networks = found.titles
     say_text(found.intro + "\n")
@@ -80,6 +84,8 @@ def demo(
         show_table(of_networks, networks, found.network_columns)
     else:
         say_text("\nTo train networks from these labels: pip install 'manyhands[learn]'")
+    say()
+    say(f"A report to open in a browser: {page}")
     say_text("\nTry next:")
     if not out:
         say(f"  manyhands demo --task {task} --out demo")
@@ -90,7 +96,8 @@ def demo(
 def _digits(seed: int) -> _Demo:
     data = mh.datasets.load_demo(seed)
     crowd, ann = data.crowd, data.crowd.annotations
-    quality = mh.aggregate(ann).quality
+    consensus = mh.aggregate(ann)
+    quality = consensus.quality
     annotators = _by_quality(
         {
             "annotator": np.arange(ann.n_annotators),
@@ -125,8 +132,15 @@ def _digits(seed: int) -> _Demo:
         network_columns=("method", "accuracy", "log_loss", "seconds"),
         trial=lambda: _trial(data.features, ann, crowd.truth, seen, test),
         write=write,
+        report=lambda: mh.report.report_content(
+            consensus,
+            title="Demo: handwritten digits",
+            truth=crowd.truth_by_item,
+            file="labels.csv",
+        ),
         next=(
             "check {folder}/labels.csv",
+            "report {folder}/labels.csv --truth {folder}/truth.csv --out report.html",
             "aggregate {folder}/labels.csv --truth {folder}/truth.csv --out consensus.csv",
             "train {folder}/features.csv {folder}/labels.csv --out model",
         ),
@@ -137,7 +151,8 @@ def _digits(seed: int) -> _Demo:
 def _ratings(seed: int) -> _Demo:
     data = mh.datasets.load_ratings_demo(seed)
     ann, n_seen = data.annotations, len(data.truth) // 3
-    traits = mh.aggregate(ann).annotator_columns()
+    consensus = mh.aggregate(ann)
+    traits = consensus.annotator_columns()
     annotators = records(
         {
             "annotator": np.arange(ann.n_annotators),
@@ -175,8 +190,15 @@ def _ratings(seed: int) -> _Demo:
             data.features, ann, data.truth, slice(None, n_seen), slice(n_seen, None)
         ),
         write=write,
+        report=lambda: mh.report.report_content(
+            consensus,
+            title="Demo: ratings",
+            file="labels.csv",
+            truth=dict(zip(ann.items.tolist(), data.truth.tolist(), strict=True)),
+        ),
         next=(
             "aggregate {folder}/labels.csv --truth {folder}/truth.csv --out consensus.csv",
+            "report {folder}/labels.csv --out report.html",
             "train {folder}/features.csv {folder}/labels.csv --out model",
         ),
         settings={},
@@ -227,8 +249,16 @@ def _sentences(seed: int) -> _Demo:
         network_columns=(*columns, "seconds"),
         trial=lambda: mh.selection.trial_of_tokens(data.labels, data.test),
         write=write,
+        report=lambda: mh.report.report_content(
+            (found := mh.aggregate_tokens(sentences, ann)).tokens,
+            title="Demo: names in sentences",
+            agreement=mh.agreement.summarize_tokens(data.labels),
+            spans=mh.report.SpanView(labels=data.labels, consensus=found),
+            file="tokens.conll",
+        ),
         next=(
             "aggregate {folder}/tokens.conll --truth {folder}/gold.bio --out consensus.bio",
+            "report {folder}/tokens.conll --out report.html",
             "train {folder}/tokens.conll --truth {folder}/test.bio --out model",
         ),
         settings={"epochs": 12, "learning_rate": 0.005},

@@ -10,6 +10,7 @@ import manyhands as mh
 from manyhands.cli.options import LabelOptions, OptionGroup, in_labels
 from manyhands.cli.output import remark, told_features
 
+_LARGE = 1 << 30  # bytes of an array that is mapped
 FeaturesFile = Annotated[
     str, typer.Argument(metavar="FEATURES", help="Numbers: a table with one row per item, a column "
                         "that names it and numbers in all others (.csv .tsv .parquet .jsonl "
@@ -31,8 +32,12 @@ class FeatureColumns(OptionGroup):
     ] = None
     image: Annotated[str | None, in_labels("Column of paths of images.", metavar="NAME")] = None
 
-    def read(self, path: str, reading: LabelOptions) -> "mh.io.Features":
-        """Features of the items; --item counts if their table has such a column."""
+    def read(self, path: str, reading: LabelOptions, *, mmap: bool = False) -> "mh.io.Features":
+        """Features of the items; --item counts if their table has such a column.
+
+        With `mmap` an array is not read but mapped, as is one of more than a GiB.
+        """
+        large = Path(path).is_file() and Path(path).stat().st_size > _LARGE
         sheet = None if Path(path).is_dir() else mh.io.sheet_of(path, reading.sheet)
         named = mh.io.column_names(path, encoding=reading.encoding, sheet=sheet)
         found = mh.read_features(
@@ -43,6 +48,7 @@ class FeatureColumns(OptionGroup):
             image=self.image,
             encoding=reading.encoding,
             sheet=sheet,
+            mmap=mmap or large,
         )
         return told_features(found, path)
 

@@ -117,12 +117,19 @@ class ReadingOptions(OptionGroup):
                   "(wide); or only labels, without names of items and annotators (dense)."),
     ] = None  # fmt: skip
     kind: Annotated[
-        Literal["classes", "numbers"] | None,
-        in_labels("Read labels such as 1, 2, 3 as names of classes or as numbers."),
-    ] = None
+        Literal["classes", "numbers", "ordinal"] | None,
+        in_labels("Read labels such as 1, 2, 3 as names of classes, as numbers, or as classes that "
+                  "have an order."),
+    ] = None  # fmt: skip
     classes: Annotated[
         str | None,
         in_labels("All classes in order, also those nobody used, such as cat,dog,bird.",
+                  metavar="NAME,NAME"),
+    ] = None  # fmt: skip
+    levels: Annotated[
+        str | None,
+        in_labels("All levels of ordinal labels, from lowest to highest, such as bad,fair,good. "
+                  "Numbers and common scales need none: --kind ordinal.",
                   metavar="NAME,NAME"),
     ] = None  # fmt: skip
     missing: Annotated[
@@ -136,10 +143,15 @@ class ReadingOptions(OptionGroup):
     ] = None
 
     def settings(self) -> dict[str, Any]:
-        """The arguments of `mh.read`."""
+        """The arguments of `mh.read`; listed levels are ordinal classes."""
+        from manyhands.annotations.labels import with_levels  # pyarrow is slow to import
+
         given = {each.name: getattr(self, each.name) for each in fields(self)}
-        if self.classes is not None:
-            given["classes"] = [name.strip() for name in self.classes.split(",")]
+        classes, levels = (
+            None if names is None else [name.strip() for name in names.split(",")]
+            for names in (self.classes, given.pop("levels"))
+        )
+        given["kind"], given["classes"] = with_levels(self.kind, classes, levels)
         given["missing"] = self.missing or None  # an option that may be repeated is [] without it
         return given
 
@@ -209,6 +221,22 @@ class LabelOptions(AnyFileOptions):
         reasons = {"regression": "labels are numbers", "tagging": "tagged tokens"}
         decided = self.task is None and task in reasons
         return f" ({reasons[task]}: --task {task})" if decided else ""
+
+
+@dataclass(frozen=True)
+class TimedLabelOptions(LabelOptions):
+    """How to read labels that are to be used with their times."""
+
+    seconds: Annotated[
+        str | None,
+        in_labels("Column of the seconds that a label took. By default it is found by its name, "
+                  "such as seconds or lead_time.", metavar="NAME"),
+    ] = None  # fmt: skip
+    time: Annotated[
+        str | None,
+        in_labels("Column of when a label was given; likewise, such as time or created_at.",
+                  metavar="NAME"),
+    ] = None  # fmt: skip
 
 
 _BY_COMMAND = ("method", "seed", "checkpoint", "progress")  # options of the commands, or none

@@ -7,7 +7,8 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
 from typing import Any
 
 import manyhands as mh
@@ -24,6 +25,11 @@ def say(text: str = "") -> None:
     sys.stdout.write(visible(text) + "\n")
 
 
+def flush() -> None:
+    """Show at once what was printed: the command goes on for long."""
+    sys.stdout.flush()
+
+
 def say_text(text: str) -> None:
     """Print our own text of several lines, with its colours, on standard output."""
     sys.stdout.write(text + "\n")
@@ -33,6 +39,13 @@ def remark(text: str) -> None:
     """Print a line on standard error."""
     with suppress(OSError):  # nobody can be told
         sys.stderr.write(visible(text) + "\n")
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Drop all output, as in a process of which another prints the same."""
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        yield
 
 
 def visible(text: str) -> str:
@@ -68,8 +81,16 @@ def reading_lines(annotations: Any) -> list[str]:
     n_labels, n_items = annotations.n_annotations, annotations.n_items
     return [
         f"{source}; {counted(n_labels, 'label')} of {counted(n_items, 'item')}",
+        *level_lines(annotations.class_vocabulary),
         *(f"note: {note}" for note in source.notes),
     ]
+
+
+def level_lines(classes: "mh.annotations.Vocabulary | None") -> list[str]:
+    """The levels of ordinal labels in their order."""
+    if classes is None or not classes.ordered:
+        return []
+    return [f"levels: {' < '.join(str(name) for name in classes.names)}"]
 
 
 def source_of(annotations: Any, file: "mh.io.LabelFile | None" = None) -> dict[str, object]:
@@ -79,6 +100,8 @@ def source_of(annotations: Any, file: "mh.io.LabelFile | None" = None) -> dict[s
         taken: dict[str, object] = source.as_dict()
     else:
         taken = {} if file is None else {"path": file.shown, "layout": file.tokens}
+    if annotations.ordered:
+        taken["levels"] = annotations.classes.tolist()
     return taken | {
         "n_labels": annotations.n_annotations, "n_items": annotations.n_items,
         "n_annotators": annotations.n_annotators,
@@ -183,6 +206,16 @@ def put_table(columns: Mapping[str, AnyArray], out: str) -> None:
         mh.io.write_table(columns, out)
 
 
+def put_tables(tables: Iterable[Mapping[str, AnyArray]], out: str) -> None:
+    """The same for tables that are made one after the other and have the same columns."""
+    if out == "-":
+        sys.stdout.flush()
+        mh.io.append_tables(tables, sys.stdout.buffer, "csv")
+        sys.stdout.flush()
+    else:
+        mh.io.write_tables(tables, out)
+
+
 def is_tagged(name: str) -> bool:
     """Whether a file has tokens with their tags, by its suffix."""
     return name.lower().endswith(mh.io.TAGGED_SUFFIXES)
@@ -267,6 +300,35 @@ def show_table(
         )
     for row in rows:
         table.add_row(*(Text(visible(_cell(row[name]))) for name in names))
+    wide = None if sys.stdout.isatty() else 120
+    Console(width=wide, highlight=False).print(table)
+
+
+_GRID_STYLES = {"reached": "green", "better": "blue", "short": "red", "not-run": "dim"}
+
+
+def show_grid(grid: "mh.experiments.Grid") -> None:
+    """Print a published table: a line for the published figures, and lines for those of runs."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    titles = [title for title in (grid.title, *(group for group, _ in grid.groups)) if title]
+    heading = Text(visible(", ".join(titles))) if titles else None
+    table = Table(title=heading, title_justify="left", box=None, pad_edge=False)
+    table.add_column(Text(visible(grid.corner)))
+    table.add_column("")
+    for name in grid.columns:
+        table.add_column(Text(visible(name)), justify="right", no_wrap=True)
+    head = None
+    for line in grid.lines:
+        cells = [
+            Text(visible(cell.shown), style=_GRID_STYLES.get(cell.meaning, ""))
+            for cell in line.cells
+        ]
+        shown = "" if line.head == head else line.head
+        table.add_row(Text(visible(shown)), Text(visible(line.label), style="dim"), *cells)
+        head = line.head
     wide = None if sys.stdout.isatty() else 120
     Console(width=wide, highlight=False).print(table)
 

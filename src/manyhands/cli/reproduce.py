@@ -2,6 +2,8 @@
 
 import os
 import shlex
+from dataclasses import replace
+from enum import StrEnum
 from math import ceil
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,10 +12,18 @@ import typer
 
 import manyhands as mh
 from manyhands.cli.options import DataFolder, Jobs, Json, Seed, completed, in_output, option
-from manyhands.cli.output import remark, say, say_json, show_table
+from manyhands.cli.output import remark, say, say_json, show_grid, show_table
 from manyhands.core.errors import SettingError
 
 ALL = "all"
+
+
+class Protocol(StrEnum):
+    """Whose protocol runs follow."""
+
+    published = "published"
+    ours = "ours"
+    both = "both"
 
 
 def reproduce(
@@ -24,9 +34,14 @@ def reproduce(
     ] = None,
     show: Annotated[bool, option("List the experiments and how long they take.", "--list")] = False,
     data: DataFolder = None,
+    protocol: Annotated[
+        Protocol,
+        option("Whose protocol runs follow: that of the paper, ours, or both."),
+    ] = Protocol.both,
     runs: Annotated[
         int | None,
-        option("Seeds per cell.", min=1, show_default="10; 3 or 5 for curves; 1 for other figures"),
+        option("Seeds per cell.", min=1,
+               show_default="those of the paper; 10 by our protocol, 1 for figures"),
     ] = None,
     out: Annotated[
         str, in_output("Folder for records, tables and figures.", metavar="DIR")
@@ -38,19 +53,25 @@ def reproduce(
 ) -> None:  # fmt: skip
     """Reproduce the tables and figures of the papers.
 
-    Our numbers are shown beside the published ones. Every finished run is recorded in the
-    folder --out: the same command continues where it was stopped, and no run is repeated. Cells
-    without data or without a method are shown as missing, failed runs as failed. Tables are
-    written as Markdown and HTML, figures as PNG and SVG.
+    Every figure is shown three times: as the paper prints it, as our runs by the paper's own
+    protocol give it, and as our runs by one protocol for all methods give it. Every finished run is
+    recorded in the folder --out: the same command continues where it was stopped, and no run is
+    repeated. Cells without data or without a method are shown as missing, failed runs as failed.
+    Tables are written as Markdown, HTML and CSV, figures as PNG and SVG. --list counts the runs
+    that the folder --out has records of.
 
     Example: manyhands reproduce p3/table-1 --data DIR --runs 10 --out results
 
+    Example: manyhands reproduce p1/table-2 --data DIR --protocol published
+
     Example: manyhands reproduce all --data DIR --out results
     """
-    options = mh.experiments.RunOptions(data=data, n_runs=runs, seed=seed, slow=slow)
+    options = mh.experiments.RunOptions(
+        data=data, n_runs=runs, seed=seed, slow=slow, protocol=protocol.value
+    )
     n_jobs = jobs or os.cpu_count() or 1
     if show:
-        _list(options, n_jobs, json)
+        _list(options, Path(out), n_jobs, json)
         return
     if not experiments:
         raise SettingError("name an experiment, or give --list to see all")
@@ -63,7 +84,8 @@ def reproduce(
         for each in chosen:
             written = each.write(records, options, Path(out))
             told.append(
-                {"experiment": each.name, "cells": list(written.rows), "files": written.files,
+                {"experiment": each.name, "protocol": options.protocol,
+                 "cells": list(written.rows), "files": written.files,
                  "missing": each.unavailable(options)}
             )  # fmt: skip
             if not json:
@@ -84,7 +106,13 @@ def _run(runs: list[Any], records: Any, options: Any, n_jobs: int) -> None:
 
 
 def _show(experiment: Any, written: Any) -> None:
-    if written.rows:
+    if written.grids:
+        say(f"{experiment.name}: {experiment.title}")
+        for grid in written.grids:
+            for part in grid.parts():
+                show_grid(part)
+        say(mh.experiments.legend())
+    elif written.rows:
         names = [name for name in written.rows[0] if name not in written.hidden]
         rows = [
             {each.replace("_", " "): "-" if row.get(each) is None else str(row[each])
@@ -96,31 +124,78 @@ def _show(experiment: Any, written: Any) -> None:
     say(f"written: {written_to}")
 
 
-def _list(options: Any, n_jobs: int, json: bool) -> None:
+def _list(options: Any, out: Path, n_jobs: int, json: bool) -> None:
+    records = mh.experiments.Records.read(sorted(out.glob("*.jsonl")))
     rows, all_runs = [], []
-    for name, each in mh.EXPERIMENTS.items():
+    for each in mh.EXPERIMENTS.values():
         runs = mh.experiments.missing_runs(each.runs(options), None)
         all_runs += runs
-        rows.append(
-            {
-                "experiment": name,
-                "paper": each.paper.split(",")[0],
-                "title": each.title,
-                "needs": ", ".join(each.needs[:3]) + (" ..." if len(each.needs) > 3 else ""),
-                "runs": len(runs),
-                "missing": len(each.unavailable(options)),
-                "minutes": ceil(10 * _minutes(runs, n_jobs)) / 10,
-            }
-        )
+        rows.append(_state(each, runs, records, options, n_jobs))
     total = ceil(_minutes(mh.experiments.missing_runs(all_runs, None), n_jobs))
     if json:
         say_json({"experiments": rows, "minutes": total, "jobs": n_jobs})
         return
-    show_table("", [{name: str(cell) for name, cell in row.items()} for row in rows])
+    shown = ("experiment", "protocol", "as published", "ours", "missing", "stands in", "minutes")
+    show_table("", [{name: _short(row, name) for name in shown} for row in rows])
+    for reason, names in _reasons(options).items():
+        say(f"missing: {reason} ({', '.join(names)})")
     folder = "" if options.data is None else f" --data {shlex.quote(options.data)}"
     seeds = "" if options.n_runs is None else f" --runs {options.n_runs}"
-    say(f"runs: what can be run here; missing: what cannot; minutes: about, {n_jobs} at a time")
+    say(
+        "protocol: whether every field of the paper's protocol is stated or read; as published and "
+        f"ours: runs recorded in {out} of those that can be made here; missing: parts that cannot; "
+        f"minutes: of all runs, about, {n_jobs} at a time; --json has titles, files and more"
+    )
     say(f"all of it takes about {total} min: manyhands reproduce all{folder}{seeds}")
+
+
+def _state(each: Any, runs: list[Any], records: Any, options: Any, n_jobs: int) -> dict[str, Any]:
+    """What is known of an experiment: its protocol, its runs, its data, and how long it takes."""
+    counts, trains = {}, each.protocol is not None and not each.protocol.nothing
+    for name, label in (("published", "as published"), ("ours", "ours")):
+        some = each.runs(replace(options, protocol=name)) if trains or name == "ours" else ()
+        wanted = {run.key for run in some}
+        counts[label] = {"done": sum(map(records.finished, wanted)), "runs": len(wanted)}
+    return {
+        "experiment": each.name,
+        "paper": each.paper.split(",")[0],
+        "title": each.title,
+        "protocol": _protocol_state(each),
+        "needs": ", ".join(each.needs[:3]) + (" ..." if len(each.needs) > 3 else ""),
+        "runs": len(runs),
+        **counts,
+        "missing": len(each.unavailable(options)),
+        "missing parts": each.unavailable(options),
+        "stands in": each.stand_ins,
+        "minutes": ceil(10 * _minutes(runs, n_jobs)) / 10,
+    }
+
+
+def _reasons(options: Any) -> dict[str, list[str]]:
+    """Why parts cannot be run here, each with the experiments that need it."""
+    found: dict[str, list[str]] = {}
+    for name, each in mh.EXPERIMENTS.items():
+        for reason in dict.fromkeys(each.reasons(options).values()):
+            found.setdefault(reason, []).append(name)
+    return found
+
+
+def _protocol_state(experiment: Any) -> str:
+    protocol = experiment.protocol
+    if protocol is None:
+        return "our own experiment"
+    if protocol.nothing:
+        return "nothing is trained"
+    n_open = len(experiment.open_fields)
+    return f"{n_open} fields missing" if n_open else "complete"
+
+
+def _short(row: dict[str, Any], name: str) -> str:
+    """A cell of the list for a terminal."""
+    value = row[name]
+    if isinstance(value, dict):
+        return "-" if not value["runs"] else f"{value['done']}/{value['runs']}"
+    return "; ".join(value) or "-" if isinstance(value, list) else str(value)
 
 
 def _minutes(runs: list[Any], n_jobs: int) -> float:

@@ -14,8 +14,9 @@ def simulate(
     scenario: Annotated[
         str,
         typer.Argument(
-            help="symmetric, confusions, spammers, adversaries or copycats; or the crowd of a "
-            "paper: sensitivities, common-noise, perturbed-networks, perturbed-networks-images.",
+            help="symmetric, confusions, spammers, adversaries, copycats, planted (all of "
+            "these) or shared-mistakes; or the crowd of a paper: sensitivities, common-noise, "
+            "perturbed-networks, perturbed-networks-images.",
             autocompletion=completed("SCENARIOS"),
         ),
     ],

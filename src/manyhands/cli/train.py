@@ -1,7 +1,7 @@
 """manyhands train: features and labels -> a network."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,8 @@ from manyhands.cli import options, output
 from manyhands.cli.feature_options import FeatureColumns, FeaturesFile, matched
 from manyhands.cli.options import in_output, in_training
 from manyhands.core.errors import SettingError
+from manyhands.core.settings import require
+from manyhands.engine.torchrun import is_first, quiet_torch, started_by_torchrun
 
 _OF_WORDS = {"word_vectors", "freeze_embeddings"}  # settings of networks that read words
 
@@ -51,6 +53,11 @@ class Request(options.OptionGroup):
     columns: FeatureColumns
     training: options.TrainOptions
 
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes and prints."""
+        return is_first(self.training.given.get("nodes", 1))
+
     @cached_property
     def file(self) -> "mh.io.LabelFile":
         """The file of labels, which for tagged tokens has the features too."""
@@ -66,9 +73,13 @@ def train(request: Request) -> None:
     or images. Items of
     FEATURES without labels are ignored. The model is written to the folder --out;
     manyhands predict reads it. If a run was stopped, --resume continues it, and the model is
-    the same as without the stop. --truth is for scores only, except for the method "truth".
+    the same as without the stop. --devices and --nodes train with several processes, to the same
+    result; leave them out under torchrun. --truth is for scores only, except for the method
+    "truth".
 
     Example: manyhands train features.csv labels.csv --method conal --out model
+
+    Example: torchrun --nproc-per-node 2 -m manyhands train X.npy labels.csv --out model
 
     Example: manyhands train photos/ labels.csv --augment flip,crop --out model
 
@@ -76,13 +87,16 @@ def train(request: Request) -> None:
 
     Example: manyhands train tokens.conll --word-vectors glove.txt --epochs 20 --out model
     """
+    quiet_torch()
+    _processes(request.training.given)
     if request.method is not None:
         mh.METHODS[request.method]  # an unknown name is an error before files are read
     mh.io.require_folder(request.out)
     read = [request.features, request.labels, request.truth]
     output.require_targets(request.annotators, read=read)
     run = _train_items if request.file.tokens is None else _train_tokens
-    run(request)
+    with nullcontext() if request.is_first else output.unheard():
+        run(request)
 
 
 def _require_method(method: str, task: str) -> None:
@@ -105,7 +119,8 @@ def _train_items(request: Request) -> None:
     if reading.task is not None and request.method is not None:
         _require_method(request.method, reading.task)
     truth = reading.truth(request.truth)
-    table = request.columns.read(request.features, reading)
+    several = started_by_torchrun() is not None or request.training.given.get("devices", 1) > 1
+    table = request.columns.read(request.features, reading, mmap=several)
     if table.kind != "texts" and request.training.given.keys() & _OF_WORDS:
         raise SettingError(
             f"--word-vectors and --freeze-embeddings are for texts; these features are {table.kind}"
@@ -122,7 +137,7 @@ def _train_items(request: Request) -> None:
         items = None if table.kind == "images" else table.items
         model.fit(table.X, ann, X_items=items, truth=known, resume=request.resume)
         scores = mh.selection.scores_of(trial, model) if truth is not None else {}
-        model.save(request.out)
+        _save(request, model)
     _tell(request, model, ann, scores)
 
 
@@ -142,17 +157,26 @@ def _train_tokens(request: Request) -> None:
     with _stoppable(request.out), output.noting():
         model.fit(labels, ann, truth=known, resume=request.resume)
         scores = mh.selection.scores_of(trial, model) if gold is not None else {}
-        model.save(request.out)
+        _save(request, model)
     notes = output.token_notes(marked, request.reading.orphan_tags)
     if gold is not None and trial.test_features is not None:
         notes.append(f"scored on the {len(gold)} sentences of {truth}, not on the labelled ones")
     _tell(request, model, ann, scores, notes)
 
 
+def _save(request: Request, model: Any) -> None:
+    """Write the model, and the annotators where they are asked for; one process does."""
+    if request.is_first:
+        model.save(request.out)
+        if request.annotators is not None:
+            output.put_table(model.annotator_columns_, request.annotators)
+
+
 def _new_model(request: Request, task: str) -> Any:
     """The estimator of a task with the settings that were given."""
     settings = request.training.settings(task)
     settings |= {"seed": request.seed, "checkpoint": Path(request.out) / "checkpoint"}
+    settings |= _processes(settings)
     if request.method is not None:
         _require_method(request.method, task)
         settings["method"] = request.method
@@ -160,6 +184,16 @@ def _new_model(request: Request, task: str) -> Any:
     if mh.METHODS[model.method].needs_truth and request.truth is None:
         raise SettingError(f"the method {model.method!r} trains on the truth: give --truth")
     return model
+
+
+def _processes(given: Mapping[str, Any]) -> dict[str, int]:
+    """The processes of torchrun, if it started this one; an error for others that were given."""
+    started = started_by_torchrun()
+    told = {} if started is None else {"devices": started.devices, "nodes": started.nodes}
+    for name, number in told.items():
+        got = given.get(name, number)
+        require(got == number, name, f"{number}, as many as torchrun started", got, "leave it out")
+    return told
 
 
 @contextmanager
@@ -181,9 +215,7 @@ def _tell(
     scores: Mapping[str, float],
     notes: Sequence[str] = (),
 ) -> None:
-    """Write the annotators, and print a summary."""
-    if request.annotators is not None:
-        output.put_table(model.annotator_columns_, request.annotators)
+    """Print a summary."""
     last, task = model.history_[-1], model.task
     if request.json:
         summary = {
