@@ -37,9 +37,33 @@ class TableSurvey:
 
 def survey_table(table: "DataFrame", reading: LabelReading) -> TableSurvey:
     """Look at a table with columns item, annotator and label; a few jobs of Spark."""
+    labels, n_rows = _labels(table, reading)
+    whole_items = _has_integers(table) or _ids_are_whole(table)
+    annotators = Words()
+    annotators.add(_column(table.select("annotator").distinct()), Place(0, 0))
+    share = min(1.0, _SAMPLE / max(n_rows, 1))
+    items = table.select("item")
+    sample = _column(items if share == 1.0 else items.sample(fraction=share, seed=0))
+    names = [name for name in as_arrow(sample).to_pylist() if name is not None]
+    return TableSurvey(
+        n_rows, whole_items, annotators.vocabulary("annotator"), labels[0],
+        sorted_names(names, whole_items), labels[1],
+    )  # fmt: skip
+
+
+def _has_integers(table: "DataFrame") -> bool:
+    """Whether items and annotators are integers, none missing: Parquet tells without its rows."""
     from pyspark.sql import functions as f
 
-    labels, n_rows = _labels(table, reading)
+    if any(_type_of(table, name) not in _INTEGERS for name in ("item", "annotator")):
+        return False
+    return bool(table.where(f.col("item").isNull() | f.col("annotator").isNull()).isEmpty())
+
+
+def _ids_are_whole(table: "DataFrame") -> bool:
+    """Whether items are whole numbers; a blank item or annotator is a `DataError`."""
+    from pyspark.sql import functions as f
+
     facts = table.agg(
         f.min(_is_whole(table, "item").cast("int")).alias("whole"),
         f.sum(_is_blank(table, "item").cast("long")).alias("items"),
@@ -49,16 +73,7 @@ def survey_table(table: "DataFrame", reading: LabelReading) -> TableSurvey:
     for noun, n_blank in (("item", facts["items"]), ("annotator", facts["annotators"])):
         if n_blank:
             raise refusal(_TABLE, n_blank, f"the {noun} is blank", "every label needs one")
-    annotators = Words()
-    annotators.add(_column(table.select("annotator").distinct()), Place(0, 0))
-    share = min(1.0, _SAMPLE / max(n_rows, 1))
-    items = table.select("item")
-    sample = _column(items if share == 1.0 else items.sample(fraction=share, seed=0))
-    names = [name for name in as_arrow(sample).to_pylist() if name is not None]
-    return TableSurvey(
-        n_rows, bool(facts["whole"]), annotators.vocabulary("annotator"), labels[0],
-        sorted_names(names, bool(facts["whole"])), labels[1],
-    )  # fmt: skip
+    return bool(facts["whole"])
 
 
 def _labels(table: "DataFrame", reading: LabelReading) -> tuple[tuple[LabelCodes, AnyArray], int]:
