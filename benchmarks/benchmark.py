@@ -86,7 +86,7 @@ ZOO = Benchmark("zoo", ("kind", "seed"))
 GPU_TRAINING = Benchmark("gpu-training", ("kind", "variant", "batch_size"))
 GPU_AGGREGATION = Benchmark("gpu-aggregation", ("kind", "method", "n_labels", "n_classes"))
 CAPACITY = Benchmark("capacity", ("kind", "engine", "labels", "annotators", "classes", "steps",
-                                   "cores"))  # fmt: skip
+                                   "cores", "repeat"))  # fmt: skip
 MANY_SEEDS = Benchmark("gpu-seeds", ("kind", "method"))
 
 

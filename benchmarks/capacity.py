@@ -1,6 +1,6 @@
 """How time and memory of labels in parts grow with labels, annotators, classes and workers.
 
-    python -m benchmarks.capacity [--quick] [--only growth,workers]
+    python -m benchmarks.capacity [--quick] [--only growth,workers,large]
 
 Records the numbers and writes docs/capacity.md with its figure. Every run is a process of its own,
 from a Parquet file to the consensus table. Processor time is measured beside wall time, because it
@@ -16,11 +16,12 @@ from pathlib import Path
 
 from benchmarks.benchmark import CAPACITY, Row, command_given, log, parser, sections_of
 from benchmarks.capacity_page import FIGURE, PAGE, draw, make_page
+from benchmarks.large_page import LARGE_ANNOTATORS, LARGE_LABELS, LARGE_TOL
 from benchmarks.machine import machine_facts
 from benchmarks.scale import measure, write_labels
 from manyhands.experiments import write_page
 
-SECTIONS = ("growth", "workers")
+SECTIONS = ("growth", "workers", "large")
 LABELS_PER_ITEM = 10
 
 
@@ -36,6 +37,16 @@ class Case:
     cores: int = 2
 
 
+@dataclass(frozen=True)
+class LargeCase(Case):
+    """A run until it converges, on labels as many as those of published times."""
+
+    labels: int = LARGE_LABELS
+    annotators: int = LARGE_ANNOTATORS
+    steps: int = 100
+    repeat: int = 0
+
+
 MILLION = 1_000_000
 GROWTH = (
     Case("stream", MILLION), Case("stream", 4 * MILLION), Case("stream", 16 * MILLION),
@@ -47,6 +58,9 @@ WORKERS = (
     Case("spark", MILLION, cores=2), Case("spark", 8 * MILLION, cores=1),
     Case("spark", 16 * MILLION, cores=2), Case("spark", 8 * MILLION, steps=40, cores=2),
 )  # fmt: skip
+LARGE = tuple(
+    LargeCase(engine, repeat=repeat) for repeat in range(3) for engine in ("stream", "spark")
+)
 QUICK = (Case("stream", 20_000, steps=2), Case("stream", 40_000, steps=3))
 
 
@@ -59,9 +73,12 @@ def measure_all(cases: tuple[Case, ...], command: str, folder: str | None) -> It
             sizes = case.labels, max(1, case.labels // LABELS_PER_ITEM), case.annotators
             write_labels(labels, *sizes, case.classes)
             busy = os.getloadavg()[0]
-            found = measure(case.engine, labels, out, case.steps, cores=case.cores, tol=0.0)
+            large = isinstance(case, LargeCase)
+            tol = LARGE_TOL if large else 0.0
+            found = measure(case.engine, labels, out, case.steps, cores=case.cores, tol=tol)
         log(f"{case}: {found}")
-        yield {"kind": "case", **asdict(case), **found, "load": round(busy, 1)}
+        kind = "large" if large else "case"
+        yield {"kind": kind, **asdict(case), **found, "load": round(busy, 1)}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -71,7 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
     made.add_argument("--only", type=sections_of(SECTIONS), default=SECTIONS)
     made.add_argument("--folder", default=None, help="last option: where files are put")
     options = made.parse_args(arguments)
-    chosen = {"growth": GROWTH, "workers": WORKERS}
+    chosen: dict[str, tuple[Case, ...]] = {"growth": GROWTH, "workers": WORKERS, "large": LARGE}
     cases = QUICK if options.quick else sum((chosen[name] for name in options.only), ())
     some = options.only != SECTIONS and not options.quick
     command = command_given("capacity", arguments).partition(" --folder")[0]

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from scipy.optimize import nnls
 
 from benchmarks.benchmark import Row, commands_of
+from benchmarks.large_page import large_section
 from benchmarks.numbers import count, number
 from manyhands.core.arrays import Floats
 from manyhands.experiments import code_block, markdown_table
@@ -74,7 +75,10 @@ def fit(features: dict[str, Floats], found: Floats) -> Growth:
 
 def runs_of(rows: list[Row], engine: str) -> list[Row]:
     """The runs of an engine that ended well."""
-    return [row for row in rows if row.get("engine") == engine and row["code"] == 0]
+    return [
+        row for row in rows
+        if row["kind"] == "case" and row["engine"] == engine and row["code"] == 0
+    ]  # fmt: skip
 
 
 def draw(rows: list[Row]) -> Figure:
@@ -122,6 +126,7 @@ tells (processes that wait for a core when a run begins).""",
         _runs(rows),
         _growth(runs_of(rows, "stream")),
         _workers(runs_of(rows, "spark")),
+        large_section(rows),
         _plan(runs_of(rows, "stream"), runs_of(rows, "spark")),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
