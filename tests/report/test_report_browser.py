@@ -59,6 +59,7 @@ def hostile_address(tmp_path_factory):
 @pytest.fixture
 def page(browser, address):
     open_page(browser, address)
+    draw_all(browser)  # a chart that is drawn later moves what a test points at
     return browser
 
 
