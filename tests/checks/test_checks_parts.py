@@ -8,6 +8,7 @@ import pytest
 
 from manyhands.agreement import pair_agreement, pair_moments, pairwise, shared_labels
 from manyhands.annotations import Annotations
+from manyhands.checks import CheckReport, check
 from manyhands.checks.agreement_with_others import (
     agreement_of_classes,
     agreement_of_ranks,
@@ -162,3 +163,12 @@ def test_holm_is_stricter_with_more_tests():
     many = np.append(p_value, np.ones(997))
     assert significant(many)[:3].tolist() == [False, True, False]
     assert significant(np.zeros(0)).tolist() == []
+
+
+def test_a_report_prints_every_finding_with_its_remedy():
+    report = check({"one": {"Ann": "cat", "Bob": "cat"}, "two": {"Ann": "dog"}})
+    shown = str(report).splitlines()
+    assert len(shown) == 2 * len(report.findings) > 0
+    for line, finding in zip(shown[::2], report.findings, strict=True):
+        assert line == f"{finding.severity}: {finding.check}: {finding.message}"
+    assert str(CheckReport((), {})) == "nothing wrong was found"

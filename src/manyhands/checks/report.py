@@ -62,6 +62,14 @@ class CheckReport:
         """Whether there are no errors and no warnings."""
         return all(finding.severity == "note" for finding in self.findings)
 
+    def __str__(self) -> str:
+        """A line for every finding, and what to do about it."""
+        lines = [
+            f"{each.severity}: {each.check}: {each.message}\n    do: {each.remedy}"
+            for each in self.findings
+        ]
+        return "\n".join(lines) or "nothing wrong was found"
+
     def to_json(self) -> dict[str, Any]:
         """The report as plain values, ready for JSON."""
         return {
