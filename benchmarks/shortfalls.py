@@ -1,13 +1,13 @@
 """Why some published figures are not reached: the experiments that decide.
 
-    python -m benchmarks.shortfalls --data DIR
+    python -m benchmarks.shortfalls --data DIR [--only errors]
 
-DIR holds the corpora moviereviews, music and ner. Records the numbers and writes
-docs/shortfalls.md.
+DIR holds the corpora moviereviews, music, ner and labelme. Records the numbers and writes
+docs/shortfalls.md; with --only, the rows of the other parts stay.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,23 @@ from typing import Any
 import numpy as np
 
 import manyhands as mh
-from benchmarks.benchmark import SHORTFALLS, Row, commands_of, log, parser
+from benchmarks import consensus_errors
+from benchmarks.benchmark import (
+    SHORTFALLS,
+    Row,
+    command_given,
+    commands_of,
+    log,
+    parser,
+    sections_of,
+)
 from manyhands.annotations import spans_to_tags, tags_to_spans
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.evaluation.entities import score_entities
 from manyhands.experiments import code_block, markdown_table, write_page
 
 PAGE = "shortfalls.md"
+PARTS = ("topics", "tags", "targets", "scales", "errors")
 SEEDS = 3
 TOPIC_LABELS = ("ratings of the crowd", "true ratings")
 TAGGERS = ("true tags", "union of all entities", "tags of the crowd")
@@ -30,14 +40,20 @@ SCALES = {"none": "features as they are", "standard": "standardised"}
 TARGETS = ("two-stage-dawid-skene", "em", "cross-fit", "truth")
 
 
-def measure_all(data: Path, command: str) -> Iterator[Row]:
-    """The rows of all parts."""
-    yield {"kind": "run", "command": command}
-    yield from topic_rows(mh.DATASETS["moviereviews-words"].read(data), SEEDS)
-    yield from tagging_rows(mh.DATASETS["ner"].read(data))
-    music = mh.DATASETS["music"].read(data)
-    yield from target_rows(music, SEEDS)
-    yield from scale_rows(music, SEEDS)
+def measure_all(data: Path, command: str, parts: Sequence[str]) -> Iterator[Row]:
+    """The rows of some parts."""
+    only = {} if tuple(parts) == PARTS else {"labels": ",".join(parts)}
+    yield {"kind": "run", "command": command, **only}
+    if "topics" in parts:
+        yield from topic_rows(mh.DATASETS["moviereviews-words"].read(data), SEEDS)
+    if "tags" in parts:
+        yield from tagging_rows(mh.DATASETS["ner"].read(data))
+    if "targets" in parts:
+        yield from target_rows(mh.DATASETS["music"].read(data), SEEDS)
+    if "scales" in parts:
+        yield from scale_rows(mh.DATASETS["music"].read(data), SEEDS)
+    if "errors" in parts:
+        yield from consensus_errors.error_rows(data)
 
 
 def topic_rows(corpus: Any, n_seeds: int, **settings: Any) -> Iterator[Row]:
@@ -233,6 +249,9 @@ def make_page(rows: list[Row]) -> str:
             ["method", "targets right", "mean confidence of targets", "test accuracy"],
             [_target_cells(name, kinds["targets"]) for name in TARGETS], left=1,
         ),
+        consensus_errors.TITLE,
+        consensus_errors.TEXT,
+        consensus_errors.error_table(kinds["errors"]),
         _SCALES,
         markdown_table(
             ["method", *SCALES.values()],
@@ -342,9 +361,17 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure, and write the records and the page."""
     made = parser("shortfalls", __doc__)
     made.add_argument("--data", type=Path, required=True, help="folder with the public corpora")
+    made.add_argument(
+        "--only",
+        type=sections_of(PARTS),
+        default=PARTS,
+        metavar="PARTS",
+        help=f"some of {', '.join(PARTS)}, separated by commas",
+    )
     options = made.parse_args(arguments)
-    command = "python -m benchmarks.shortfalls --data DIR"
-    rows = SHORTFALLS.keep(measure_all(options.data, command), options.docs)
+    command = command_given("shortfalls", arguments).replace(str(options.data), "DIR")
+    measured = measure_all(options.data, command, options.only)
+    rows = SHORTFALLS.keep(measured, options.docs, add=options.only != PARTS)
     write_page(options.docs / PAGE, make_page(rows))
     return 0
 

@@ -1,8 +1,10 @@
 """The benchmark that tells why published figures are not reached, on tiny data."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from benchmarks import shortfalls
+from benchmarks import consensus_errors, shortfalls
 from benchmarks.benchmark import SHORTFALLS
 
 import manyhands as mh
@@ -37,6 +39,35 @@ def test_a_constant_difference_is_the_level():
 
 def test_the_page_has_a_row_for_every_method_and_labels():
     page = shortfalls.make_page(SHORTFALLS.read())
-    names = (*shortfalls.TOPIC_LABELS, *shortfalls.TARGETS, *shortfalls.SCALED)
+    taught = consensus_errors.TAUGHT.values()
+    names = (*shortfalls.TOPIC_LABELS, *shortfalls.TARGETS, *shortfalls.SCALED, *taught)
     assert all(f"| {name} |" in page or f"| `{name}` |" in page for name in names)
     assert "nan" not in page
+
+
+def test_a_network_is_taught_as_many_mistakes_as_the_consensus_makes():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(4, size=400)
+    found = np.where(rng.random(400) < 0.3, (truth + 1) % 4, truth)
+    wrong = int((found != truth).sum())
+    pairs = []
+    for taught in consensus_errors.TAUGHT:
+        code = consensus_errors.classes_of(taught, truth, found, 4, seed=1)
+        assert (code != truth).sum() == (0 if taught == "truth" else wrong)
+        pairs.append(np.unique([truth, code], axis=1, return_counts=True))
+    kinds, consensus = pairs[-2:]
+    assert np.array_equal(kinds[0], consensus[0])
+    assert np.array_equal(kinds[1], consensus[1])
+
+
+def test_a_row_for_every_table_of_classes():
+    rng = np.random.default_rng(0)
+    truth, features = np.arange(60) % 2, rng.normal(size=(60, 3))
+    features[:, 0] += 4 * truth
+    item = np.repeat(np.arange(60), 3)
+    ann = mh.Annotations.from_arrays(item, np.tile(range(3), 60), truth[item])
+    part = SimpleNamespace(features=features, truth=truth)
+    corpus = SimpleNamespace(annotations=ann, test=part, **vars(part))
+    rows = list(consensus_errors.rows_of_seed("few", corpus, 0, epochs=2))
+    assert [row["method"] for row in rows] == list(consensus_errors.TAUGHT)
+    assert [row["mistakes"] for row in rows] == [0, 0, 0, 0]
