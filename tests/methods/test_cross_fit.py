@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -166,27 +167,43 @@ def test_the_gradient_is_that_of_the_probability_of_the_labels(digits):
     _, _, ann = digits
     rng = np.random.default_rng(5)
     labels = CrowdLabels(ann)
-    mix = LabelPrediction(labels, rng.normal(size=(3, ann.n_items, 10)))
-    log_label = np.log(rng.dirichlet(np.ones(10), size=ann.n_annotations))
+    score = rng.normal(size=(3, ann.n_items, 10))
+    mix = LabelPrediction(labels, score, np.log(rng.dirichlet(np.ones(10), ann.n_annotations)))
     given = np.array([0.3, 0.0, 1.2, 0.7])
-    slope = mix.gradient(Weights(given[:-1], given[-1]), log_label)
+    slope = mix.gradient(Weights(given[:-1], given[-1]))
     for place in range(4):
         step = 1e-5 * np.eye(4)[place]
         low, high = (Weights((given + way)[:-1], (given + way)[-1]) for way in (-step, step))
-        wanted = (mix.value(high, log_label) - mix.value(low, log_label)) / 2e-5
+        wanted = (mix.value(high) - mix.value(low)) / 2e-5
         assert slope[place] == pytest.approx(wanted, rel=1e-5)
 
 
 def test_the_probability_of_a_label_does_not_know_the_label(digits):
     _, _, ann = digits
     labels = CrowdLabels(ann)
-    mix = LabelPrediction(labels, np.zeros((1, ann.n_items, 10)))
+    score = np.zeros((1, ann.n_items, 10))
     log_label = np.log(np.random.default_rng(6).dirichlet(np.ones(10), size=ann.n_annotations))
-    rest, _ = mix._joint(Weights(np.ones(1), 0.6), log_label)
+    rest = LabelPrediction(labels, score, log_label)._rest(Weights(np.ones(1), 0.6))
     changed = log_label.copy()
     changed[5] = np.log(np.full(10, 0.1))
-    again, _ = mix._joint(Weights(np.ones(1), 0.6), changed)
+    again = LabelPrediction(labels, score, changed)._rest(Weights(np.ones(1), 0.6))
     assert again[5] == pytest.approx(rest[5])
+
+
+def test_the_probability_of_the_labels_is_the_sum_that_is_stated(digits):
+    _, _, ann = digits
+    rng = np.random.default_rng(7)
+    score = rng.normal(size=(2, ann.n_items, 10))
+    log_label = np.log(rng.dirichlet(np.ones(10), ann.n_annotations))
+    mix = LabelPrediction(CrowdLabels(ann), score, log_label)
+    weights = Weights(np.array([0.5, 2.0]), 0.8)
+    wanted = 0.0
+    for n, item in enumerate(ann.item):
+        others = np.flatnonzero((ann.item == item) & (np.arange(ann.n_annotations) != n))
+        logits = 0.5 * score[0, item] + 2 * score[1, item] + 0.8 * log_label[others].sum(axis=0)
+        belief = softmax(logits)
+        wanted += np.log(belief @ np.exp(log_label[n]))
+    assert mix.value(weights) == pytest.approx(wanted, rel=1e-10)
 
 
 def test_features_find_what_spam_hides(digits):

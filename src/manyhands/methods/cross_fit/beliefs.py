@@ -1,10 +1,11 @@
 """Beliefs about items from labels and features, each without what it would teach itself."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import softmax
 
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
@@ -59,41 +60,45 @@ class CrossFit:
 
 @dataclass(frozen=True)
 class LabelPrediction:
-    """The prediction of every label from the other labels of its item and from scores (m, i, k)."""
+    """The prediction of every label from the other labels of its item and from scores (m, i, k).
+
+    `log_label_nk` are the log-probabilities of the labels under each class.
+    """
 
     crowd: CrowdLabels
     score_mik: Floats
+    log_label_nk: Floats
 
-    def logits(self, weights: Weights, log_label_nk: Floats) -> Floats:
+    def logits(self, weights: Weights) -> Floats:
         """The logits of the beliefs, shape (i, k)."""
-        labels_ik = self.crowd.sum_by_item(log_label_nk)
-        return np.tensordot(weights.score_m, self.score_mik, 1) + weights.labels * labels_ik
+        return np.tensordot(weights.score_m, self.score_mik, 1) + weights.labels * self._labels_ik
 
-    def value(self, weights: Weights, log_label_nk: Floats) -> float:
+    def value(self, weights: Weights) -> float:
         """The summed log-probability of the labels."""
-        _, joint_nk = self._joint(weights, log_label_nk)
-        return float(logsumexp(joint_nk, axis=1).sum())
+        rest_nk = self._rest(weights)
+        joint_n = _sum_by_row(rest_nk * self._label_nk)
+        return float(np.log(joint_n / _sum_by_row(rest_nk)).sum())
 
-    def gradient(self, weights: Weights, log_label_nk: Floats) -> Floats:
+    def gradient(self, weights: Weights) -> Floats:
         """The derivative of `value` by the weights of the scores, and by that of the labels."""
-        return self._value_and_gradient(weights, log_label_nk)[1]
+        return self._value_and_gradient(weights)[1]
 
-    def _value_and_gradient(self, weights: Weights, log_label_nk: Floats) -> tuple[float, Floats]:
-        log_rest_nk, joint_nk = self._joint(weights, log_label_nk)
-        log_total_n1 = logsumexp(joint_nk, axis=1, keepdims=True)
-        push_nk = np.exp(joint_nk - log_total_n1) - np.exp(log_rest_nk)
-        item_n = self.crowd.annotations.item
-        others_nk = self.crowd.sum_by_item(log_label_nk)[item_n] - log_label_nk
+    def _value_and_gradient(self, weights: Weights) -> tuple[float, Floats]:
+        rest_nk = self._rest(weights)
+        joint_nk = rest_nk * self._label_nk
+        rest_n, joint_n = _sum_by_row(rest_nk), _sum_by_row(joint_nk)
+        push_nk = joint_nk / joint_n[:, None] - rest_nk / rest_n[:, None]
         push_ik = self.crowd.sum_by_item(push_nk)
-        by_score_m = np.tensordot(self.score_mik, push_ik, ((1, 2), (0, 1)))
-        return float(log_total_n1.sum()), np.append(by_score_m, np.vdot(push_nk, others_nk))
+        by_score_m = self.score_mik.reshape(len(self.score_mik), -1) @ push_ik.ravel()
+        by_labels = np.vdot(push_nk, self._others_nk)
+        return float(np.log(joint_n / rest_n).sum()), np.append(by_score_m, by_labels)
 
-    def best_weights(self, weights: Weights, log_label_nk: Floats) -> Weights:
+    def best_weights(self, weights: Weights) -> Weights:
         """Weights under which the labels are most probable, found from these."""
 
         def loss(given: Floats) -> tuple[float, Floats]:
             here = Weights(given[:-1], float(given[-1]))
-            value, slope = self._value_and_gradient(here, log_label_nk)
+            value, slope = self._value_and_gradient(here)
             slope = slope - 2 * _PENALTY * np.append(here.score_m, 0.0)
             return _PENALTY * float(np.vdot(here.score_m, here.score_m)) - value, -slope
 
@@ -104,12 +109,32 @@ class LabelPrediction:
         )  # fmt: skip
         return Weights(found.x[:-1], float(found.x[-1]))
 
-    def _joint(self, weights: Weights, log_label_nk: Floats) -> tuple[Floats, Floats]:
-        """Log-beliefs without label n, and the same with the probability of label n."""
-        logits_ik = self.logits(weights, log_label_nk)
-        rest_nk = logits_ik[self.crowd.annotations.item] - weights.labels * log_label_nk
-        log_rest_nk = log_softmax(rest_nk, axis=1)
-        return log_rest_nk, log_rest_nk + log_label_nk
+    def _rest(self, weights: Weights) -> Floats:
+        """Beliefs without label n, up to a factor; that of the likeliest class is 1."""
+        item_n = self.crowd.annotations.item
+        rest_nk = self.logits(weights)[item_n] - weights.labels * self.log_label_nk
+        largest_n = rest_nk[:, 0]
+        for column in rest_nk.T[1:]:  # there are far fewer classes than labels
+            largest_n = np.maximum(largest_n, column)
+        return np.asarray(np.exp(rest_nk - largest_n[:, None]))
+
+    @cached_property
+    def _label_nk(self) -> Floats:
+        return np.asarray(np.exp(self.log_label_nk))
+
+    @cached_property
+    def _labels_ik(self) -> Floats:
+        return self.crowd.sum_by_item(self.log_label_nk)
+
+    @cached_property
+    def _others_nk(self) -> Floats:
+        """The log-probabilities of the other labels of the item."""
+        return np.asarray(self._labels_ik[self.crowd.annotations.item] - self.log_label_nk)
+
+
+def _sum_by_row(value_nk: Floats) -> Floats:
+    """Sums of short rows, faster than `sum(axis=1)`."""
+    return np.asarray(value_nk @ np.ones(value_nk.shape[1]))
 
 
 def fit_cross_fit(
@@ -205,14 +230,16 @@ def _solve(
     weights = first_weights(learner)
     for _ in range(max_iter):
         prior_akl, spam_a = skill_and_spam(crowd.counts(belief_ik))
-        mix = LabelPrediction(crowd, _scores(learner, belief_ik))
-        log_labels = [crowd.left_out(belief_ik, prior_akl, each) for each in STRENGTHS]
-        values = [mix.value(weights, each) for each in log_labels]
-        chosen = int(np.argmax(values))
-        strength, log_label_nk = STRENGTHS[chosen], log_labels[chosen]
-        weights = mix.best_weights(weights, log_label_nk)
-        objective.append(mix.value(weights, log_label_nk) / n_labels)
-        better_ik = softmax(mix.logits(weights, log_label_nk), axis=1)
+        score_mik = _scores(learner, belief_ik)
+        mixes = [
+            LabelPrediction(crowd, score_mik, crowd.left_out(belief_ik, prior_akl, strength))
+            for strength in STRENGTHS
+        ]
+        chosen = int(np.argmax([mix.value(weights) for mix in mixes]))
+        strength, mix = STRENGTHS[chosen], mixes[chosen]
+        weights = mix.best_weights(weights)
+        objective.append(mix.value(weights) / n_labels)
+        better_ik = softmax(mix.logits(weights), axis=1)
         change = 0.5 * float(np.abs(better_ik - belief_ik).sum(axis=1).mean())
         belief_ik = better_ik
         if change < tol:
