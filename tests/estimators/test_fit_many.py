@@ -28,7 +28,7 @@ STACKED = (
     "softmax-crowd-layer", "speelfc", "speelfc-d", "trace-reg", "geocrowdnet", "conal",
     "conal-groups", "mixture-e2e", "two-stage-majority", "two-stage-soft-majority",
     "two-stage-dawid-skene", "two-stage-glad", "two-stage-worker-clustering", "truth", "cross-fit",
-    "cumulative-link",
+    "cumulative-link", "two-stage-majority-smoothed", "crowd-layer-mw-smoothed",
 )  # fmt: skip
 
 

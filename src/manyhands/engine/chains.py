@@ -115,15 +115,22 @@ class Chains:
         return (clamped_c - free_c).sum()
 
     def annotation_loss(self, noise: NoiseModel, batch: AnnotationBatch) -> Tensor:
-        """Minus the log-likelihood of the labels per label or item, with the penalties."""
+        """Minus the log-likelihood of the labels per label or item, with the penalties.
+
+        With `label_smoothing` s it is (1 - s) times that, minus s times the mean log-probability of
+        all labels that an annotator could have given, where a token has its marginal classes.
+        """
         noise.require_features(batch)
-        n_items = len(self.score_bk)
+        n_items, share = len(self.score_bk), noise.label_smoothing
         n_terms = n_items if noise.reduction == "items" else len(batch)
         likelihood = self.log_likelihood(label_evidence(noise, batch, n_items)) / n_terms
-        loss = noise.penalty(batch.annotator) - likelihood
-        if not noise.penalises_classes:
+        loss = noise.penalty(batch.annotator) - (1 - share) * likelihood
+        if not noise.penalises_classes and share == 0:
             return loss
         log_class_bk = self.log_marginals(differentiable=True).float()
+        if share != 0:
+            log_label_nl = noise(log_class_bk, batch.row, batch.annotator, batch.features)
+            loss = loss - share * log_label_nl.mean(dim=-1).sum() / n_terms
         class_penalty = noise.class_penalty(log_class_bk)
         return loss if class_penalty is None else loss + class_penalty
 

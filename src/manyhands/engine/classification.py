@@ -108,15 +108,20 @@ class ClassificationModule(CrowdModule):
         return scores
 
     def target_loss(self, outputs: Tensor, target_b: Tensor) -> Tensor:
-        """See `CrowdModule.target_loss`: -sum_k target_bk log softmax(outputs)_bk."""
-        return -(target_b * outputs.log_softmax(dim=-1)).sum(dim=-1)
+        """See `CrowdModule.target_loss`: -sum_k target_bk log softmax(outputs)_bk, smoothed."""
+        return -(self._smoothed(target_b) * outputs.log_softmax(dim=-1)).sum(dim=-1)
+
+    def _smoothed(self, target_bk: Tensor) -> Tensor:
+        share = self.label_smoothing  # 0 leaves the targets as they are, to the last bit
+        return (1 - share) * target_bk + share / target_bk.shape[-1]
 
     def _loss(self, outputs: Tensor, batch: CrowdBatch, warm_up_epoch: bool) -> Tensor:
         chains = Chains.of(self.network, outputs, batch.places)
         if chains is None or len(batch.items) == 0:
             return super()._loss(outputs, batch, warm_up_epoch)
         if self.on_targets or warm_up_epoch:
-            loss = chains.cross_entropy(self.targets[batch.items]) / len(batch.items)
+            target_bk = self._smoothed(self.targets[batch.items])
+            loss = chains.cross_entropy(target_bk) / len(batch.items)
             return loss * batch.item_weight
         by_items = self.noise.reduction == "items"
         loss = chains.annotation_loss(self.noise, batch.annotations)

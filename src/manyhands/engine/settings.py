@@ -5,6 +5,7 @@ of them, and `TrainingSettings` holds the values that a fit uses. Importing this
 load torch, so that `manyhands train --help` answers at once.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ _AUGMENT = Rule(
 _PUBLISHED = Rule(
     lambda value: isinstance(value, bool | str | None), "True, False or the name of a preset"
 )
+_BELOW_ONE = Rule(lambda value: -math.inf < value < 1, "below 1")
 _IMAGE_SIZE = Rule(lambda value: 1 <= value <= 4096, "a whole number in 1..4096")
 
 
@@ -110,6 +112,15 @@ class TrainingOptions(OptimiserOptions):
         "Stop after an epoch that changed the loss by less than this. Methods that alternate "
         "compare the log-likelihood per label instead.",
         rule=POSITIVE,
+        by_method=True,
+    )
+    label_smoothing: float = setting(
+        0.0,
+        "Weight of the uniform distribution in what is learnt: a label, or the target of an item, "
+        "becomes (1 - label_smoothing) times itself plus label_smoothing / K for each of the "
+        "K classes. A negative one sharpens; the loss then has no lower bound. For the two-stage "
+        "methods, cross-fit and noise models of classes.",
+        rule=_BELOW_ONE,
         by_method=True,
     )
     augment: Any = setting(

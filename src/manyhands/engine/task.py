@@ -48,6 +48,7 @@ class CrowdModule(nn.Module, ABC):
     item_weights: Tensor | None
     continues = False  # whether it was trained before, on other labels
     objective: float | None = None  # per label, at the start of the epoch; None without an E-step
+    label_smoothing = 0.0  # weight of the uniform distribution in the targets of classes
     refit_intercept = True  # whether a network of numbers gets its best intercept at the end
 
     def __init__(

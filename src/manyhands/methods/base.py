@@ -144,6 +144,7 @@ class Method(ABC):
     takes_noise_settings: ClassVar[bool] = False  # `noise` and `init` are settings of the method
     takes_item_weights: ClassVar[bool] = False  # its loss is a mean over items or their labels
     takes_transitions: ClassVar[bool] = False  # its network may have transitions between tags
+    takes_label_smoothing: ClassVar[bool] = False  # it learns labels or targets by cross-entropy
     takes_more_labels: ClassVar[bool] = False  # a fitted model can learn from other items as well
 
     @property
@@ -189,8 +190,12 @@ class Method(ABC):
         return replace(self, **changes, defaults=self._published_defaults(found))
 
     def _published_defaults(self, preset: Preset) -> Mapping[str, Any]:
-        """The settings of training of a preset, as far as the method has them."""
-        return preset.training
+        """The settings of training of a preset, as far as the method has them.
+
+        Label smoothing is what some rows are, so that they keep theirs.
+        """
+        kept = {key: each for key, each in self.defaults.items() if key == "label_smoothing"}
+        return {**preset.training, **kept}
 
     def configured(self, noise: Mapping[str, Any] | None, init: str | None) -> "Method":
         """The same method with other settings of its noise model, and another initialisation."""
@@ -303,7 +308,12 @@ class Method(ABC):
         few = _n_spare(annotations, share, by_items) < _FEW
         if share == 0 or ("validation_fraction" not in chosen and few):
             defaults = {key: each for key, each in defaults.items() if key not in _SEARCH_SETTINGS}
-        return TrainingSettings(**{**defaults, **chosen})
+        resolved = TrainingSettings(**{**defaults, **chosen})
+        takes = self.takes_label_smoothing and annotations.kind == "classes"
+        rule = "0: this method does not learn classes by cross-entropy"
+        smoothing = resolved.label_smoothing
+        require(takes or smoothing == 0, "label_smoothing", rule, smoothing)
+        return resolved
 
 
 def _presets_of(task: str) -> str:

@@ -34,6 +34,7 @@ INITS = ("auto", "own", "consensus")
 NO_WARM_UP = {"epochs": 100, "validation_fraction": 0.15, "patience": 20, "refit": True}
 SEARCH = {**NO_WARM_UP, "warm_up": 5}
 FAST = {**SEARCH, "noise_learning_rate": 1e-2}
+SMOOTHED = {"label_smoothing": 0.1}
 PRIOR = {"prior_precision": 1.0}
 _WITHOUT_PRIOR = ("speelfc-d", "mixture-e2e")  # they have no such setting
 _MANY_LABELS = 40  # per annotator: with fewer, fast learning follows the noise of single labels
@@ -75,7 +76,7 @@ class NoiseMethod(NetworkMethod):
 class EndToEnd(NoiseMethod):
     """Train the network through a noise model of `NOISE`, which learns the annotators with it."""
 
-    takes_transitions = True
+    takes_transitions = takes_label_smoothing = True
 
     def make_module(
         self, network: nn.Module, problem: Problem, settings: TrainingSettings
@@ -309,6 +310,19 @@ ROWS: dict[str, Method] = {
     )
     for noise, about in _ABOUT.items()
 }
+ROWS["crowd-layer-mw-smoothed"] = EndToEnd(
+    "crowd-layer-mw",
+    PRIOR,
+    "auto",
+    defaults={**FAST, **SMOOTHED},
+    paper=replace(_paper("crowd-layer-mw"), note="In none of the papers."),
+    about=About(
+        source="Rodrigues and Pereira 2018; label smoothing of Szegedy et al. 2016",
+        equation="(1 - s) log P(y | a) + s / K sum_l log P(l | a), as crowd-layer-mw, s = 0.1",
+        cost="a plain epoch + K x K per label",
+        when="a baseline: crowd-layer-mw whose probabilities of labels are not to be extreme",
+    ),
+)
 ROWS |= {
     f"crowd-layer-{kind.lower()}": RegressionEndToEnd(
         kind,

@@ -67,7 +67,8 @@ class MaxMIG(EndToEnd):
     weights and a uniform prior.
     """
 
-    takes_item_weights = takes_more_labels = takes_transitions = False  # a loss of its own
+    takes_item_weights = takes_more_labels = False  # a loss of its own
+    takes_transitions = takes_label_smoothing = False
     noise: str = field(init=False, default="speelfc")
     prior: Literal["shares", "learnt", "uniform"] = field(kw_only=True, default="shares")
     weights: Literal["confusions", "free"] = field(kw_only=True, default="confusions")

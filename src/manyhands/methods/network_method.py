@@ -159,6 +159,7 @@ class NetworkMethod(Method):
                     "these inputs have only whole ones, which the network looks up; take a method "
                     "without features of items, such as speelfc"
                 )
+            module.label_smoothing = module.noise.label_smoothing = settings.label_smoothing
             module.refit_intercept = self.refit_intercept
             module.noise.outputs_checked = True  # the outputs were just checked, for any method
             if plan.start is not None:

@@ -48,7 +48,8 @@ class SemiLFC(EndToEnd):
     Source: Atarashi, Oyama and Kurihara 2018, after M2 in Kingma et al. 2014.
     """
 
-    takes_item_weights = takes_more_labels = takes_transitions = False  # a loss of its own
+    takes_item_weights = takes_more_labels = False  # a loss of its own
+    takes_transitions = takes_label_smoothing = False
     tasks = ("classification",)  # for tagging it would have to model the words
     models_features = True
 

@@ -12,7 +12,7 @@ from manyhands.engine.classification import known_truth
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import CrowdModule
 from manyhands.methods.base import About, Method, Paper, Problem
-from manyhands.methods.end_to_end import NO_WARM_UP
+from manyhands.methods.end_to_end import NO_WARM_UP, SMOOTHED
 from manyhands.methods.network_method import NetworkMethod
 
 
@@ -27,7 +27,7 @@ class TwoStage(NetworkMethod):
     collapsed is replaced (`fit_guarded`) if it is `guarded`.
     """
 
-    takes_item_weights = True
+    takes_item_weights = takes_label_smoothing = True
     takes_transitions = True
     aggregator: str | Aggregator[Any]
     hard: bool = False
@@ -59,7 +59,7 @@ class TrainOnTruth(NetworkMethod):
 
     tasks = ("classification", "regression", "tagging")
     needs_truth = True
-    takes_item_weights = True
+    takes_item_weights = takes_label_smoothing = True
     takes_transitions = True
 
     def make_module(
@@ -87,6 +87,18 @@ ROWS: dict[str, Method] = {
             equation="cross-entropy of f(x) against the majority label",
             cost="one aggregation, then a plain epoch",
             when="the baseline: many labels per item and annotators of equal skill",
+        ),
+    ),
+    "two-stage-majority-smoothed": TwoStage(
+        "majority",
+        hard=True,
+        defaults=SMOOTHED,
+        paper=Paper(preset="p0/labelme", model=_MODEL, note="In none of the papers."),
+        about=About(
+            source="Szegedy et al. 2016; Wei et al. 2022 on noisy labels",
+            equation="cross-entropy of f(x) against (1 - s) x the majority label + s / K, s = 0.1",
+            cost="one aggregation, then a plain epoch",
+            when="a baseline: some majorities are wrong, and the network is not to be sure of them",
         ),
     ),
     "two-stage-soft-majority": TwoStage(

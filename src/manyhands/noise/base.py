@@ -28,7 +28,9 @@ class AnnotatorModel(nn.Module, ABC):
     annotator. `NoiseModel` is the base for classes, `RegressionLayer` the model for numbers.
 
     Attributes: `task`, "classification" or "regression"; `reduction`, whether the loss is a mean
-    over labels, or the sum over the labels of an item, averaged over items;
+    over labels, or the sum over the labels of an item, averaged over items; `label_smoothing`, the
+    share s of the loss of classes in which all labels count alike, whichever was given: a term is
+    (1 - s) log P(y_n) + s / K sum_l log P(l);
     `learning_rate_multipliers`, for the submodules that need a learning rate other than that of the
     rest, by name; `stacks`, which a class sets itself if `forward` works under `torch.func.vmap`
     and `penalty` takes a mask, so that several seeds can be trained as one program.
@@ -37,6 +39,7 @@ class AnnotatorModel(nn.Module, ABC):
     task: ClassVar[Literal["classification", "regression"]]
     stacks: ClassVar[bool] = False
     reduction: Literal["labels", "items"] = "labels"
+    label_smoothing: float = 0.0
     learning_rate_multipliers: Mapping[str, float] = MappingProxyType({})
 
     def __init__(self, n_annotators: int) -> None:
@@ -166,11 +169,15 @@ class NoiseModel(AnnotatorModel):
         if len(batch) == 0:  # a step of fewer items than processes: the others have its labels
             return log_class_bk.sum() * 0.0
         log_label_nl = self(log_class_bk, batch.row, batch.annotator, batch.features)
-        term_n = weighted(self.log_likelihood(log_label_nl, batch.label), batch.weight)
+        term_n = weighted(self._smoothed(log_label_nl, batch.label), batch.weight)
         if self.reduction == "labels":
             return batch.mean(term_n)
         by_items = batch.sum(term_n) / len(log_class_bk)
         return by_items if batch.share is None else by_items * batch.share.items
+
+    def _smoothed(self, log_label_nl: Tensor, label_n: Tensor) -> Tensor:
+        term_n, share = self.log_likelihood(log_label_nl, label_n), self.label_smoothing
+        return term_n if share == 0 else (1 - share) * term_n + share * log_label_nl.mean(dim=-1)
 
     def _batch_penalty(self, batch: AnnotationBatch) -> Tensor:
         if batch.mask is None:  # a model of your own may have a penalty without a mask

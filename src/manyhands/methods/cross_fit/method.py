@@ -54,7 +54,7 @@ class CrossFitted(NetworkMethod):
     """
 
     tasks = ("classification",)  # rows of numbers, not sentences
-    takes_item_weights = True
+    takes_item_weights = takes_label_smoothing = True
     models_features = True
     max_iter: int | None = None
     tol: float = 1e-3
