@@ -15,8 +15,8 @@ def simulate(
         str,
         typer.Argument(
             help="symmetric, confusions, spammers, adversaries, copycats, planted (all of "
-            "these) or shared-mistakes; or the crowd of a paper: sensitivities, common-noise, "
-            "perturbed-networks, perturbed-networks-images.",
+            "these), shared-mistakes or judge-panel; or the crowd of a paper: sensitivities, "
+            "common-noise, perturbed-networks, perturbed-networks-images.",
             autocompletion=completed("SCENARIOS"),
         ),
     ],

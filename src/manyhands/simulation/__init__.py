@@ -5,6 +5,7 @@ from manyhands.simulation.copycats import CopycatSettings
 from manyhands.simulation.crowds import SimulatedCrowd, simulate_crowd
 from manyhands.simulation.folders import write_crowd, write_labels_and_truth
 from manyhands.simulation.independent import SensitivitySettings
+from manyhands.simulation.judge_panels import JudgePanelSettings
 from manyhands.simulation.perturbed_networks import PerturbedImageSettings, PerturbedNetworkSettings
 from manyhands.simulation.planted import PlantedSettings
 from manyhands.simulation.scenarios import SCENARIOS, Scenario
@@ -16,6 +17,7 @@ __all__ = [
     "CommonNoiseSettings",
     "CopycatSettings",
     "CrowdSettings",
+    "JudgePanelSettings",
     "PerturbedImageSettings",
     "PerturbedNetworkSettings",
     "PlantedSettings",

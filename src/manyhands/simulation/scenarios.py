@@ -12,6 +12,7 @@ from manyhands.simulation.common_noise import CommonNoiseSettings, common_noise
 from manyhands.simulation.copycats import CopycatSettings, copycats
 from manyhands.simulation.crowds import SimulatedCrowd
 from manyhands.simulation.independent import SensitivitySettings
+from manyhands.simulation.judge_panels import JudgePanelSettings, judge_panel
 from manyhands.simulation.perturbed_networks import (
     PerturbedImageSettings,
     PerturbedNetworkSettings,
@@ -73,6 +74,7 @@ SCENARIOS: Registry[Scenario[Any]] = Registry(
         "planted": Scenario(PlantedSettings, planted),
         "sensitivities": Scenario(SensitivitySettings, independent.sensitivities),
         "common-noise": Scenario(CommonNoiseSettings, common_noise),
+        "judge-panel": Scenario(JudgePanelSettings, judge_panel),
         "shared-mistakes": Scenario(SharedMistakeSettings, shared_mistakes),
         "perturbed-networks": Scenario(PerturbedNetworkSettings, perturbed_networks),
         "perturbed-networks-images": Scenario(PerturbedImageSettings, perturbed_networks),
