@@ -23,6 +23,7 @@ from manyhands.cli import app
 from manyhands.core.settings import settings_of
 from manyhands.engine.optimiser_settings import OptimiserOptions
 from manyhands.io.exports import EXPORTS, TOOL_IMPORTS
+from manyhands.report import page as report_page
 
 HOME = Path(__file__).parent.parent
 DOCS = HOME / "docs"
@@ -136,6 +137,8 @@ LONG = {
 def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)  # no processes of their own
+    if page not in LONG:  # the library of charts takes seconds to bundle
+        monkeypatch.setattr(report_page, "chart_library", lambda: "")
     names = {}
     run_page(page, names)
     assert PRINTED.get(page, "") in capsys.readouterr().out

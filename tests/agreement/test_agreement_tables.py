@@ -9,7 +9,16 @@ from hypothesis import given, settings
 from sklearn.metrics import cohen_kappa_score
 from worked_examples import annotations_of, gapped
 
-from manyhands.agreement import by_annotator, by_class, by_item, by_pair, fleiss, summarize
+from manyhands.agreement import (
+    COEFFICIENTS,
+    by_annotator,
+    by_annotator_and_class,
+    by_class,
+    by_item,
+    by_pair,
+    fleiss,
+    summarize,
+)
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 
@@ -65,6 +74,26 @@ def test_agreement_of_an_annotator_with_the_others(matrix):
             assert frame["agreement"][a] <= frame["high"][a] + 1e-12 <= 1 + 2e-12
 
 
+@settings(max_examples=20)
+@given(gapped(highest=2))
+def test_agreement_of_an_annotator_when_giving_a_class(matrix):
+    ann = annotations_of(matrix)
+    shares = {}
+    for i, one, x, _, y, _ in pairs_of(matrix):
+        shares.setdefault((one, x), {}).setdefault(i, []).append(x == y)
+    frame = by_annotator_and_class(ann)
+    found = {(row[1], row[2]): row[3:] for row in frame.itertuples()}
+    assert set(found) == set(shares)
+    for key, items in shares.items():
+        assert found[key][0] == len(items)
+        assert found[key][1] == pytest.approx(np.mean([np.mean(each) for each in items.values()]))
+    whole = by_annotator(ann)
+    for name, agreement in zip(whole["annotator"], whole["agreement"], strict=True):
+        own = frame[frame["annotator"] == name]
+        if len(own):
+            assert np.average(own["agreement"], weights=own["n_shared"]) == pytest.approx(agreement)
+
+
 def test_pairs_have_the_kappa_of_scikit_learn():
     rng = np.random.default_rng(1)
     matrix = np.where(rng.random((40, 4)) < 0.7, rng.integers(0, 3, (40, 4)), np.nan)
@@ -78,6 +107,37 @@ def test_pairs_have_the_kappa_of_scikit_learn():
         assert row.kappa == pytest.approx(cohen_kappa_score(*both.astype(int).T))
         assert row.low < row.kappa < row.high
     assert len(by_pair(annotations_of(matrix), min_shared=41)) == 0
+
+
+@pytest.mark.parametrize("kind", ["analytic", "items", "annotators"])
+def test_what_never_varies_has_no_interval(kind):
+    """All agree fully: no formula and no sample tells how far that holds."""
+    for level, rows in (
+        ("nominal", [[0, 0, 0], [1, 1, 1], [1, 1, 1]]),
+        ("interval", [[1, 1], [3, 3]]),
+    ):
+        found = summarize(rows, level=level, interval=kind, n_resamples=20, coefficients=[
+            name for name in COEFFICIENTS if level in COEFFICIENTS[name].levels
+        ])  # fmt: skip
+        for each in found.coefficients:
+            assert each.value == pytest.approx(1.0)
+            assert each.interval == ""
+            assert np.isnan([each.low, each.high]).all()
+            assert any("There is no interval" in text for text in each.words)
+    rows = [["a", "a"], ["b", "b"], ["a", "a"], ["c", "d"]]
+    for frame in (by_class(rows), by_pair([row[:1] * 2 for row in rows])):
+        assert np.isnan(frame[["low", "high"]].to_numpy()).all()
+
+
+def test_tables_say_what_their_columns_hold():
+    rng = np.random.default_rng(5)
+    for rows in (rng.integers(0, 3, (20, 4)), rng.normal(size=(20, 4))):
+        found = summarize(rows)
+        for name in ("classes", "annotators", "pairs"):
+            table = getattr(found, name)
+            told = {text.partition(":")[0] for text in found.column_words(name)}
+            plain = {"class", "annotator", "first", "second", "n_labels", "confused_with", "low"}
+            assert told == set(table) - plain - {"high"}
 
 
 def test_tables_of_numbers():

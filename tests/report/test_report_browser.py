@@ -111,8 +111,12 @@ def test_confusions_of_an_annotator_by_pointer_and_by_focus(page, crowd, way):
         page.execute_script("arguments[0].focus()", button)
     panel = page.find_element(By.ID, "confusion-panel")
     assert panel.find_element(By.TAG_NAME, "h3").text == name
-    cells = [int(cell.text or 0) for cell in panel.find_elements(By.CSS_SELECTOR, "tbody td")]
+    cells = [int(cell.text or 0) for cell in panel.find_elements(By.CSS_SELECTOR, ".heat td")]
     assert sum(cells) == crowd.annotations.labels_per_annotator[int(name)]
+    said = [
+        int(cell.text) for cell in panel.find_elements(By.CSS_SELECTOR, ".own-agreement td.n")[::2]
+    ]
+    assert 0 < sum(said) <= sum(cells)
 
 
 def test_charts_are_drawn_and_say_their_numbers_on_hover(page):

@@ -55,6 +55,43 @@ def test_counts_of_the_page_are_those_of_the_labels(crowd, content):
     assert sum(row["items"] for row in content["scores"]["calibration"]) == ann.n_items
 
 
+def test_agreement_by_class_is_that_of_the_table(crowd, consensus, content):
+    frame = mh.agreement.by_annotator_and_class(crowd.annotations)
+    own = content["confusions"]["agreement"]
+    for a, rows in frame.groupby("annotator"):
+        found = np.reshape(own[str(a)], (-1, 3))
+        np.testing.assert_array_equal(found[:, 1], rows["n_shared"])
+        np.testing.assert_allclose(found[:, 2], rows["agreement"], atol=5.1e-4)
+    profiles = profile_annotators(consensus).columns()
+    enough = frame[frame["n_shared"] >= 5].groupby("annotator")["agreement"]
+    several = enough.size()[enough.size() > 1].index
+    np.testing.assert_allclose(profiles["lowest_agreement"][several], enough.min()[several])
+    shown = {row["code"]: row["lowest"] for row in content["annotators"]["rows"]}
+    assert all((shown[a] is not None) == (a in several) for a in range(40))
+
+
+def test_an_annotator_who_does_not_know_a_class_is_told_by_this_class():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 3, 300)
+    label = np.where(rng.random((300, 5)) < 0.95, truth[:, None], rng.integers(0, 3, (300, 5)))
+    said = np.array(["cat", "dog", "fox"], dtype=object)[label]
+    fooled = (truth == 2) & (rng.random(300) < 0.5)
+    said[fooled, 0] = "dog"
+    frame = profile_annotators(mh.aggregate(mh.Annotations.from_dense(said))).to_frame()
+    assert frame["lowest_class"][0] == "dog"
+    assert frame["lowest_agreement"][0] < 0.75 < frame["lowest_agreement"][1:].min()
+
+
+def test_a_class_without_an_interval_has_no_bar():
+    """All agree about the class "b": there is nothing to draw, and the tip says none."""
+    rows = [["a", "a"], ["a", "c"], ["b", "b"], ["b", "b"], ["c", "a"]]
+    chart = charts(report_content(mh.aggregate(rows, "majority")))["agreement"]
+    told = {row["class"]: (row["low"], row["interval"]) for row in chart["data"]["values"]}
+    assert told["b"] == (None, "none")
+    assert told["a"][1] == f"{told['a'][0]:.1%} to 100.0%"
+    assert chart["layer"][0]["transform"] == [{"filter": "isValid(datum.low)"}]
+
+
 def test_items_to_relabel_are_the_least_confident(consensus, content):
     rows = content["items"]["relabel"]["rows"]
     confidence = [row["confidence"] for row in rows]

@@ -14,8 +14,7 @@ from manyhands.report import page as pages
 TOOLS = Path(__file__).parents[2] / "docs/how-to/tools"
 PAGES = sorted(page for page in TOOLS.glob("*.md") if page.stem != "index")
 EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"^manyhands aggregate (.*)$", re.MULTILINE)
-READING = {"--item", "--annotator", "--label", "--layout", "--sheet"}  # of both commands
+REPORT = re.compile(r"^manyhands (report .* --out report\.html)$", re.MULTILINE)
 TOKENS = {"inception"}
 
 
@@ -24,25 +23,26 @@ def _small_library(monkeypatch):
     monkeypatch.setattr(pages, "chart_library", lambda: "window.drawChart = async () => {};")
 
 
-def reading_words(command):
-    """The files of a command and the options that say how they are read."""
-    words, kept = shlex.split(command), []
-    for n, word in enumerate(words):
-        option = word if word.startswith("--") else words[n - 1] if n else ""
-        if not option.startswith("--") or option in READING:
-            kept.append(word)
-    return kept
+def test_the_table_of_tools_has_every_page_and_a_picture_of_the_report():
+    text = (TOOLS / "index.md").read_text()
+    rows = "".join(line for line in text.splitlines() if line.startswith("|"))
+    assert {page.name for page in PAGES} == set(re.findall(r"\]\(([\w-]+\.md)\)", rows))
+    assert "manyhands report EXPORT" in text
+    for picture in re.findall(r"!\[.+\]\((\S+)\)", text):
+        assert (TOOLS / picture).is_file()
+    assert text.count("images/report.png") == 1
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_an_export_becomes_a_report_in_one_command(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text, known = page.read_text(), {}
-    command = COMMAND.search(text)
+    commands = REPORT.findall(text)
+    assert len(commands) == 1, "a page shows one command that writes a report"
     with contextlib.redirect_stdout(io.StringIO()):
-        for block in EXAMPLE.findall(text[: command.start()]):
+        for block in EXAMPLE.findall(text[: text.index(commands[0])]):
             exec(compile(block, page.name, "exec"), known)
-    outcome = call("report", *reading_words(command.group(1)), "--out", "report.html")
+    outcome = call(*shlex.split(commands[0]))
     assert outcome.code == 0, outcome
     made = (tmp_path / "report.html").read_text()
     assert "What to do next" in made

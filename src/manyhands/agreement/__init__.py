@@ -6,6 +6,7 @@ labels, with tables by class, annotator, pair and item; `summarize_tokens` is fo
 """
 
 from manyhands.agreement.alpha import alpha
+from manyhands.agreement.annotator_classes import by_annotator_and_class
 from manyhands.agreement.chance import brennan_prediger, fleiss, gwet, percent
 from manyhands.agreement.cohen import cohen, scott
 from manyhands.agreement.icc import icc
@@ -27,6 +28,7 @@ __all__ = [
     "alpha",
     "brennan_prediger",
     "by_annotator",
+    "by_annotator_and_class",
     "by_class",
     "by_item",
     "by_pair",

@@ -18,6 +18,7 @@ from manyhands.core.settings import generator, require, require_choice
 
 IntervalKind = Literal["analytic", "items", "annotators", "none"]
 INTERVALS = ("analytic", "items", "annotators", "none")
+_POINT = 1e-9  # an interval that is shorter has no length but rounding errors
 
 
 class Parts(NamedTuple):
@@ -90,9 +91,19 @@ def analytic_ends(
     low, high = t_interval(value, variance, n, settings.confidence)
     if np.isnan(low):
         return Ends(note="There is no interval: it needs two items with two labels or more.")
-    if high - low < 1e-9:
+    if high - low < _POINT:
         return Ends(note="There is no interval: all items have the same share in the value.")
     return Ends(max(low, lowest), min(high, 1.0), "analytic, over items")
+
+
+def without_points(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """The ends of intervals; NaN where they meet, since labels that never vary tell no spread.
+
+    >>> without_points(np.array([0.2, 1.0]), np.array([0.9, 1.0]))
+    (array([0.2, nan]), array([0.9, nan]))
+    """
+    is_point = ~(high - low >= _POINT)
+    return np.where(is_point, np.nan, low), np.where(is_point, np.nan, high)
 
 
 def variance_of(influence_i: Floats) -> float:
@@ -135,6 +146,8 @@ def bootstrap_ends(value_b: Floats, settings: IntervalSettings) -> Ends:
         return Ends(note="There is no interval: most bootstrap samples have no defined value.")
     tail = (1.0 - settings.confidence) / 2.0
     low, high = np.quantile(defined, [tail, 1.0 - tail])
+    if high - low < _POINT:
+        return Ends(note="There is no interval: all bootstrap samples have the same value.")
     note = ""
     if n_lost:
         note = f"In {n_lost} of {len(value_b)} bootstrap samples the value is undefined."

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import special
 
-from manyhands.agreement.estimate import UNDEFINED, Parts
+from manyhands.agreement.estimate import UNDEFINED, Parts, without_points
 from manyhands.agreement.pairwise import paired_items
 from manyhands.annotations import Annotations
 from manyhands.annotations.grouping import pair_order
@@ -203,13 +203,17 @@ class PairKappas:
         return np.asarray(gained_t / (1.0 - self.expected[p]))
 
     def ends(self, table: PairTable, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """The analytic intervals of all pairs (Fleiss, Cohen and Everitt 1969)."""
+        """The analytic intervals of all pairs (Fleiss, Cohen and Everitt 1969).
+
+        NaN where the formula finds no spread, as for two annotators who always agree.
+        """
         squares_p = np.bincount(
             table.pair_t, weights=self.slopes(table) ** 2, minlength=len(self.value)
         )
         df_p = np.where(self.shared > 1, self.shared - 1, np.nan)
         half_p = special.stdtrit(df_p, (1 + confidence) / 2) * np.sqrt(squares_p) / self.shared
-        return np.maximum(self.value - half_p, -1.0), np.minimum(self.value + half_p, 1.0)
+        low_p, high_p = without_points(self.value - half_p, self.value + half_p)
+        return np.maximum(low_p, -1.0), np.minimum(high_p, 1.0)
 
 
 @kernel

@@ -112,3 +112,13 @@ def one_label_each(annotations: Annotations) -> Annotations:
     if not repeated_n.any():
         return annotations
     return annotations.only(~np.append(repeated_n[1:], False))
+
+
+def same_labels(annotations: Annotations) -> Floats:
+    """How many other labels of the item are the same, for every annotation of classes."""
+    ann = annotations
+    runs = LabelRuns.of(ann, ann.label, ann.n_classes)
+    order = np.argsort(ann.item * np.int64(max(ann.n_classes, 1)) + ann.label, kind="stable")
+    same_n = np.empty(len(order))
+    same_n[order] = np.repeat(runs.whole.mass_r, np.diff(runs.starts)) - 1.0
+    return same_n

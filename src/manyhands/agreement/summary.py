@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from manyhands.agreement.tables import (
     type_columns,
     wilson,
 )
+from manyhands.agreement.words import column_words
 from manyhands.annotations import Annotations, Labels, TokenLabels, as_annotations
 from manyhands.core.errors import SettingError, SettingName
 from manyhands.core.settings import Registry, require_choice
@@ -104,6 +105,10 @@ class AgreementSummary:
         for name in counts:
             columns[name] = np.array([row[name] for row in rows], dtype=np.int64)
         return columns
+
+    def column_words(self, table: Literal["classes", "annotators", "pairs"]) -> tuple[str, ...]:
+        """What the columns of a table hold, a sentence each."""
+        return column_words(table, getattr(self, table))
 
 
 def summarize(
@@ -226,6 +231,8 @@ def _lowest_class(classes: Columns) -> list[str]:
     if not classes or np.isnan(classes["agreement"]).all() or len(classes["class"]) < 2:
         return []
     k = int(np.nanargmin(classes["agreement"]))
+    if classes["agreement"][k] >= 1.0:
+        return []
     text = (
         f"Annotators agree least on {classes['class'][k]!s}: if one says it, another says it too "
         f"in {classes['agreement'][k]:.0%} of the cases"

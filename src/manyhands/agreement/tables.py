@@ -10,9 +10,10 @@ import numpy as np
 from scipy import sparse, special
 
 from manyhands.agreement.chance import ChanceStatistic
+from manyhands.agreement.estimate import without_points
 from manyhands.agreement.pair_table import PairTable
 from manyhands.agreement.pairwise import pair_moments
-from manyhands.agreement.runs import LabelRuns, one_label_each
+from manyhands.agreement.runs import LabelRuns, one_label_each, same_labels
 from manyhands.agreement.spans import SpanPairs
 from manyhands.annotations import Annotations, Labels, TokenLabels, as_annotations
 from manyhands.annotations.columns import make_frame
@@ -54,8 +55,9 @@ def by_annotator(labels: Labels) -> Any:
 def by_pair(labels: Labels, *, min_shared: int = 1) -> Any:
     """A row per pair of annotators with at least `min_shared` common items.
 
-    For classes there are `agreement`, Cohen's `kappa` and its interval; for numbers `correlation`
-    and `bias`, the mean of the first minus that of the second.
+    For classes there are `agreement`, Cohen's `kappa` and its interval, NaN where the common items
+    show no spread; for numbers `correlation` and `bias`, the mean of the first minus that of the
+    second.
     """
     ann = as_annotations(labels)
     return make_frame(pair_columns(ann, min_shared=min_shared), ann.backend)
@@ -88,11 +90,11 @@ def class_columns(annotations: Annotations) -> Columns:
     spread_k = _sum((same_r - agreement_k[code_r] * count_r) ** 2, code_r, ann.n_classes)
     error_k = np.sqrt(spread_k * n_items / max(n_items - 1, 1)) * _ratio(np.ones(len(n_k)), n_k)
     half_k = float(special.stdtrit(max(n_items - 1, 1), 0.975)) * error_k
+    low_k, high_k = without_points(agreement_k - half_k, agreement_k + half_k)
     confused_k, with_k = _confusions(runs)
     return {
         "class": ann.classes, "n_labels": n_k.astype(np.int64), "share": n_k / max(n_k.sum(), 1.0),
-        "agreement": agreement_k, "low": np.maximum(agreement_k - half_k, 0.0),
-        "high": np.minimum(agreement_k + half_k, 1.0),
+        "agreement": agreement_k, "low": np.maximum(low_k, 0.0), "high": np.minimum(high_k, 1.0),
         "kappa": _kappas_by_class(code_r, count_r, size_r, n_items, ann.n_classes),
         "confused_with": _named(ann.classes, with_k), "confused": _ratio(confused_k, n_k),
     }  # fmt: skip
@@ -142,10 +144,7 @@ def annotator_columns(annotations: Annotations, table: PairTable | None = None) 
     }  # fmt: skip
     if ann.kind == "numbers":
         return columns | _number_columns(ann, used, who_n, others_n, n_a)
-    runs = LabelRuns.of(ann, ann.label, ann.n_classes)
-    order = np.argsort(ann.item * np.int64(max(ann.n_classes, 1)) + ann.label, kind="stable")
-    same_n = np.empty(len(order))
-    same_n[order] = np.repeat(runs.whole.mass_r, np.diff(runs.starts)) - 1.0
+    same_n = same_labels(ann)
     agreement_a = _ratio(_sum(same_n[used] / others_n, who_n, ann.n_annotators), n_a)
     low_a, high_a = wilson(agreement_a, n_a)
     pairs = table or PairTable.of(ann, ann.label, None)

@@ -1,6 +1,6 @@
 """What a coefficient means, and what it hides, in sentences."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ from manyhands.agreement.estimate import Ends, IntervalSettings, Parts
 from manyhands.agreement.result import Agreement
 from manyhands.agreement.runs import LabelRuns
 from manyhands.annotations import Annotations
+from manyhands.core.arrays import AnyArray
 
 FEW_ITEMS = 30
 WIDE = 0.2
@@ -43,6 +44,53 @@ _HIDDEN = {
     "brennan-prediger": "All classes are taken to be equally probable by chance, also those that "
     "are hardly used.",
 }
+
+# What the columns of a table hold, beside names and numbers of labels.
+_SPANS = {
+    "f1": "the share of the spans of one annotator that another marked too, with the same words",
+    "f1_overlap": "the same for spans with a word in common",
+}
+_COLUMNS: dict[str, dict[str, str]] = {
+    "classes": {
+        "share": "of all labels",
+        "agreement": "if one annotator says the class, how often another says it too, with its "
+        "95 % interval",
+        "kappa": "Fleiss' kappa of the class against all others",
+        "confused": "how often another annotator says confused_with instead",
+        **_SPANS,
+    },
+    "annotators": {
+        "n_shared": "items that others labelled too",
+        "agreement": "how often another annotator of the item gives the same label, with its "
+        "95 % interval",
+        "kappa": "the mean of Cohen's kappas with the others",
+        "correlation": "with the mean of the others",
+        "bias": "the mean difference to the others",
+        "difference": "the mean absolute difference to the others",
+        **_SPANS,
+    },
+    "pairs": {
+        "n_shared": "items that both labelled",
+        "agreement": "on how many of them both gave the same label",
+        "kappa": "Cohen's kappa, with its 95 % interval",
+        "correlation": "over the items that both labelled",
+        "bias": "the mean of the first minus that of the second",
+        **_SPANS,
+    },
+}
+_NO_INTERVAL = "low and high: none where the items show no spread, as with full agreement"
+
+
+def column_words(table: str, columns: Mapping[str, AnyArray]) -> tuple[str, ...]:
+    """What a table of agreement by "classes", "annotators" or "pairs" holds.
+
+    >>> column_words("pairs", {"n_shared": np.array([2]), "bias": np.array([0.1])})
+    ('n_shared: items that both labelled', 'bias: the mean of the first minus that of the second')
+    """
+    parts = [f"{name}: {text}" for name, text in _COLUMNS[table].items() if name in columns]
+    if "low" in columns and np.isnan(columns["low"]).any():
+        parts.append(_NO_INTERVAL)
+    return tuple(parts)
 
 
 @dataclass(frozen=True)

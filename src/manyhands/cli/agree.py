@@ -167,11 +167,12 @@ def _print(found: "mh.agreement.AgreementSummary", lines: list[str], *, to_stder
     for each in found.coefficients:
         if not each.is_defined and each.words[0] not in found.words:
             output.say(f"- {each.title} is undefined: {each.words[0]}")
-    for title, table in (
-        ("By class", found.classes), ("By annotator", found.annotators),
-        ("By pair of annotators", found.pairs),
-    ):  # fmt: skip
-        _show(title, table)
+    for title, table, words in (
+        ("By class", found.classes, found.column_words("classes")),
+        ("By annotator", found.annotators, found.column_words("annotators")),
+        ("By pair of annotators", found.pairs, found.column_words("pairs")),
+    ):
+        _show(title, table, words)
 
 
 def _how(found: "mh.agreement.AgreementSummary") -> str:
@@ -181,8 +182,8 @@ def _how(found: "mh.agreement.AgreementSummary") -> str:
     return f"{confidence:.0%} intervals: {'; '.join(ways)}" if ways else "no intervals"
 
 
-def _show(title: str, table: Mapping[str, AnyArray]) -> None:
-    """Print a table; of a long one the rows with the lowest agreement."""
+def _show(title: str, table: Mapping[str, AnyArray], words: tuple[str, ...]) -> None:
+    """Print a table, and what it holds; of a long one the rows with the lowest agreement."""
     n_rows = len(next(iter(table.values()))) if table else 0
     if n_rows == 0:
         return
@@ -199,3 +200,5 @@ def _show(title: str, table: Mapping[str, AnyArray]) -> None:
     output.say()
     output.say(title)
     output.show_table("", plain)
+    for line in words:
+        output.say(f"  {line}")

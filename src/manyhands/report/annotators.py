@@ -53,6 +53,7 @@ def _row(profiles: Profiles, agreement: AnyArray, a: int) -> dict[str, Any]:
         "low": number(quality.low[a], 3),
         "high": number(quality.high[a], 3),
         "agreement": number(agreement[a], 3),
+        "lowest": _lowest(profiles, a),
         "mistake": shown(profiles.mistakes[a]),
         "tendency": shown(profiles.biases[a]),
         "flags": [_flag(profiles, flag) for flag in profiles.flags_of.get(a, [])],
@@ -71,6 +72,15 @@ def _row(profiles: Profiles, agreement: AnyArray, a: int) -> dict[str, Any]:
     if errors is not None:
         row["errors"] = {name: number(each[a], 3) for name, each in errors.items()}
     return row
+
+
+def _lowest(profiles: Profiles, a: int) -> dict[str, Any] | None:
+    """The class on which an annotator agrees least with the others."""
+    row, table = int(profiles.lowest_class_a[a]), profiles.class_agreement
+    if row < 0 or table is None:
+        return None
+    name = profiles.consensus.annotations.classes[table["class"][row]]
+    return {"class": shown(name, 40), "agreement": number(table["agreement"][row], 3)}
 
 
 def _flag(profiles: Profiles, flag: Flag) -> dict[str, Any]:

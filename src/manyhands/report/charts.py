@@ -6,7 +6,8 @@ Every chart has a title for screen readers; the page shows the same numbers in t
 
 from typing import Any
 
-from manyhands.report.content import MAX_CLASSES, Content
+from manyhands.report.confusions import MAX_CLASSES
+from manyhands.report.content import Content
 
 Spec = dict[str, Any]
 
@@ -72,11 +73,16 @@ def label_chart(content: Content) -> Spec | None:
 
 def agreement_chart(content: Content) -> Spec | None:
     """Agreement by class with its interval."""
-    rows = [row for row in content["classes"][:MAX_CLASSES] if row.get("agreement") is not None]
+    rows = [
+        row | {"interval": _interval(row["low"], row["high"])}
+        for row in content["classes"][:MAX_CLASSES]
+        if row.get("agreement") is not None
+    ]
     if not rows:
         return None
     names = _names("class", [row["class"] for row in rows])
-    tips = _tips("class", agreement=".1%", low=".1%", high=".1%", labels=",")
+    tips = _tips("class", "interval", agreement=".1%", labels=",")
+    known = {"transform": [{"filter": "isValid(datum.low)"}]}
     return _chart(
         "Probability that another annotator says the class too, with its 95 % interval",
         rows,
@@ -84,11 +90,15 @@ def agreement_chart(content: Content) -> Spec | None:
         layer=[
             _layer({"type": "rule", "color": SOFT, "strokeWidth": 3}, y=names,
                    x=_axis("low", "agreement", format="%", domain=[0, 1]), x2={"field": "high"},
-                   tooltip=tips),
+                   tooltip=tips) | known,
             _layer({"type": "point", "filled": True, "size": 70, "color": BLUE}, y=names,
                    x=_axis("agreement", "agreement", format="%", domain=[0, 1]), tooltip=tips),
         ],
     )  # fmt: skip
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "none" if low is None or high is None else f"{low:.1%} to {high:.1%}"
 
 
 def type_chart(content: Content) -> Spec | None:

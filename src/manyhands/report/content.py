@@ -20,16 +20,15 @@ from manyhands.evaluation import calibration_curve
 from manyhands.evaluation.scorecard import match_truth
 from manyhands.report import wording
 from manyhands.report.actions import annotators_to_act_on, items_to_relabel
-from manyhands.report.annotators import MAX_ANNOTATORS, annotator_table, shown_first
+from manyhands.report.annotators import annotator_table
 from manyhands.report.anonymous import without_names
+from manyhands.report.confusions import confusions_of
 from manyhands.report.items import choose_items, describe_items
-from manyhands.report.profiles import Profiles, consensus_codes, profile_annotators
+from manyhands.report.profiles import consensus_codes, profile_annotators
 from manyhands.report.shown import number, shown
 from manyhands.report.spans import SpanView, contested_spans, span_types
 
-MAX_CLASSES = 30  # in charts and matrices: those that are used most
-MAX_CELLS = 150_000  # of all confusions of annotators
-MAX_CONFUSIONS = 15
+MAX_DIFFERENCES = 15  # between a network and the consensus
 N_BINS = 20
 
 Content = dict[str, Any]
@@ -117,7 +116,7 @@ def report_content(
         "agreement": [_coefficient(each) for each in found.coefficients],
         "annotators": annotator_table(profiles, found),
         "flags": {name: {"meaning": FLAGS[name][0], "advice": FLAGS[name][1]} for name in FLAGS},
-        "confusions": _confusions(profiles),
+        "confusions": confusions_of(profiles),
         "confidence": _confidence(consensus),
         "items": {
             name: {
@@ -195,66 +194,6 @@ def _histogram(ann: Annotations) -> list[dict[str, float]]:
     ]
 
 
-def _confusions(profiles: Profiles) -> dict[str, Any] | None:
-    """Confusions with the consensus: of the crowd, of annotators, and the most common ones."""
-    cells, ann = profiles.cells, profiles.consensus.annotations
-    if cells is None or ann.n_classes < 2:
-        return None
-    said_k = np.bincount(ann.label, minlength=ann.n_classes)
-    kept = np.sort(np.argsort(-said_k, kind="stable")[:MAX_CLASSES])
-    place = np.full(ann.n_classes, -1)
-    place[kept] = np.arange(len(kept))
-    row, column = place[cells.consensus], place[cells.label]
-    inside = (row >= 0) & (column >= 0)
-    crowd = np.zeros((len(kept), len(kept)), dtype=np.int64)
-    np.add.at(crowd, (row[inside], column[inside]), cells.count[inside])
-    # The annotators that are shown: the flagged and the most active until there are enough cells.
-    order = shown_first(profiles)
-    size_a = np.diff(cells.offsets)[order]
-    order = order[np.cumsum(size_a) <= MAX_CELLS][:MAX_ANNOTATORS]
-    own = {}
-    for a in order.tolist():
-        at = cells.of(a)
-        keep = inside[at]
-        parts = row[at][keep], column[at][keep], cells.count[at][keep]
-        own[str(a)] = np.stack(parts, axis=1).ravel().tolist()
-    return {
-        "classes": [shown(name, 40) for name in ann.classes[kept]],
-        "n_classes": ann.n_classes,
-        "crowd": crowd.tolist(),
-        "annotators": own,
-        "common": _common(profiles),
-    }
-
-
-def _common(profiles: Profiles) -> list[dict[str, Any]]:
-    """The most frequent mistakes of the crowd, and how many annotators make each."""
-    cells, ann = profiles.cells, profiles.consensus.annotations
-    assert cells is not None, "only classes are confused"
-    wrong = cells.consensus != cells.label
-    key = cells.consensus.astype(np.int64) * ann.n_classes + cells.label
-    pairs, inverse = np.unique(key[wrong], return_inverse=True)
-    total = np.bincount(inverse, cells.count[wrong], len(pairs))
-    makers = np.bincount(inverse, minlength=len(pairs))
-    seen = np.unique(cells.annotator.astype(np.int64) * ann.n_classes + cells.consensus)
-    seers = np.bincount(seen % ann.n_classes, minlength=ann.n_classes)
-    of_class = np.bincount(cells.consensus, cells.count, ann.n_classes)
-    rows = []
-    for n in np.argsort(-total, kind="stable")[:MAX_CONFUSIONS].tolist():
-        believed, label = divmod(int(pairs[n]), ann.n_classes)
-        rows.append(
-            {
-                "consensus": shown(ann.classes[believed], 60),
-                "label": shown(ann.classes[label], 60),
-                "labels": int(total[n]),
-                "share": number(total[n] / max(of_class[believed], 1)),
-                "annotators": int(makers[n]),
-                "of_annotators": int(seers[believed]),
-            }
-        )
-    return rows
-
-
 def _confidence(consensus: Consensus) -> list[dict[str, float]]:
     """How many items have which confidence."""
     known = consensus.confidence[np.isfinite(consensus.confidence)]
@@ -286,12 +225,12 @@ def _network(consensus: Consensus, view: NetworkView) -> dict[str, Any]:
     if consensus.probabilities is None:
         off = np.abs(view.labels.astype(np.float64) - consensus.labels)
         differ, order = None, np.argsort(-np.nan_to_num(off), kind="stable")
-        codes = order[:MAX_CONFUSIONS]
+        codes = order[:MAX_DIFFERENCES]
     else:
         seen = np.array([label is not None for label in view.labels])
         differs = seen & (view.labels != consensus.labels)
         order = np.argsort(-np.where(differs, view.confidence, -1.0), kind="stable")
-        differ, codes = int(differs.sum()), order[: min(MAX_CONFUSIONS, int(differs.sum()))]
+        differ, codes = int(differs.sum()), order[: min(MAX_DIFFERENCES, int(differs.sum()))]
     return {
         "method": view.method,
         "differ": differ,

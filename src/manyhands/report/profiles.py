@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.aggregation import Consensus
+from manyhands.agreement.annotator_classes import annotator_class_columns
 from manyhands.agreement.tables import annotator_columns
 from manyhands.annotations.columns import make_frame
 from manyhands.annotations.grouping import group_offsets
@@ -20,6 +21,7 @@ from manyhands.report.trend import Trend, annotator_trend
 
 UNTRUSTED = ("adversarial", "random", "constant")  # flags of labels that should be left out
 MIN_MISTAKES = 3  # fewer are no habit
+MIN_SHARED = 5  # items of a class from which on agreement on it is worth a word
 NARROW = 0.8  # the scale below which numbers have a narrower range
 BIAS_Z = 3.0  # standard deviations from which on the use of a label is a bias
 
@@ -101,6 +103,29 @@ class Profiles:
         return None if self.consensus.probabilities is None else confusion_cells(self.consensus)
 
     @cached_property
+    def class_agreement(self) -> Mapping[str, AnyArray] | None:
+        """Agreement with the others by annotator and class, as codes; None for numbers."""
+        ann = self.consensus.annotations
+        return None if self.cells is None else annotator_class_columns(ann)
+
+    @cached_property
+    def lowest_class_a(self) -> AnyArray:
+        """The row of `class_agreement` in which an annotator agrees least; -1 if it is unknown.
+
+        Classes that the annotator gave to fewer items than `MIN_SHARED` do not count, nor does
+        an annotator with one class only.
+        """
+        lowest_a = np.full(self.consensus.annotations.n_annotators, -1)
+        if self.class_agreement is None:
+            return lowest_a
+        who, agreement = self.class_agreement["annotator"], self.class_agreement["agreement"]
+        enough = np.flatnonzero(self.class_agreement["n_shared"] >= MIN_SHARED)
+        order = enough[np.lexsort((agreement[enough], who[enough]))]
+        people, first, count = np.unique(who[order], return_index=True, return_counts=True)
+        lowest_a[people[count > 1]] = order[first[count > 1]]
+        return lowest_a
+
+    @cached_property
     def mistakes(self) -> list[str]:
         """The most frequent mistake of every annotator, in words; empty if there is none."""
         n = self.consensus.annotations.n_annotators
@@ -137,6 +162,7 @@ class Profiles:
         }
         columns |= {name: each for name, each in (self.errors or {}).items() if name != "bias"}
         rows = range(self.consensus.annotations.n_annotators)
+        columns |= self._lowest_columns()
 
         def text(parts: Any) -> AnyArray:
             return np.array(list(parts), dtype=object)
@@ -148,6 +174,19 @@ class Profiles:
             "evidence": text("; ".join(self._evidence(flag) for flag in self.flags_of[a])
                              for a in rows),
         }  # fmt: skip
+
+    def _lowest_columns(self) -> dict[str, AnyArray]:
+        """The class on which an annotator agrees least with the others; empty for numbers."""
+        if self.class_agreement is None:
+            return {}
+        row_a, known = self.lowest_class_a, self.lowest_class_a >= 0
+        name_a = np.full(len(row_a), "", dtype=object)
+        value_a = np.full(len(row_a), np.nan)
+        name_a[known] = np.array(self._class_names, dtype=object)[
+            self.class_agreement["class"][row_a[known]]
+        ]
+        value_a[known] = self.class_agreement["agreement"][row_a[known]]
+        return {"lowest_class": name_a, "lowest_agreement": value_a}
 
     def _time_columns(self) -> dict[str, AnyArray]:
         """Seconds per label and the change over time, where these are known."""

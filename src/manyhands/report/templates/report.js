@@ -114,6 +114,24 @@
     made.append(body);
     return made;
   };
+  const agreementByClass = (name, cells) => {
+    const made = element("table", undefined, {class: "own-agreement"});
+    made.append(element("caption", `How far the others agree with ${name}, by the class that ${name} says`, {class: "hidden"}));
+    const head = element("tr");
+    for (const each of ["Says", "Items", "Others agree"]) head.append(element("th", each, {scope: "col"}));
+    made.append(element("thead"));
+    made.tHead.append(head);
+    const body = element("tbody");
+    for (let n = 0; n < cells.length; n += 3) {
+      const line = element("tr");
+      line.append(element("th", data.confusions.classes[cells[n]], {scope: "row"}),
+        element("td", String(cells[n + 1]), {class: "n"}),
+        element("td", `${Math.round(100 * cells[n + 2])} %`, {class: "n"}));
+      body.append(line);
+    }
+    made.append(body);
+    return made;
+  };
   let chosen = null;
   const show = (row) => {
     const cells = data.confusions && data.confusions.annotators[row.dataset.code];
@@ -126,6 +144,8 @@
     scroll.append(heatMap(name, cells));
     panel.replaceChildren(element("h3", name),
       element("p", "Rows: consensus. Columns: label said. Cells: labels.", {class: "of"}), scroll);
+    const own = data.confusions.agreement[row.dataset.code];
+    if (own && own.length) panel.append(agreementByClass(name, own));
   };
   if (panel) {
     for (const row of rows) {

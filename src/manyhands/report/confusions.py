@@ -1,0 +1,90 @@
+"""The confusions of a report: of the crowd, of annotators, and the most common mistakes."""
+
+from typing import Any
+
+import numpy as np
+
+from manyhands.core.arrays import AnyArray
+from manyhands.report.annotators import MAX_ANNOTATORS, shown_first
+from manyhands.report.profiles import Profiles
+from manyhands.report.shown import number, shown
+
+MAX_CLASSES = 30  # in charts and matrices: those that are used most
+MAX_CELLS = 150_000  # of all confusions of annotators
+MAX_CONFUSIONS = 15
+
+
+def confusions_of(profiles: Profiles) -> dict[str, Any] | None:
+    """Confusions with the consensus: of the crowd, of annotators, and the most common ones."""
+    cells, ann = profiles.cells, profiles.consensus.annotations
+    if cells is None or ann.n_classes < 2:
+        return None
+    said_k = np.bincount(ann.label, minlength=ann.n_classes)
+    kept = np.sort(np.argsort(-said_k, kind="stable")[:MAX_CLASSES])
+    place = np.full(ann.n_classes, -1)
+    place[kept] = np.arange(len(kept))
+    row, column = place[cells.consensus], place[cells.label]
+    inside = (row >= 0) & (column >= 0)
+    crowd = np.zeros((len(kept), len(kept)), dtype=np.int64)
+    np.add.at(crowd, (row[inside], column[inside]), cells.count[inside])
+    # The annotators that are shown: the flagged and the most active until there are enough cells.
+    order = shown_first(profiles)
+    size_a = np.diff(cells.offsets)[order]
+    order = order[np.cumsum(size_a) <= MAX_CELLS][:MAX_ANNOTATORS]
+    own = {}
+    for a in order.tolist():
+        at = cells.of(a)
+        keep = inside[at]
+        parts = row[at][keep], column[at][keep], cells.count[at][keep]
+        own[str(a)] = np.stack(parts, axis=1).ravel().tolist()
+    return {
+        "classes": [shown(name, 40) for name in ann.classes[kept]],
+        "n_classes": ann.n_classes,
+        "crowd": crowd.tolist(),
+        "annotators": own,
+        "agreement": _agreement_by_class(profiles, order, place),
+        "common": _common(profiles),
+    }
+
+
+def _agreement_by_class(
+    profiles: Profiles, chosen: AnyArray, place: AnyArray
+) -> dict[str, list[float]]:
+    """By annotator: class, number of common items, and share of others who say the class too."""
+    table = profiles.class_agreement
+    assert table is not None, "numbers have no classes"
+    bounds = np.searchsorted(table["annotator"], [chosen, chosen + 1])
+    own = {}
+    for a, begin, end in zip(chosen.tolist(), *bounds.tolist(), strict=True):
+        columns = (place[table["class"][begin:end]], table["n_shared"][begin:end])
+        rows = zip(*(each.tolist() for each in columns), table["agreement"][begin:end], strict=True)
+        own[str(a)] = [each for k, n, x in rows if k >= 0 for each in (k, n, round(float(x), 3))]
+    return own
+
+
+def _common(profiles: Profiles) -> list[dict[str, Any]]:
+    """The most frequent mistakes of the crowd, and how many annotators make each."""
+    cells, ann = profiles.cells, profiles.consensus.annotations
+    assert cells is not None, "only classes are confused"
+    wrong = cells.consensus != cells.label
+    key = cells.consensus.astype(np.int64) * ann.n_classes + cells.label
+    pairs, inverse = np.unique(key[wrong], return_inverse=True)
+    total = np.bincount(inverse, cells.count[wrong], len(pairs))
+    makers = np.bincount(inverse, minlength=len(pairs))
+    seen = np.unique(cells.annotator.astype(np.int64) * ann.n_classes + cells.consensus)
+    seers = np.bincount(seen % ann.n_classes, minlength=ann.n_classes)
+    of_class = np.bincount(cells.consensus, cells.count, ann.n_classes)
+    rows = []
+    for n in np.argsort(-total, kind="stable")[:MAX_CONFUSIONS].tolist():
+        believed, label = divmod(int(pairs[n]), ann.n_classes)
+        rows.append(
+            {
+                "consensus": shown(ann.classes[believed], 60),
+                "label": shown(ann.classes[label], 60),
+                "labels": int(total[n]),
+                "share": number(total[n] / max(of_class[believed], 1)),
+                "annotators": int(makers[n]),
+                "of_annotators": int(seers[believed]),
+            }
+        )
+    return rows
