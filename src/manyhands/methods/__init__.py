@@ -3,6 +3,7 @@
 from manyhands.methods.base import Method, Problem
 from manyhands.methods.catalog import METHODS
 from manyhands.methods.cross_fit.method import CrossFitted
+from manyhands.methods.crowdlab import TrainOnCrowdlab
 from manyhands.methods.doctor_net import DoctorNet
 from manyhands.methods.em import EM, CommonNoiseEM
 from manyhands.methods.em_regression import EMRegression
@@ -29,5 +30,6 @@ __all__ = [
     "MixtureEM",
     "Problem",
     "SemiLFC",
+    "TrainOnCrowdlab",
     "TwoStage",
 ]

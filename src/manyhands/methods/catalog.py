@@ -2,6 +2,7 @@
 
 from manyhands.core.settings import Registry
 from manyhands.methods import (
+    crowdlab,
     doctor_net,
     em,
     em_regression,
@@ -20,6 +21,7 @@ from manyhands.methods.topics import classification, regression
 
 _ROWS: dict[str, Method] = {
     **two_stage.ROWS,
+    **crowdlab.ROWS,
     **em.ROWS,
     **raykar.ROWS,
     **ma_lr.ROWS,

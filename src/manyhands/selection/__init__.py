@@ -3,8 +3,9 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from manyhands.aggregation.crowdlab import Crowdlab, crowdlab
+from manyhands.selection.active_lab import active_lab
 from manyhands.selection.budget_curve import BudgetCurve, Verdict, budget_curve
-from manyhands.selection.crowdlab import Crowdlab, active_lab, crowdlab
 from manyhands.selection.next_labels import NEXT_METHODS, NextLabels, next_labels
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.aggregation import Consensus, DawidSkene, aggregate
+from manyhands.aggregation.crowdlab import require_probabilities
 from manyhands.aggregation.dawid_skene import ConfusionSteps
 from manyhands.annotations import Annotations, Labels, as_annotations
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, object_array
@@ -102,21 +103,6 @@ def make_pool(
         ann, belief_ik, names[best], person_r[best], cost_r[best], counts_rkl, average_kl,
         classifier_ik,
     )  # fmt: skip
-
-
-def require_probabilities(ann: Annotations, probabilities: Any) -> Floats:
-    """Class probabilities (i, k) as an array; a `DataError` says what is wrong with them."""
-    p_ik = np.asarray(probabilities, dtype=np.float64)
-    wanted = (ann.n_items, ann.n_classes)
-    if p_ik.shape != wanted:
-        raise DataError(
-            f"probabilities must have shape {wanted}, a row per item and a column per class; "
-            f"got {p_ik.shape}"
-        )
-    sums_to_one = np.allclose(p_ik.sum(axis=1), 1.0, atol=1e-4)
-    if not (np.isfinite(p_ik).all() and (p_ik >= 0).all() and sums_to_one):
-        raise DataError("probabilities must be between 0 and 1, and rows must sum to 1")
-    return p_ik
 
 
 def _with_classifier(ann: Annotations, classifier_ik: Floats) -> Consensus:

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manyhands.aggregation import Consensus
+from manyhands.aggregation.crowdlab import crowdlab
 from manyhands.annotations import Labels
 from manyhands.annotations.columns import make_frame
 from manyhands.annotations.html import HtmlTable
 from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import Registry, generator, require
-from manyhands.selection.crowdlab import active_lab, crowdlab
+from manyhands.selection.active_lab import active_lab
 from manyhands.selection.gains import accuracy_gain, information_gain, profile_gain
 from manyhands.selection.label_pool import LabelPool, make_pool
 

@@ -136,6 +136,10 @@ class NetworkLearner:
 
     def left_out(self, belief_ik: Floats) -> Floats:
         """See `Learner.left_out`."""
+        return log_scores(self.predicted(belief_ik))
+
+    def predicted(self, belief_ik: Floats) -> Floats:
+        """The class probabilities (i, k) of every item by the network of the other folds."""
         annotations = self.problem.annotations
         all_ik = np.full((annotations.n_items, belief_ik.shape[1]), 1 / belief_ik.shape[1])
         all_ik[self.seen] = belief_ik
@@ -151,7 +155,7 @@ class NetworkLearner:
             outputs = predict_outputs(fit.module.network, self.inputs, device, plan.settings)
             own = self.fold_i == number
             found_ik[own] = outputs.softmax(dim=-1).numpy()[self.seen[own]]
-        return log_scores(found_ik)
+        return found_ik
 
     def _plan(self, number: int) -> FitPlan:
         folder = self.plan.checkpoint and self.plan.checkpoint / f"fit-{number}"

@@ -1,7 +1,6 @@
-"""CROWDLAB and ActiveLab: label quality from a classifier and a crowd, without dense tables."""
+"""CROWDLAB: a consensus of labels and the probabilities of any classifier, without dense tables."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,14 +8,8 @@ import numpy as np
 from manyhands.annotations import Annotations, Labels, as_annotations
 from manyhands.core.arrays import Codes, Floats
 from manyhands.core.errors import DataError
-from manyhands.evaluation import apply_temperature
-from manyhands.selection.label_pool import require_probabilities
 
 _LEAST = 1e-6  # of weights and of the error of the most frequent class
-# Temperatures that the classifier of ActiveLab is calibrated with; the best one and its two
-# neighbours are then searched in steps of a quarter.
-_TEMPERATURES = (0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 3.0, 5.0, 8.0)
-_STEPS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +60,8 @@ def crowdlab(annotations: Labels, probabilities: Any) -> Crowdlab:
     >>> crowdlab(ann, np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])).quality.round(2).tolist()
     [0.9, 0.83, 0.76]
     """
-    ann, model_ik = _checked(annotations, probabilities)
-    first_ik = _pooled(ann, model_ik, _majority(ann, model_ik))[0]
+    ann, model_ik = checked(annotations, probabilities)
+    first_ik = _pooled(ann, model_ik, majority_codes(ann, model_ik))[0]
     codes_i = first_ik.argmax(axis=1).astype(np.int32)
     pooled_ik, weight_a, model_weight, agreement_i = _pooled(ann, model_ik, codes_i)
     return Crowdlab(
@@ -83,52 +76,30 @@ def crowdlab(annotations: Labels, probabilities: Any) -> Crowdlab:
     )
 
 
-def active_lab(
-    annotations: Labels, probabilities: Any, *, temperature: float | None = None
-) -> Floats:
-    """ActiveLab's score of every item: the lower, the more another label would help.
-
-    ::
-
-        score_i = (q_i (w_M + sum_n w_a) + w / K) / (w_M + sum_n w_a + w)
-
-    q_i is the quality of `crowdlab`, w the mean weight of an annotator: the score is the quality
-    after one more label that says nothing. So items with few labels come first among those of equal
-    quality. The classifier is first calibrated by a temperature, by default that under which the
-    shares of labels are most probable. If no item has two labels, all weights are 1, and nothing is
-    calibrated.
-
-    Source: Goh and Mueller 2023.
-
-    >>> ann = Annotations.from_dense([[0, 0, 1], [1, 1, -1], [0, 0, 0]])
-    >>> active_lab(ann, np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])).round(2).tolist()
-    [0.86, 0.8, 0.74]
-    """
-    ann, model_ik = _checked(annotations, probabilities)
-    if (ann.labels_per_item > 1).any():
-        if temperature is None:
-            temperature = _best_temperature(ann, model_ik)
-        found = crowdlab(ann, apply_temperature(model_ik, temperature))
-        quality_i, weight_a, model_weight = (
-            found.quality, found.annotator_weight, found.model_weight
-        )  # fmt: skip
-    else:
-        codes_i = _majority(ann, model_ik)
-        quality_i, model_weight = model_ik[np.arange(ann.n_items), codes_i], 1.0
-        weight_a = np.ones(ann.n_annotators)
-    weight_i = model_weight + np.bincount(ann.item, weight_a[ann.annotator], ann.n_items)
-    more = float(weight_a.mean())
-    return np.asarray((quality_i * weight_i + more / ann.n_classes) / (weight_i + more))
+def require_probabilities(ann: Annotations, probabilities: Any) -> Floats:
+    """Class probabilities (i, k) as an array; a `DataError` says what is wrong with them."""
+    p_ik = np.asarray(probabilities, dtype=np.float64)
+    wanted = (ann.n_items, ann.n_classes)
+    if p_ik.shape != wanted:
+        raise DataError(
+            f"probabilities must have shape {wanted}, a row per item and a column per class; "
+            f"got {p_ik.shape}"
+        )
+    sums_to_one = np.allclose(p_ik.sum(axis=1), 1.0, atol=1e-4)
+    if not (np.isfinite(p_ik).all() and (p_ik >= 0).all() and sums_to_one):
+        raise DataError("probabilities must be between 0 and 1, and rows must sum to 1")
+    return p_ik
 
 
-def _checked(annotations: Labels, probabilities: Any) -> tuple[Annotations, Floats]:
+def checked(annotations: Labels, probabilities: Any) -> tuple[Annotations, Floats]:
+    """Labels of classes and probabilities of the same items; a `DataError` if they are not."""
     ann = as_annotations(annotations, kind="classes")
     if ann.n_annotations == 0 or ann.n_classes < 2:
         raise DataError("CROWDLAB needs labels of two classes or more")
     return ann, require_probabilities(ann, probabilities)
 
 
-def _majority(ann: Annotations, model_ik: Floats) -> Codes:
+def majority_codes(ann: Annotations, model_ik: Floats) -> Codes:
     """The most frequent label; ties go to the more probable class, then to the rarer one."""
     counts_ik = ann.label_counts()
     tied_ik = counts_ik == counts_ik.max(axis=1, keepdims=True)
@@ -199,25 +170,3 @@ def _annotator_quality(
     crowd_weight = float(weight_a.mean()) * float(ann.labels_per_item[labelled].mean())
     share = model_weight / (model_weight + crowd_weight)
     return np.asarray(share * quality_a + (1.0 - share) * agreement_a)
-
-
-def _best_temperature(ann: Annotations, model_ik: Floats) -> float:
-    """The temperature of the classifier under which the shares of labels are most probable."""
-    labelled = ann.labels_per_item > 0
-    share_ik = ann.label_counts()[labelled]
-    share_ik /= share_ik.sum(axis=1, keepdims=True)
-
-    def loss(temperature: float) -> float:
-        # A share of 0 does not count, and a probability of 0 counts as the smallest one.
-        tempered_ik = apply_temperature(model_ik[labelled], temperature)
-        log_ik = np.log(np.maximum(tempered_ik, np.finfo(np.float64).tiny))
-        return -float((share_ik * log_ik).sum(axis=1).mean())
-
-    best = int(np.argmin([loss(each) for each in _TEMPERATURES]))
-    around = _TEMPERATURES[max(best - 1, 0) : best + 2]
-    fine = [
-        low + (high - low) * step / _STEPS
-        for low, high in pairwise(around)
-        for step in range(_STEPS)
-    ] + [around[-1]]
-    return fine[int(np.argmin([loss(each) for each in fine]))]
