@@ -69,6 +69,7 @@ TRAINING = Benchmark(
      "n_features", "n_hidden", "busy", "threads", "command"),
 )  # fmt: skip
 EPOCH_COSTS = Benchmark("epoch-costs", ("kind", "method"))
+FIT_TIMES = Benchmark("fit-times", ("kind", "corpus", "method"))
 AGREEMENT = Benchmark("agreement", ("kind", "tool", "level", "n_labels"))
 RAYKAR = Benchmark("raykar", ("kind", "n_items", "n_annotators", "n_labels"))
 CHAINS = Benchmark("chains", ("kind", "tool"))

@@ -17,10 +17,10 @@ EXCEPTIONS = {
 }
 
 
-def make_page(epochs: list[Row], raykar: list[Row]) -> str:
-    """The page as Markdown, from the rows of `epoch_costs` and of `raykar`."""
+def make_page(epochs: list[Row], raykar: list[Row], fits: list[Row]) -> str:
+    """The page as Markdown, from the rows of `epoch_costs`, `raykar` and `fit_times`."""
     parts = [_INTRODUCTION, *([_epochs(epochs)] if epochs else []),
-             *([_raykar(raykar)] if raykar else [])]  # fmt: skip
+             *([_fits(fits)] if fits else []), *([_raykar(raykar)] if raykar else [])]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
 
@@ -133,6 +133,28 @@ def _solved_table(rows: list[Row]) -> str:
         for labels, took, steps in zip(row["labels"], row["seconds"], row["steps"], strict=True)
     ]
     return markdown_table(head, body, left=2)
+
+
+def _fits(rows: list[Row]) -> str:
+    run = next(row for row in rows if row["kind"] == "run")
+    head = ["corpus", "method", "seconds", "times `em`"]
+    body = [
+        [row["corpus"], f"`{row['method']}`", number(row["seconds"]), number(row["ratio"])]
+        for row in rows
+        if row["kind"] == "fit"
+    ]
+    return f"""## Whole fits
+
+{code_block(commands_of(rows))}
+
+Processor seconds of `CrowdClassifier(method=...).fit` with default settings on one thread: the
+search for the best epoch, and the training on all labels after it. Methods are fitted in turn; the
+table shows medians of {run["rounds"]} seeds. `cross-fit` finds its consensus twice, for the search
+and for all labels.
+
+{markdown_table(head, body, left=2)}
+
+{_machine(run)}"""
 
 
 def _raykar(rows: list[Row]) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import manyhands as mh
-from benchmarks.benchmark import EPOCH_COSTS, RAYKAR, Row, command_given, log, parser
+from benchmarks.benchmark import EPOCH_COSTS, FIT_TIMES, RAYKAR, Row, command_given, log, parser
 from benchmarks.cost_page import BROKEN, PAGE, make_page, verdict
 from benchmarks.machine import machine_facts
 from manyhands.annotations import Annotations
@@ -194,7 +194,10 @@ def main(arguments: list[str] | None = None) -> int:
     earlier = [row for row in EPOCH_COSTS.read(options.docs) if row["kind"] == "epoch"]
     before = [row | {"kind": "before"} for row in earlier]
     rows = EPOCH_COSTS.keep([*measure_all(plan, command), *before], options.docs)
-    write_page(options.docs / PAGE, make_page(rows, RAYKAR.read(options.docs)))
+    write_page(
+        options.docs / PAGE,
+        make_page(rows, RAYKAR.read(options.docs), FIT_TIMES.read(options.docs)),
+    )
     return 0
 
 

@@ -29,6 +29,7 @@ from benchmarks.benchmark import (
     CHAINS,
     EPOCH_COSTS,
     FEW_LABELS,
+    FIT_TIMES,
     FLAGS,
     NEXT_LABELS,
     RAYKAR,
@@ -45,7 +46,9 @@ PAGES: dict[str, Callable[[Path], str]] = {
     agreement.PAGE: lambda docs: agreement.make_page(AGREEMENT.read(docs)),
     calibration.PAGE: lambda docs: calibration.make_page(CALIBRATION.read(docs)),
     capacity_page.PAGE: lambda docs: capacity_page.make_page(CAPACITY.read(docs)),
-    cost_page.PAGE: lambda docs: cost_page.make_page(EPOCH_COSTS.read(docs), RAYKAR.read(docs)),
+    cost_page.PAGE: lambda docs: cost_page.make_page(
+        EPOCH_COSTS.read(docs), RAYKAR.read(docs), FIT_TIMES.read(docs)
+    ),
     gpu_page.PAGE: gpu_page.gpu_page,
     few_labels.PAGE: lambda docs: few_labels.make_page(FEW_LABELS.read(docs)),
     flags.PAGE: lambda docs: flags.make_page(FLAGS.read(docs)),

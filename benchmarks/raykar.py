@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
-from benchmarks.benchmark import EPOCH_COSTS, RAYKAR, Row, command_given, log, parser
+from benchmarks.benchmark import EPOCH_COSTS, FIT_TIMES, RAYKAR, Row, command_given, log, parser
 from benchmarks.cost_page import PAGE, make_page
 from benchmarks.machine import machine_facts
 from manyhands.annotations import Annotations
@@ -195,7 +195,10 @@ def main(arguments: list[str] | None = None) -> int:
         plan = replace(plan, cases=plan.cases[: options.cases])
     command = command_given("raykar", arguments)
     rows = RAYKAR.keep(measure_all(plan, command), options.docs)
-    write_page(options.docs / PAGE, make_page(EPOCH_COSTS.read(options.docs), rows))
+    write_page(
+        options.docs / PAGE,
+        make_page(EPOCH_COSTS.read(options.docs), rows, FIT_TIMES.read(options.docs)),
+    )
     return 0
 
 

@@ -100,10 +100,10 @@ def test_a_race_ends_at_the_peers_objective_or_says_that_it_does_not(monkeypatch
     run = {"kind": "run", "command": "x", "n_features": 4, "n_classes": 3}
     run |= {"peer_version": "1", "repeats": 1, "once_s": 1.0, **machine_facts()}
     cases = [each | {"kind": "case"} for each in (row, other)]
-    text = cost_page.make_page([], [run, *cases])
+    text = cost_page.make_page([], [run, *cases], [])
     assert "| `fit_raykar`, no lower | 1e-08 |" in text
     assert "| `fit_raykar`, 1.00 lower maximum |" in text
-    assert cost_page.BROKEN in cost_page.make_page([], [run, *cases[::-1]])
+    assert cost_page.BROKEN in cost_page.make_page([], [run, *cases[::-1]], [])
 
 
 def test_without_the_peer_it_says_how_to_get_it(tmp_path, monkeypatch, capsys):
@@ -148,10 +148,10 @@ def test_rows_say_what_was_measured(rows):
 
 def test_the_page_has_the_rows_of_both_benchmarks(tmp_path, rows):
     kept = EPOCH_COSTS.keep(rows, tmp_path)
-    text = cost_page.make_page(kept, RAYKAR.read(tmp_path))
+    text = cost_page.make_page(kept, RAYKAR.read(tmp_path), [])
     plain = [row for row in rows if row["kind"] != "wide"]
-    assert "a hidden layer of 1,024" not in cost_page.make_page(plain, [])
-    again = cost_page.make_page([*rows, rows[1] | {"kind": "wide"}], [])
+    assert "a hidden layer of 1,024" not in cost_page.make_page(plain, [], [])
+    again = cost_page.make_page([*rows, rows[1] | {"kind": "wide"}], [], [])
     assert "a hidden layer of 1,024" in again
     assert all(f"| `{name}` |" in text for name in TINY.methods)
     assert str(HOME) not in text
@@ -172,3 +172,22 @@ def test_every_classification_method_is_on_the_page():
     for row in EPOCH_COSTS.read():
         if "method" in row:
             assert row["cost"] == mh.METHODS[row["method"]].about.cost
+
+
+def test_whole_fits_are_compared_in_turn_by_processor_time(monkeypatch):
+    monkeypatch.setattr(fit_times, "CORPORA", ("labelme",))
+    seconds = {name: 1.0 + place for place, name in enumerate(fit_times.METHODS)}
+    asked = []
+
+    def fit_seconds(features, annotations, method, seed):
+        asked.append((method, seed))
+        return seconds[method] * (100 if seed == 0 else 1)  # the first round is not counted
+
+    monkeypatch.setattr(fit_times, "fit_seconds", fit_seconds)
+    monkeypatch.setitem(mh.DATASETS._entries, "labelme", SimpleNamespace(read=lambda _: Corpus()))
+    rows = list(fit_times.measure_all(Path("data"), "command"))
+    assert asked == [(name, seed) for seed in range(5) for name in fit_times.METHODS]
+    found = {row["method"]: row["ratio"] for row in rows[1:]}
+    assert found == {name: seconds[name] / seconds["em"] for name in seconds}
+    text = cost_page.make_page([], [], rows)
+    assert "| labelme | `cross-fit` | 5.00 | 2.50 |" in text
