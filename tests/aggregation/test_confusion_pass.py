@@ -47,7 +47,7 @@ def assert_expected(found, expected):
 def loops(request, monkeypatch):
     """Small tables too are given to the loops that are compiled for a number of columns."""
     if request.param == "compiled for it":
-        monkeypatch.setattr(confusion_pass, "_FEW_LABELS", 0)
+        monkeypatch.setattr(confusion_pass, "FEW_LABELS", 0)
 
 
 @pytest.mark.parametrize(("n_classes", "n_subtypes"), [(1, 1), (2, 1), (3, 2), (10, 1), (19, 1)])

@@ -18,7 +18,12 @@ from manyhands.aggregation.cost import Cost, confusion_cost
 from manyhands.aggregation.em import EMRun
 from manyhands.aggregation.evidence import Evidence, gather_evidence
 from manyhands.aggregation.kernels.confusion_loops import TINY
-from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, Expectation, fit_confusions
+from manyhands.aggregation.kernels.confusion_pass import (
+    ConfusionPass,
+    Expectation,
+    crowd_confusion,
+    fit_confusions,
+)
 from manyhands.aggregation.kernels.passes import confusion_pass
 from manyhands.aggregation.spectral import spectral_posterior
 from manyhands.annotations import Annotations, Labels, as_annotations
@@ -150,7 +155,8 @@ class DawidSkene(ConfusionAggregator[ConfusionParameters]):
         self, evidence: Evidence, start: ConfusionParameters | None = None
     ) -> EMRun[ConfusionParameters]:
         """Fit the model, from its own initial parameters or from the given ones."""
-        expect = self.confusion_pass(evidence)
+        rows = self.start == "majority" and self.prior_strength > 0 and not self.prior_confusions
+        expect = confusion_pass(evidence, self.device, rows=rows)
         expected, crowd_lk = self.first_expectation(expect)
         pseudo_alk = self.pseudo_counts(crowd_lk, evidence.annotations)
 
@@ -274,22 +280,6 @@ def _prior_confusion(matrix: Any, n_classes: int, name: object) -> Floats:
     return confusion_kl
 
 
-def crowd_confusion(counts_alk: Floats, strength: float) -> Floats:
-    """The confusion of an average annotator, (l, k), with one pseudo-label so that none is empty.
-
-    P[k,l] ~ sum_a w_ak counts[a,k,l] / n_ak  with  w_ak = n_ak / (n_ak + strength)
-
-    This is a mean over annotators, not over labels, so that a few busy annotators do not determine
-    it. An annotator with few labels has less weight; beyond that the number of labels does not
-    matter.
-    """
-    n_labels = counts_alk.shape[1]
-    n_ak = counts_alk.sum(axis=1)
-    weight_ak = 1.0 / (n_ak + strength)
-    total_lk = np.einsum("alk,ak->lk", counts_alk, weight_ak) + 1.0 / (n_labels * (1.0 + strength))
-    return np.asarray(total_lk / total_lk.sum(axis=0))
-
-
 def first_expectation(
     expect: ConfusionPass,
     posterior_ik: Floats,
@@ -304,11 +294,11 @@ def first_expectation(
     """
     weight = max(strength, 1.0)
     expected = expect.count(posterior_ik)
-    pseudo_alk = pseudo_counts(crowd_confusion(expected.counts_alk, weight))
+    pseudo_alk = pseudo_counts(expect.crowd_confusion(expected, weight))
     log_prior_k, _ = fit_class_prior(expected.mass_k, class_pseudo_count)
-    first = fit_confusions(expected.counts_alk, pseudo_alk)
+    first = expect.fit_confusions(expected, pseudo_alk)
     expected = expect(log_prior_k, first.log_confusion_alk)
-    return expected, crowd_confusion(expected.counts_alk, weight)
+    return expected, expect.crowd_confusion(expected, weight)
 
 
 def fit_class_prior(mass_k: Floats, pseudo: float) -> tuple[Floats, float]:

@@ -16,12 +16,16 @@ from manyhands.aggregation.cost import Cost, confusion_cost
 from manyhands.aggregation.dawid_skene import (
     ConfusionAggregator,
     PassParameters,
-    crowd_confusion,
     fit_class_prior,
 )
 from manyhands.aggregation.em import EMRun
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.kernels.confusion_pass import ConfusionPass, Expectation, fit_confusions
+from manyhands.aggregation.kernels.confusion_pass import (
+    ConfusionPass,
+    Expectation,
+    crowd_confusion,
+    fit_confusions,
+)
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.settings import AT_LEAST_ONE, POSITIVE, setting

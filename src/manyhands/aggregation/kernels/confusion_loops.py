@@ -19,7 +19,8 @@ _AHEAD = 20  # labels between the prefetch of a row and its use
 _ITEMS = 32  # at a time
 _LARGE = 1e200  # products of sums stay below: one logarithm for many of them
 _FAR = 1e4  # below the largest log-score: no probability is left
-_CELLS = 1024  # of counts that are added at a time
+_CELLS = 1024  # of tables that are worked on at a time
+_ANNOTATORS = 32  # the same of annotators
 
 
 @kernel
@@ -201,30 +202,138 @@ def add_blocks(first: int, last: int, counts: Floats) -> None:
 
 @kernel(contract=True)
 def normalise_counts(
-    first: int, last: int, counts: Floats, pseudo: Floats, log_confusion: Floats
+    first: int,
+    last: int,
+    n_labels: int,
+    counts: Floats,
+    pseudo: Floats,
+    log_confusion: Floats,
+    columns: Columns,
 ) -> float:
-    """Log-confusions of some annotators, and the sum of pseudo x log-confusion."""
-    n_labels, n_classes = counts.shape[1], counts.shape[2]
-    scale, even = np.empty(n_classes), np.empty(n_classes)
-    log_cell, prior_terms = np.empty(n_labels * n_classes), np.zeros(n_labels * n_classes)
-    for a in range(first, last):
-        prior = pseudo[a if len(pseudo) > 1 else 0]
-        scale[:] = 0.0
-        for label in range(n_labels):
-            for k in range(n_classes):
-                scale[k] += counts[a, label, k] + prior[label, k]
-        for k in range(n_classes):
-            even[k] = 0.0 if scale[k] > 0.0 else 1.0 / n_labels
-            scale[k] = 1.0 / scale[k] if scale[k] > 0.0 else 0.0
-        for label in range(n_labels):
-            for k in range(n_classes):
-                share = (counts[a, label, k] + prior[label, k]) * scale[k] + even[k]
-                log_cell[label * n_classes + k] = max(share, TINY)
+    """Log-confusions of some annotators, and the sum of pseudo x log-confusion.
+
+    Tables are flat. Annotators are taken some at a time, so that their logarithms are one loop.
+    """
+    n_classes = len(columns)
+    n_cells = n_labels * n_classes
+    own = n_cells if len(pseudo) > n_cells else 0
+    together = max(1, _CELLS // max(n_cells, 1))
+    scale, even, prior_terms = np.empty(n_classes), np.empty(n_classes), np.zeros(n_cells)
+    for begin in range(first, last, together):
+        end = min(begin + together, last)
+        for a in range(begin, end):
+            at, prior = a * n_cells, a * own
+            _scale_classes(counts, pseudo, at, prior, n_labels, scale, even, columns)
+            for label in range(n_labels):
+                for k in range(n_classes):
+                    cell = label * n_classes + k
+                    share = (counts[at + cell] + pseudo[prior + cell]) * scale[k] + even[k]
+                    log_confusion[at + cell] = max(share, TINY)
+        log_cell = log_confusion[begin * n_cells : end * n_cells]
         for cell in range(len(log_cell)):
             log_cell[cell] = fast_log(log_cell[cell])
-        for label in range(n_labels):
-            for k in range(n_classes):
-                cell = label * n_classes + k
-                log_confusion[a, label, k] = log_cell[cell]
-                prior_terms[cell] += prior[label, k] * log_cell[cell]
+        for a in range(begin, end):
+            for cell in range(n_cells):
+                prior_terms[cell] += pseudo[a * own + cell] * log_confusion[a * n_cells + cell]
     return float(prior_terms.sum())
+
+
+@kernel(contract=True)
+def _scale_classes(
+    counts: Floats,
+    pseudo: Floats,
+    at: int,
+    prior: int,
+    n_labels: int,
+    scale: Floats,
+    even: Floats,
+    columns: Columns,
+) -> None:
+    """What the raised counts of an annotator are multiplied by, and what replaces empty ones."""
+    n_classes = len(columns)
+    for k in range(n_classes):
+        scale[k] = 0.0
+    for label in range(n_labels):
+        for k in range(n_classes):
+            cell = label * n_classes + k
+            scale[k] += counts[at + cell] + pseudo[prior + cell]
+    for k in range(n_classes):
+        even[k] = 0.0 if scale[k] > 0.0 else 1.0 / n_labels
+        scale[k] = 1.0 / scale[k] if scale[k] > 0.0 else 0.0
+
+
+@kernel(contract=True)
+def normalise_rows(
+    first: int,
+    last: int,
+    starts: Offsets,
+    number_r: AnyArray,
+    label_r: Codes,
+    counts: Floats,
+    pseudo: Floats,
+    log_rows: Floats,
+    log_scale: Floats,
+    columns: Columns,
+) -> float:
+    """The same of the rows (annotator, label) that occur; annotator a has those from `starts[a]`.
+
+    All others have no counts: their log-confusions are log pseudo + `log_scale`, and their terms of
+    the sum follow from these. `number_r` counts the rows. Tables are flat; `pseudo` is one for all
+    annotators, and above 0.
+    """
+    n_classes, n_labels = len(columns), len(pseudo) // len(columns)
+    base, scales = np.zeros(n_classes), np.zeros(_ANNOTATORS * n_classes)
+    for cell in range(len(pseudo)):
+        base[cell % n_classes] += pseudo[cell]
+    log_raised, absent = np.zeros(len(pseudo)), np.full(n_labels, last - first)
+    for begin in range(first, last, _ANNOTATORS):
+        end = min(begin + _ANNOTATORS, last)
+        for a in range(begin, end):
+            at, zero = np.int64(a) * n_classes, np.int64(0)
+            sum_rows(log_scale, at, base, zero, counts, number_r, starts[a], starts[a + 1], columns)
+        scale = log_scale[begin * n_classes : end * n_classes]
+        for cell in range(len(scale)):
+            scale[cell] = -fast_log(scale[cell])
+        for cell in range(len(scale)):
+            scales[cell] += scale[cell]
+        _raise_rows(
+            starts[begin], starts[end], number_r, label_r, counts, pseudo, log_rows, log_raised,
+            absent, columns,
+        )  # fmt: skip
+        for a in range(begin, end):
+            at = np.int64(a) * n_classes
+            add_to_rows(log_rows, number_r, starts[a], starts[a + 1], log_scale, at, columns)
+    total = 0.0
+    for cell in range(len(pseudo)):
+        empty = absent[cell // n_classes] * np.log(pseudo[cell])
+        total += pseudo[cell] * (log_raised[cell] + empty)
+    for cell in range(len(scales)):
+        total += base[cell % n_classes] * scales[cell]
+    return total
+
+
+@kernel(contract=True)
+def _raise_rows(
+    first: int,
+    last: int,
+    number_r: AnyArray,
+    label_r: Codes,
+    counts: Floats,
+    pseudo: Floats,
+    log_rows: Floats,
+    log_raised: Floats,
+    absent: AnyArray,
+    columns: Columns,
+) -> None:
+    """Logs of counts + pseudo of some rows, and their sums by label."""
+    n_classes = len(columns)
+    for r in range(first, last):
+        at, of_label = np.int64(r) * n_classes, np.int64(label_r[r]) * n_classes
+        sum_rows(log_rows, at, pseudo, of_label, counts, number_r, r, r + 1, columns)
+        absent[label_r[r]] -= 1
+    log_row = log_rows[first * n_classes : last * n_classes]
+    for cell in range(len(log_row)):
+        log_row[cell] = fast_log(log_row[cell])
+    for r in range(first, last):
+        at = np.int64(r) * n_classes
+        add_to_rows(log_raised, label_r, r, r + 1, log_rows, at, columns)

@@ -24,12 +24,13 @@ from manyhands.aggregation.kernels.confusion_loops import (
     normalise_counts,
     rows_of_labels,
 )
-from manyhands.core.arrays import Floats
+from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.kernels import LABELS_PER_BLOCK, even_blocks, even_ranges, run_blocks
 from manyhands.core.row_vectors import Columns
 
 _FEW_COLUMNS = 16  # a loop is compiled for each number of columns up to this one
-_FEW_LABELS = 5_000  # for which no loop is compiled
+FEW_LABELS = 5_000  # for which no loop is compiled
+FEW_ANNOTATORS = 1_000  # the same
 _CELLS_PER_BLOCK = 1 << 15  # entries of confusions; threads cost more than they save on fewer
 _MAX_BLOCKS = 16
 _MAX_BUFFER = 1 << 28  # bytes of partial counts
@@ -95,14 +96,24 @@ class ConfusionPass:
         counts: bool = True,
     ) -> None:
         ann = evidence.annotations
-        self.evidence = evidence
-        n_columns = ann.n_classes * n_subtypes
-        shape_alk = (ann.n_annotators, ann.n_classes, n_columns)
         require_confusions(ann, copies=2 * n_subtypes)
-        self._row_n = rows_of_labels(ann.annotator, ann.label, ann.n_annotators, ann.n_classes)
+        row_n = rows_of_labels(ann.annotator, ann.label, ann.n_annotators, ann.n_classes)
+        shape_alk = (ann.n_annotators, ann.n_classes, ann.n_classes * n_subtypes)
+        self._prepare(evidence, row_n, shape_alk, posterior, counts)
+
+    def _prepare(
+        self,
+        evidence: Evidence,
+        row_n: AnyArray,
+        shape_alk: tuple[int, int, int],
+        posterior: bool,
+        counts: bool,
+    ) -> None:
+        """Buffers for tables of this shape, of which a label uses the row that it is given."""
+        ann, n_columns = evidence.annotations, shape_alk[2]
+        self.evidence, self._row_n = evidence, row_n
         self._blocks = even_blocks(ann.item_offsets, _n_blocks(ann.n_annotations, shape_alk))
-        few = n_columns <= _FEW_COLUMNS and ann.n_annotations >= _FEW_LABELS
-        self._columns: Columns = (0,) * n_columns if few else np.zeros(n_columns)
+        self._columns = columns_of(n_columns, few=ann.n_annotations < FEW_LABELS)
         self._none_ik = np.empty((0, n_columns))
         self._posterior_ik = np.empty((ann.n_items if posterior else 0, n_columns))
         self._mass_bk = np.empty((len(self._blocks), n_columns))
@@ -148,6 +159,10 @@ class ConfusionPass:
         """The M-step of an expectation of this pass; see the function of this name."""
         return fit_confusions(expected.counts_alk, pseudo_alk)
 
+    def crowd_confusion(self, expected: Expectation, strength: float) -> Floats:
+        """The confusion of an average annotator in an expectation; see the function."""
+        return crowd_confusion(expected.counts_alk, strength)
+
     def _expect(
         self,
         log_prior_ik: Floats,
@@ -183,7 +198,12 @@ class ConfusionPass:
             flat_bc = self._counts_balk.reshape(len(self._blocks), -1)
             pieces = even_ranges(total_alk.size, _MAX_BLOCKS, at_least=_CELLS_PER_BLOCK)
             run_blocks(lambda piece: add_blocks(*piece, flat_bc), pieces)
-        return HostExpectation(posterior, self._mass_bk.sum(axis=0), total_alk, sum(parts))
+        return self._expectation(posterior, self._mass_bk.sum(axis=0), total_alk, sum(parts))
+
+    def _expectation(
+        self, posterior: Callable[[], Floats], mass_k: Floats, counts: Floats, total: float
+    ) -> Expectation:
+        return HostExpectation(posterior, mass_k, counts, total)
 
 
 def _n_blocks(n_labels: int, shape_alk: tuple[int, int, int]) -> int:
@@ -203,12 +223,41 @@ def fit_confusions(counts_alk: Floats, pseudo_alk: Floats) -> ConfusionStep:
 
     `pseudo_alk` holds pseudo-counts per annotator, or one set (1, l, k) for all of them.
     """
-    log_confusion_alk = np.empty_like(counts_alk)
-    cells = max(math.prod(counts_alk.shape[1:]), 1)
-    at_least = max(8, _CELLS_PER_BLOCK // cells)  # a chunk has a table of its own
-    chunks = even_ranges(len(counts_alk), _MAX_BLOCKS, at_least=at_least)
+    counts, pseudo = (np.ascontiguousarray(each) for each in (counts_alk, pseudo_alk))
+    log_confusion_alk = np.empty(counts.shape)
+    n_annotators, n_labels, n_classes = counts.shape
+    at_least = max(8, _CELLS_PER_BLOCK // max(n_labels * n_classes, 1))  # they have a buffer each
+    chunks = even_ranges(n_annotators, _MAX_BLOCKS, at_least=at_least)
+    columns = columns_of(n_classes, few=n_annotators < FEW_ANNOTATORS)
 
     def work(chunk: tuple[int, int]) -> float:
-        return normalise_counts(*chunk, counts_alk, pseudo_alk, log_confusion_alk)
+        return normalise_counts(
+            *chunk, n_labels, counts.reshape(-1), pseudo.reshape(-1),
+            log_confusion_alk.reshape(-1), columns,
+        )  # fmt: skip
 
     return ConfusionStep(log_confusion_alk, sum(run_blocks(work, chunks)))
+
+
+def columns_of(n_columns: int, *, few: bool) -> Columns:
+    """What tells loops the number of columns; one is compiled for it unless the data are `few`."""
+    return np.zeros(n_columns) if few or n_columns > _FEW_COLUMNS else (0,) * n_columns
+
+
+def crowd_confusion(counts_alk: Floats, strength: float) -> Floats:
+    """The confusion of an average annotator, (l, k), with one pseudo-label so that none is empty.
+
+    P[k,l] ~ sum_a w_ak counts[a,k,l] / n_ak  with  w_ak = n_ak / (n_ak + strength)
+
+    This is a mean over annotators, not over labels, so that a few busy annotators do not determine
+    it. An annotator with few labels has less weight; beyond that the number of labels does not
+    matter.
+    """
+    weight_ak = 1.0 / (counts_alk.sum(axis=1) + strength)
+    return normal_crowd(np.einsum("alk,ak->lk", counts_alk, weight_ak), strength)
+
+
+def normal_crowd(total_lk: Floats, strength: float) -> Floats:
+    """That confusion from its sums over annotators."""
+    raised_lk = total_lk + 1.0 / (len(total_lk) * (1.0 + strength))
+    return np.asarray(raised_lk / raised_lk.sum(axis=0))

@@ -12,15 +12,27 @@ from manyhands.aggregation.kernels.part_passes import (
     PartConfusionPass,
     PartGladPass,
 )
+from manyhands.aggregation.kernels.row_pass import RowPass, rows_worth_it
 
 
 def confusion_pass(
-    evidence: Evidence, device: str, n_subtypes: int = 1, *, counts: bool = True
+    evidence: Evidence,
+    device: str,
+    n_subtypes: int = 1,
+    *,
+    counts: bool = True,
+    rows: bool = False,
 ) -> ConfusionPass:
-    """The pass of models with confusions; without `counts` it may compute the posterior only."""
+    """The pass of models with confusions; without `counts` it may compute the posterior only.
+
+    With `rows` its tables may have only the rows that labels use.
+    """
     if evidence.parts is not None:
         return PartConfusionPass(evidence, n_subtypes)
     if device == "cpu":
+        used = rows_worth_it(evidence.annotations) if rows else None
+        if used is not None:
+            return RowPass(evidence, used)
         return ConfusionPass(evidence, n_subtypes, posterior=not counts, counts=counts)
     from manyhands.aggregation.kernels.device_pass import DeviceConfusionPass
 
