@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 from manyhands.aggregation.crowdlab import Crowdlab, crowdlab
 from manyhands.selection.active_lab import active_lab
 from manyhands.selection.budget_curve import BudgetCurve, Verdict, budget_curve
+from manyhands.selection.judges.certify import Certificate, accuracy_bound, labels_to_certify
+from manyhands.selection.judges.dependence import Estimate
+from manyhands.selection.judges.panel import JudgeGroup, JudgePanel, judge_panel
 from manyhands.selection.next_labels import NEXT_METHODS, NextLabels, next_labels
 
 if TYPE_CHECKING:
@@ -24,16 +27,23 @@ if TYPE_CHECKING:
 __all__ = [
     "NEXT_METHODS",
     "BudgetCurve",
+    "Certificate",
     "Crowdlab",
+    "Estimate",
+    "JudgeGroup",
+    "JudgePanel",
     "NextLabels",
     "Selection",
     "Trial",
     "Verdict",
+    "accuracy_bound",
     "active_lab",
     "all_candidates",
     "budget_curve",
     "compare_training",
     "crowdlab",
+    "judge_panel",
+    "labels_to_certify",
     "n_runs",
     "next_labels",
     "out_of_sample",

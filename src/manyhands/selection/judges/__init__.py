@@ -1,0 +1,1 @@
+"""Panels of judges: models and people, whose labels are compared with some gold."""
