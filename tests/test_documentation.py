@@ -39,8 +39,8 @@ ROOMS = (
     "report", "scale", "cli",
 )  # fmt: skip
 WORDS_OF_0_1 = re.compile(
-    r"\b(portraits?|portray\w*|foret\w+|aside|strangers?|judges?|judged)\b", re.IGNORECASE
-)
+    r"\b(portraits?|portray\w*|foret\w+|aside|strangers?)\b|--judge\b|\bjudge=", re.IGNORECASE
+)  # a judge is now who labels, no longer what chooses an epoch
 
 
 def blocks(path):

@@ -174,7 +174,7 @@ def judge_panel(
         "model#2", or their judges by name. The most frequent label of an item is that of the
         judge, and a tie is none. So repeated samples never count as several judges. An annotator
         who labelled an item several times is treated likewise.
-    abstain : label or list of labels, optional
+    abstain : label or list, optional
         Labels that mean that a judge gave no verdict.
     abstentions : "missing" or "label"
         Whether abstentions are left out, or count as labels that say something about the item. The
