@@ -111,7 +111,7 @@ def test_the_first_items_to_relabel_have_their_reasons():
     why = {row["item"]: row["why"] for row in found["actions"]["items"]}
     assert set(why) <= {"0", "1"}
     assert why["1"].startswith("only one label, 0; the consensus ")
-    assert why["1"].endswith("; 1 of the 1 labels are by annotators to remove")
+    assert why["1"].endswith("; the label is by an annotator to remove")
     assert f"Begin with {next(iter(why))} (" in " ".join(found["summary"]["next"])
 
 

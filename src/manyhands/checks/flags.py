@@ -129,7 +129,7 @@ def _unusable_classes(table: LabelTable, knowledge: Knowledge) -> Iterator[Flag]
             kind, said = "constant", f"“{ann.classes[favourite[a]]}”"
             evidence = (
                 f"{_percent(top[a] / n_a[a])} of {n_a[a]} labels are {said}; "
-                f"by the others, {confirmed} of these items are what was said"
+                f"the others say so of {confirmed} of these items"
             )
         else:
             kind = "random"

@@ -11,6 +11,7 @@ from manyhands.report.shown import number, shown
 
 MAX_ANNOTATORS = 60
 MAX_FIRST_ITEMS = 10
+MAX_SAID = 4  # labels of an item, in a sentence
 REMOVE, ONE_OF_TWO, LOOK = "remove", "keep one of the two", "look at some labels"
 
 
@@ -103,8 +104,9 @@ def _by_untrusted(profiles: Profiles, code: int) -> str:
     n, n_all = int(profiles.untrusted[ann.annotator[at]].sum()), at.stop - at.start
     if n == 0:
         return ""
-    many = "all" if n == n_all > 1 else f"{n} of the {n_all}"
-    return f"; {many} labels are by annotators to remove"
+    if n == 1:
+        return f"; {'the' if n_all == 1 else 'one'} label is by an annotator to remove"
+    return f"; {'all' if n == n_all else n} labels are by annotators to remove"
 
 
 def _why(consensus: Consensus, row: dict[str, Any], code: int) -> str:
@@ -127,5 +129,8 @@ def _why(consensus: Consensus, row: dict[str, Any], code: int) -> str:
     counts = [(len(each["annotators"]) + each["more"], each["label"]) for each in row["labels"]]
     if n == 1:
         return f"only one label, {counts[0][1]}{believed}"
-    said = ", ".join(f"{count} of {n} say {label}" for count, label in counts[:4])
-    return f"{said}{believed}"
+    said = [f"{count} of {n} say {label}" for count, label in counts[:MAX_SAID]]
+    others = n - sum(count for count, _ in counts[:MAX_SAID])
+    if others:
+        said.append(f"{others} of {n} something else")
+    return f"{', '.join(said)}{believed}"
