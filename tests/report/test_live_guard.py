@@ -136,6 +136,15 @@ def test_other_contents_than_bytes_are_refused(live, kind):
     assert files_in(live.session) == []
 
 
+@pytest.mark.parametrize("length", ["9" * 5000, "9" * 21, "\xb2", "-1", "1e3", "0x9", " "])
+def test_lengths_that_are_no_number_are_refused(live, length):
+    """The server refuses most of them before; this does not rely on it."""
+    headers = BYTES | {"content-length": length.encode("latin-1")}
+    answer = live.http.post(f"{live.path}/files?name=x.csv", content=b"x", headers=headers)
+    assert answer.status_code == 413
+    assert files_in(live.session) == []
+
+
 @pytest.mark.parametrize("body", [b"a=%FF", b"\xff\xfe", b"&".join([b"a=1"] * 600)])
 def test_broken_forms_are_refused(live, body):
     headers = {"content-type": "application/x-www-form-urlencoded"}

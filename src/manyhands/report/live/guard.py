@@ -140,7 +140,8 @@ async def body_parts(request: Request, most: int, limits: Limits) -> AsyncIterat
     """The body of a request part by part; refused if it is too large or too slow."""
     length = request.headers.get("content-length", "0")
     too_large = Refusal(413, f"This is larger than {most / 1e6:g} MB, which is the limit.")
-    if not length.isdigit() or int(length) > most:
+    # a number of thousands of digits is no int, and some digits are not ASCII
+    if not (length.isascii() and length.isdigit()) or len(length) > 20 or int(length) > most:
         raise too_large
     n_bytes, parts = 0, aiter(request.stream())
     end = asyncio.get_running_loop().time() + limits.body_seconds
