@@ -1,6 +1,7 @@
 """Intraclass correlations against Shrout and Fleiss, and an analysis of variance with gaps."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from worked_examples import SHROUT_FLEISS, annotations_of
 
@@ -56,6 +57,28 @@ def test_gaps_are_filled_by_no_guess(share):
     assert icc(ann, model=3).value == pytest.approx(items / (items + error), abs=1e-8)
     expected = items / (items + annotators + error)
     assert icc(ann, model=2).value == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_complete_tables_have_the_mean_squares_of_statsmodels(seed):
+    """The formulas of Shrout and Fleiss, with an analysis of variance of another package."""
+    ols = pytest.importorskip("statsmodels.formula.api").ols
+    anova = pytest.importorskip("statsmodels.stats.anova").anova_lm
+    matrix = rated(seed, n_items=9 + seed, n_annotators=2 + seed, share=1.0)
+    (n, k), (i, a) = matrix.shape, np.indices(matrix.shape)
+    frame = pd.DataFrame({"item": i.ravel(), "who": a.ravel(), "value": matrix.ravel()})
+    two = anova(ols("value ~ C(item) + C(who)", frame).fit())["mean_sq"]
+    within = anova(ols("value ~ C(item)", frame).fit())["mean_sq"]["Residual"]
+    b, j, e = two["C(item)"], two["C(who)"], two["Residual"]
+    expected = {
+        (1, False): (b - within) / (b + (k - 1) * within), (1, True): (b - within) / b,
+        (2, False): (b - e) / (b + (k - 1) * e + k * (j - e) / n),
+        (2, True): (b - e) / (b + (j - e) / n),
+        (3, False): (b - e) / (b + (k - 1) * e), (3, True): (b - e) / b,
+    }  # fmt: skip
+    for (model, average), value in expected.items():
+        found = icc(matrix, model=model, average=average, interval="none").value
+        assert found == pytest.approx(value, abs=1e-9)
 
 
 def test_expected_sums_of_squares_hold_with_gaps():

@@ -1,6 +1,9 @@
 """manyhands simulate and demo."""
 
 import json
+import re
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -151,6 +154,9 @@ def test_the_demo_tells_good_annotators_from_bad_and_writes_its_files(tmp_path):
     assert content["methods"][0]["accuracy"] >= max(row["accuracy"] for row in content["methods"])
     names = [*FILES[:3], "features.csv"]
     assert content["files"] == [str(tmp_path / "demo" / name) for name in names]
+    page = tmp_path / "demo" / "report.html"
+    assert content["report"] == str(page)
+    assert page.stat().st_size < 5_000_000
     networks = {row["method"]: row["accuracy"] for row in content["networks"]}
     assert networks["conal"] > networks["two-stage-majority"] + 0.01
     assert networks["truth"] > networks["two-stage-majority"]
@@ -158,9 +164,12 @@ def test_the_demo_tells_good_annotators_from_bad_and_writes_its_files(tmp_path):
     assert mh.read_annotations(labels).n_annotations == 1797 * 3
 
 
-def test_the_demo_is_for_people(brief):
+def test_the_demo_is_for_people(brief, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     outcome = call("demo")
     assert outcome.code == 0
     assert outcome.err == ""
     for word in ("dawid-skene", "majority", "accuracy", "careful", "Try next"):
         assert word in outcome.out
+    (path,) = re.findall(r"^A report to open in a browser: (\S+)$", outcome.out, re.MULTILINE)
+    assert Path(path).read_text().startswith("<!doctype html>")
