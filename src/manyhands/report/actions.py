@@ -129,8 +129,8 @@ def _why(consensus: Consensus, row: dict[str, Any], code: int) -> str:
     counts = [(len(each["annotators"]) + each["more"], each["label"]) for each in row["labels"]]
     if n == 1:
         return f"only one label, {counts[0][1]}{believed}"
-    said = [f"{count} of {n} say {label}" for count, label in counts[:MAX_SAID]]
+    parts = [f"{count} of {n} say {label}" for count, label in counts[:MAX_SAID]]
     others = n - sum(count for count, _ in counts[:MAX_SAID])
     if others:
-        said.append(f"{others} of {n} something else")
-    return f"{', '.join(said)}{believed}"
+        parts.append(f"{others} of {n} something else")
+    return f"{', '.join(parts)}{believed}"
