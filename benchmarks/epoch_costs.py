@@ -1,6 +1,6 @@
 """Time of an epoch of every classification method, relative to ordinary training.
 
-    python -m benchmarks.epoch_costs [--quick]
+    python -m benchmarks.epoch_costs [--only METHODS] [--quick]
 
 Records the numbers and writes docs/method-costs.md.
 """
@@ -9,7 +9,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -17,7 +17,16 @@ from typing import Any
 import numpy as np
 
 import manyhands as mh
-from benchmarks.benchmark import EPOCH_COSTS, FIT_TIMES, RAYKAR, Row, command_given, log, parser
+from benchmarks.benchmark import (
+    EPOCH_COSTS,
+    FIT_TIMES,
+    RAYKAR,
+    Row,
+    command_given,
+    log,
+    parser,
+    sections_of,
+)
 from benchmarks.cost_page import BROKEN, PAGE, make_page, verdict
 from benchmarks.machine import machine_facts
 from manyhands.annotations import Annotations
@@ -189,21 +198,30 @@ def _cost(name: str) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Measure, and write the records and the page."""
     options = _parser().parse_args(arguments)
-    plan = QUICK if options.quick else Plan()
+    plan = replace(QUICK if options.quick else Plan(), methods=options.only)
     command = command_given("epoch_costs", arguments)
-    earlier = [row for row in EPOCH_COSTS.read(options.docs) if row["kind"] == "epoch"]
-    before = [row | {"kind": "before"} for row in earlier]
-    rows = EPOCH_COSTS.keep([*measure_all(plan, command), *before], options.docs)
-    write_page(
-        options.docs / PAGE,
-        make_page(rows, RAYKAR.read(options.docs), FIT_TIMES.read(options.docs)),
-    )
+    if options.only:
+        _, *measured = measure_all(plan, command)
+        rows = EPOCH_COSTS.keep(measured, options.docs, add=True)
+    else:
+        earlier = [row for row in EPOCH_COSTS.read(options.docs) if row["kind"] == "epoch"]
+        before = [row | {"kind": "before"} for row in earlier]
+        rows = EPOCH_COSTS.keep([*measure_all(plan, command), *before], options.docs)
+    page = make_page(rows, RAYKAR.read(options.docs), FIT_TIMES.read(options.docs))
+    write_page(options.docs / PAGE, page)
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     made = parser("epoch_costs", __doc__)
     made.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
+    made.add_argument(
+        "--only",
+        type=sections_of(classification_methods()),
+        default=(),
+        metavar="METHODS",
+        help="only these, separated by commas; the records of the others stay",
+    )
     return made
 
 
