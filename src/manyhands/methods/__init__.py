@@ -2,6 +2,7 @@
 
 from manyhands.methods.base import Method, Problem
 from manyhands.methods.catalog import METHODS
+from manyhands.methods.coinnet import COINNet
 from manyhands.methods.cross_fit.method import CrossFitted
 from manyhands.methods.crowdlab import TrainOnCrowdlab
 from manyhands.methods.doctor_net import DoctorNet
@@ -19,6 +20,7 @@ __all__ = [
     "EM",
     "METHODS",
     "PUBLISHED",
+    "COINNet",
     "CommonNoiseEM",
     "CrossFitted",
     "DoctorNet",

@@ -2,6 +2,7 @@
 
 from manyhands.core.settings import Registry
 from manyhands.methods import (
+    coinnet,
     crowdlab,
     doctor_net,
     em,
@@ -32,6 +33,7 @@ _ROWS: dict[str, Method] = {
     **classification.ROWS,
     **em_regression.ROWS,
     **end_to_end.ROWS,
+    **coinnet.ROWS,
     **ordinal.ROWS,
     **mixture.ROWS,
     **semi_lfc.ROWS,
