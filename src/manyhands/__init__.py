@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         simulation,
     )
     from manyhands.aggregation import AGGREGATORS, Consensus, aggregate, aggregate_tokens
-    from manyhands.annotations import Annotations, Sentences, TokenLabels
+    from manyhands.annotations import Annotations, Comparisons, Sentences, TokenLabels
     from manyhands.checks import check
     from manyhands.core.errors import ManyhandsError
     from manyhands.datasets import DATASETS, ITEM_SETS
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         read,
         read_annotations,
         read_bio,
+        read_comparisons,
         read_conll,
         read_features,
         read_images,
@@ -74,6 +75,7 @@ __all__ = [
     "NOISE",
     "SCENARIOS",
     "Annotations",
+    "Comparisons",
     "Consensus",
     "CrowdClassifier",
     "CrowdRegressor",
@@ -103,6 +105,7 @@ __all__ = [
     "read",
     "read_annotations",
     "read_bio",
+    "read_comparisons",
     "read_conll",
     "read_features",
     "read_images",
@@ -119,6 +122,7 @@ __all__ = [
 _HOMES = {
     "AGGREGATORS": "aggregation",
     "Annotations": "annotations",
+    "Comparisons": "annotations",
     "Consensus": "aggregation",
     "CrowdClassifier": "estimators",
     "CrowdRegressor": "estimators",
@@ -143,6 +147,7 @@ _HOMES = {
     "read": "io",
     "read_annotations": "io",
     "read_bio": "io",
+    "read_comparisons": "io",
     "read_conll": "io",
     "read_features": "io",
     "read_images": "io",

@@ -34,6 +34,14 @@ from manyhands.aggregation.mixture import Mixture
 from manyhands.aggregation.one_coin import OneCoin
 from manyhands.aggregation.ordinal_dawid_skene import OrdinalDawidSkene
 from manyhands.aggregation.ordinal_thresholds import OrdinalThresholds
+from manyhands.aggregation.pairs import (
+    PAIR_AGGREGATORS,
+    BradleyTerry,
+    CrowdBT,
+    PairAggregator,
+    Ranking,
+    load_ranking,
+)
 from manyhands.aggregation.select import Choice, candidates, select
 from manyhands.aggregation.tokens import TokenConsensus, aggregate_tokens
 from manyhands.aggregation.worker_clustering import WorkerClustering
@@ -42,14 +50,17 @@ __all__ = [
     "AGGREGATORS",
     "AUTO",
     "DEFAULTS",
+    "PAIR_AGGREGATORS",
     "Aggregator",
     "AnnotatorTypes",
+    "BradleyTerry",
     "BscSeq",
     "Choice",
     "CommonNoise",
     "Comparison",
     "Consensus",
     "ConsensusWarning",
+    "CrowdBT",
     "DawidSkene",
     "Ebcc",
     "Gaussian",
@@ -61,7 +72,9 @@ __all__ = [
     "OneCoin",
     "OrdinalDawidSkene",
     "OrdinalThresholds",
+    "PairAggregator",
     "Quality",
+    "Ranking",
     "TokenConsensus",
     "WorkerClustering",
     "aggregate",
@@ -74,6 +87,7 @@ __all__ = [
     "fit_guarded",
     "leave_one_label_out",
     "load_consensus",
+    "load_ranking",
     "make_aggregator",
     "parse_settings",
     "require_comparable",

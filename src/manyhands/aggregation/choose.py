@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from manyhands.aggregation.catalog import (
 from manyhands.aggregation.compare import affordable, leave_one_label_out, predict_validation_labels
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.guard import fit_guarded
-from manyhands.annotations import Annotations, Labels, as_annotations
+from manyhands.aggregation.pairs import Ranking, fit_ranking, means_pairs
+from manyhands.annotations import Annotations, Comparisons, Labels, as_annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, SettingError
 from manyhands.evaluation import paired_difference
@@ -32,14 +33,31 @@ CANDIDATES = (
 _ORDINAL = ("ordinal-thresholds", "ordinal-dawid-skene")  # before them, for ordinal labels
 
 
+@overload
+def aggregate(annotations: Comparisons, method: str | None = None, **settings: Any) -> Ranking: ...
+
+
+@overload
 def aggregate(
     annotations: Labels,
     method: str | None = None,
     *,
     known: Mapping[Any, Any] | None = None,
     **settings: Any,
-) -> Consensus:
-    """The consensus of a set of labels by a method of `AGGREGATORS`.
+) -> Consensus: ...
+
+
+def aggregate(
+    annotations: Labels,
+    method: str | None = None,
+    *,
+    known: Mapping[Any, Any] | None = None,
+    **settings: Any,
+) -> Consensus | Ranking:
+    """The consensus of a set of labels by a method of `AGGREGATORS`, or the ranking of items.
+
+    `Comparisons`, or a frame with two items and a winner in a row, become a `Ranking` by a method
+    of `PAIR_AGGREGATORS`; `left`, `right`, `annotator` and `winner` name columns of a frame.
 
     Labels are `Annotations`, or what `as_annotations` makes them of: a long frame, a matrix of
     items x annotators, or {item: {annotator: label}}. `item`, `annotator` and `label` name columns
@@ -65,6 +83,10 @@ def aggregate(
     >>> aggregate(ann, method="dawid-skene", max_iter=5).n_iterations
     5
     """
+    if means_pairs(annotations, method):
+        if known is not None:
+            raise SettingError("known truths are for labels of items, not for comparisons")
+        return fit_ranking(annotations, method, settings)
     columns = {name: settings.pop(name) for name in _COLUMNS if name in settings}
     annotations = (
         Annotations.from_frame(annotations, **columns) if columns else as_annotations(annotations)

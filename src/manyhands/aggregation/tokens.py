@@ -103,18 +103,18 @@ def aggregate_tokens(
     >>> aggregate_tokens(sentences, ann, "majority").tags.tolist()
     ['B-PER', 'I-PER']
     """
-    annotations = align_to_tokens(sentences, as_annotations(annotations))
-    if annotations.kind != "classes":
+    aligned = align_to_tokens(sentences, as_annotations(annotations))
+    if aligned.kind != "classes":
         raise DataError("the labels of tokens are numbers; tags are needed")
     if method is None or isinstance(method, str):
-        consensus = aggregate(annotations, method, known=known, **settings)
+        consensus = aggregate(aligned, method, known=known, **settings)
         return decode_tokens(sentences, consensus)
     if settings:
         raise SettingError(
             f"settings go with the name of a method; {type(method).__name__} is an aggregator "
             "already: give it its settings"
         )
-    return decode_tokens(sentences, method.fit(annotations, known))
+    return decode_tokens(sentences, method.fit(aligned, known))
 
 
 def decode_tokens(sentences: Sentences, consensus: Consensus) -> TokenConsensus:

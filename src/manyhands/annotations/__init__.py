@@ -1,6 +1,7 @@
 """Annotations, the common data type: which annotator gave which label to which item."""
 
 from manyhands.annotations.annotations import Annotations
+from manyhands.annotations.comparisons import Comparisons
 from manyhands.annotations.convert import (
     Labels,
     as_annotations,
@@ -30,6 +31,7 @@ from manyhands.annotations.vocabulary import Vocabulary
 
 __all__ = [
     "Annotations",
+    "Comparisons",
     "Items",
     "Kind",
     "Labels",

@@ -78,6 +78,11 @@ def form_of(labels: Labels) -> Form:
     """
     if isinstance(labels, Annotations):
         return "annotations"
+    if getattr(labels, "kind", None) == "pairs":
+        raise DataError(
+            f"expected {_FORMS}; got comparisons of two items: rank these with aggregate, or train "
+            "on them with CrowdRanker"
+        )
     if is_frame(labels):
         return "frame"
     if isinstance(labels, Mapping):

@@ -22,7 +22,7 @@ from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require_choice
 
 # What labels are read as, and what a method takes; ordinal labels are classes with an order.
-Kind = Literal["classes", "numbers", "ordinal"]
+Kind = Literal["classes", "numbers", "ordinal", "pairs"]  # pairs: `Comparisons`
 KINDS = ("classes", "numbers", "ordinal")
 
 # States of a cell: used, dropped as missing, blank, not a listed class, infinite.
@@ -62,6 +62,11 @@ def encode_labels(
     >>> encode_labels([0.5, 1.0, 0.25]).classes is None
     True
     """
+    if kind == "pairs":
+        raise SettingError(
+            SettingName("kind", "pairs"), " is for tables with two items in a row, which become "
+            "Comparisons, not Annotations; use Comparisons.from_frame or read_comparisons",
+        )  # fmt: skip
     if kind is not None:
         require_choice("kind", kind, KINDS)
     if classes is not None and kind == "numbers":

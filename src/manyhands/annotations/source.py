@@ -52,6 +52,9 @@ class Source:
             return "items: rows, annotators: columns, labels: cells"
         if self.layout == "nested":
             return "items: keys, annotators: keys in them, labels: values"
+        if self.layout == "pairs":
+            who = f", annotators: {self.annotator}" if self.annotator else ""
+            return f"items: {self.item}{who}, winners: {self.label or 'the first of the two'}"
         if self.layout != "long":
             where = f"items by {self.item}, annotators by {self.annotator}" if self.item else ""
             what = f"label {self.label}" if self.label else "items, annotators and labels"

@@ -18,6 +18,7 @@ from manyhands.evaluation.crowd_metrics import (
     rank_average,
 )
 from manyhands.evaluation.entities import score_entities, score_entity_lists
+from manyhands.evaluation.ranking import RankingScorecard, pair_accuracy, ranking_scorecard
 from manyhands.evaluation.runs import crossed_difference, paired_difference, summarize_runs
 from manyhands.evaluation.scorecard import (
     ClassificationScorecard,
@@ -56,6 +57,7 @@ __all__ = [
     "ClassificationScorecard",
     "LabelPredictions",
     "OrdinalScorecard",
+    "RankingScorecard",
     "RegressionScorecard",
     "SoftScorecard",
     "accuracy_score",
@@ -78,9 +80,11 @@ __all__ = [
     "log_loss",
     "manhattan_distance",
     "normalize_counts",
+    "pair_accuracy",
     "paired_difference",
     "rank_average",
     "ranked_probability_score",
+    "ranking_scorecard",
     "regression_scorecard",
     "regression_scores",
     "score_entities",

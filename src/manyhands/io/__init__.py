@@ -2,6 +2,7 @@
 
 from manyhands.io.atomic import atomic_write
 from manyhands.io.batches import append_tables, write_tables
+from manyhands.io.comparisons import PairFile, read_comparisons
 from manyhands.io.conll import (
     read_bio,
     read_conll,
@@ -15,7 +16,7 @@ from manyhands.io.features import Features, read_features, read_truth
 from manyhands.io.folders import locked_folder, make_folder, new_files, require_folder
 from manyhands.io.images import Images, read_images
 from manyhands.io.input_file import InputFile
-from manyhands.io.labels import read_annotations
+from manyhands.io.items import read_annotations
 from manyhands.io.opening import STANDARD_INPUT, input_files, sheet_of
 from manyhands.io.read import TAGGED_LAYOUTS, LabelFile, read
 from manyhands.io.sniff import column_names
@@ -45,6 +46,7 @@ __all__ = [
     "Images",
     "InputFile",
     "LabelFile",
+    "PairFile",
     "TextLabels",
     "WordVectors",
     "append_tables",
@@ -59,6 +61,7 @@ __all__ = [
     "read",
     "read_annotations",
     "read_bio",
+    "read_comparisons",
     "read_conll",
     "read_costs",
     "read_features",

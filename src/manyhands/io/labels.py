@@ -7,19 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations, Kind, Rows
+from manyhands.annotations import Kind, Rows
 from manyhands.annotations.choose import choose_columns
 from manyhands.annotations.columns import is_candidate, is_text
 from manyhands.annotations.dense import dense_cells
-from manyhands.annotations.grouping import Duplicates
-from manyhands.annotations.labels import as_list, with_levels
+from manyhands.annotations.labels import as_list
 from manyhands.annotations.levels import level_order
+from manyhands.annotations.pair_columns import has_pairs
 from manyhands.annotations.rows import encode_rows, nested_columns
 from manyhands.annotations.source import Source
 from manyhands.annotations.vocabulary import repeated
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
+from manyhands.io.comparisons import PairFile, require_pair_settings
 from manyhands.io.exports import ItemTexts, ToolItems
 from manyhands.io.exports.exported import FILE_NAME
 from manyhands.io.input_file import InputFile
@@ -30,6 +31,7 @@ from manyhands.io.matrices import header_of, read_matrix
 from manyhands.io.nested import json_content
 from manyhands.io.numbers import plain_grid, plain_numbers, require_clear_numbers
 from manyhands.io.opening import Paths, as_paths, input_files, shown_paths
+from manyhands.io.sniff import column_names
 from manyhands.io.tables import FORMATS, SUFFIXES, Table
 from manyhands.io.tool_files import ExportFile, open_exports, read_exports, usable_truths
 from manyhands.io.wide import WideTable, is_wide
@@ -38,51 +40,6 @@ LABEL_SUFFIXES = SUFFIXES | {".txt": "txt", ".npy": "npy", ".json": "json"}
 LAYOUTS = ("long", "wide", "dense")
 DENSE_MISSING = (-1, "?", "")
 _AS_CLASSES = ("classes", "ordinal")
-
-
-def read_annotations(
-    path: Paths,
-    *,
-    format: str | None = None,
-    layout: str | None = None,
-    item: str | None = None,
-    annotator: str | None = None,
-    label: str | None = None,
-    kind: Kind | None = None,
-    classes: Iterable[Any] | None = None,
-    levels: Iterable[Any] | None = None,
-    missing: Any = None,
-    duplicates: Duplicates = "keep",
-    encoding: str = "utf-8",
-    sheet: str | None = None,
-    seconds: str | None = None,
-    time: str | None = None,
-) -> Annotations:
-    """Read a file of labels, or several.
-
-    The suffix decides the format (.csv .tsv .parquet .jsonl: tables; .txt .npy: a dense matrix;
-    .json: {item: {annotator: label}}) unless `format` is given. A table is long: one row per label,
-    and three columns that are found by their names or given. `layout="wide"` means one row per item
-    and one column per annotator, `layout="dense"` the same without a header.
-
-    In a long table a blank label is an error unless `missing` lists what to drop ("" for blank).
-    In a matrix -1, "?" and blank mean "no label" unless `missing` is given.
-
-    `seconds` and `time` are the columns of how long each label took and when it was given. By
-    default they are found by their names, such as lead_time and created_at.
-
-    `kind="ordinal"` reads classes that have an order: numbers by their value, words of a scale that
-    is known (bad, fair, good), or the `levels` that are listed, from lowest to highest.
-
-    The file may be packed (.gz .bz2 .xz .zst .zip) or an Excel workbook, of which `sheet` names a
-    sheet; `path` may name several files (see `read`).
-    """
-    kind, classes = with_levels(kind, classes, levels)
-    file = ItemFile(
-        path, format, layout, item, annotator, label, kind, classes, missing, encoding, sheet,
-        seconds, time,
-    )  # fmt: skip
-    return Annotations.from_rows(file.rows(), duplicates=duplicates)
 
 
 @dataclass(frozen=True)
@@ -145,6 +102,25 @@ class ItemFile:
         format = self.format or LABEL_SUFFIXES.get(first.suffix.lower())
         format = "csv" if first.from_sheet else str(format)
         return format in FORMATS and is_wide(table_of(self.inputs, format, self.encoding))
+
+    @cached_property
+    def has_pairs(self) -> bool:
+        """Whether rows are comparisons: `kind` says so, or else the names of the columns."""
+        if any(each is not None for each in (self.kind, self.layout, self.item)):
+            return self.kind == "pairs"
+        return has_pairs(column_names(self.inputs[0], self.format, self.encoding))
+
+    def pairs(self, **settings: Any) -> PairFile:
+        """The same file as one of comparisons; `settings` are more of `read_comparisons`."""
+        require_pair_settings(
+            item=self.item, layout=self.layout, classes=self.classes, seconds=self.seconds,
+            time=self.time,
+        )  # fmt: skip
+        given: dict[str, Any] = {
+            "annotator": self.annotator, "winner": self.label, "missing": self.missing
+        }  # fmt: skip
+        given |= {name: each for name, each in settings.items() if each is not None}
+        return PairFile(self.inputs, self.format, encoding=self.encoding, **given)
 
     def rows(self) -> Rows:
         """The rows of the file or files, including unusable ones."""

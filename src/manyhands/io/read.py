@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from manyhands.annotations import Annotations, Kind, Rows, Sentences, TokenLabels
+from manyhands.annotations import Annotations, Comparisons, Kind, Rows, Sentences, TokenLabels
 from manyhands.annotations.grouping import Duplicates
 from manyhands.annotations.labels import USED, MixedLabelsError, as_list, with_levels
 from manyhands.annotations.tags import ORPHAN_TAGS, OrphanTags
@@ -58,8 +58,10 @@ def read(
     sheet: str | None = None,
     seconds: str | None = None,
     time: str | None = None,
-) -> Annotations | TokenLabels:
+) -> Annotations | Comparisons | TokenLabels:
     """Read a file of labels: `Annotations` of items, or `TokenLabels` of tagged tokens.
+
+    A table with two items and a winner in a row becomes `Comparisons` (see `read_comparisons`).
 
     The suffix and the content decide what the file is, unless `task` or `format` do. Tagged tokens
     are lines of a token and one tag per annotator (.conll .bio, or .txt with such lines; see
@@ -83,8 +85,9 @@ def read(
         Layout of labels of items: one row per label, one column per annotator, or a matrix.
     item, annotator, label : str
         Names of columns. `annotator="file name"` is for files of one annotator each.
-    kind : {"classes", "numbers", "ordinal"}
-        Read the labels of items as classes, as numbers, or as classes with an order that is known.
+    kind : {"classes", "numbers", "ordinal", "pairs"}
+        Read the labels of items as classes, as numbers, or as classes with an order that is known;
+        or rows as comparisons of two items. `label` is then the column of the winner.
     classes : list
         All classes (tags, types of spans), in their order.
     levels : list
@@ -114,6 +117,8 @@ def read(
         orphan_tags=orphan_tags, alignment=alignment, encoding=encoding, sheet=sheet,
         seconds=seconds, time=time,
     )  # fmt: skip
+    if file.has_pairs:
+        return file.pairs().read()
     return file.read_items() if file.tokens is None else file.read_tokens().labels
 
 
@@ -153,6 +158,8 @@ class LabelFile(ItemFile):
 
     def read_items(self) -> Annotations:
         """The labels of items."""
+        if self.has_pairs:
+            raise DataError(f"{self.shown}: has comparisons of two items, which are not used here")
         try:
             rows = replace(self, path=self.inputs, kind=self.wanted_kind()).rows()
         except MixedLabelsError as error:
