@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from hostile_names import HEBREW, NAMES, hostile_labels
+from hostile_names import HEBREW, LONG, NAMES, hostile_labels
 
 import manyhands as mh
 from manyhands.report import page as pages
@@ -58,6 +58,9 @@ def test_hostile_names_are_text_and_nothing_else():
     for name in NAMES[:4] + NAMES[5:8]:
         assert name in text
     assert HEBREW in text
+    assert "abc\\u202egpj.exe" in text  # what turns the direction of writing is written out
+    assert f"{LONG[:120]}… (10,000 characters)" in text
+    assert LONG[:400] not in text
     assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", text)
 
 

@@ -152,7 +152,8 @@ def label_distribution(
         believed_k = np.bincount(consensus_codes(consensus), minlength=ann.n_classes)
         share_k = believed_k / max(ann.n_items, 1)
         axes.barh(y - height, share_k[order], height=height, color=ORANGE, label="consensus")
-        axes.legend(frameon=False, fontsize=8)
+        axes.set_xlim(0.0, 1.3 * max(said_k.max(initial=0.0), share_k.max(initial=0.0), 1e-9))
+        axes.legend(frameon=False, fontsize=8, loc="lower right")  # beside the bars
     axes.set_yticks(y - (0 if consensus is None else height / 2),
                     [shown(name, 24) for name in ann.classes[order]])  # fmt: skip
     drawing.tidy(axes, across="share", up="", title="Distribution of labels")
