@@ -112,7 +112,9 @@ def test_the_first_items_to_relabel_have_their_reasons():
     assert set(why) <= {"0", "1"}
     assert why["1"].startswith("only one label, 0; the consensus ")
     assert why["1"].endswith("; the label is by an annotator to remove")
-    assert f"Begin with {next(iter(why))} (" in " ".join(found["summary"]["next"])
+    told = " ".join(found["summary"]["next"])
+    assert f"Begin with {next(iter(why))}" in told
+    assert "for the reasons under “Which items to relabel first”." in told
 
 
 def test_hard_items_do_not_count_those_who_cannot_be_trusted():
@@ -201,3 +203,13 @@ def test_charts_are_of_the_content_alone(content):
     for spec in made.values():
         assert spec["description"]
         assert "url" not in json.dumps(spec["data"])
+
+
+def test_labels_that_nobody_confirms_are_not_called_enough():
+    rows = {"item": list("abcd"), "annotator": list("uuvv"), "label": list("xyxy")}
+    told = report_content(mh.aggregate(mh.Annotations.from_arrays(*rows.values())))["summary"]
+    assert told["next"][0].startswith("Let two annotators or more label the same items: 4 items")
+    assert told["agree"][0] == "Krippendorff's alpha (nominal): undefined."
+    assert told["agree"][1].startswith("No item has labels of two annotators")
+    assert told["trust"] == ["2 annotators gave too few labels to say."]
+    assert not any(".." in line for part in told.values() for line in part)

@@ -6,6 +6,7 @@ import numpy as np
 
 from manyhands.aggregation import Consensus
 from manyhands.agreement import AgreementSummary
+from manyhands.core.arrays import AnyArray
 from manyhands.io.tool_imports import RELABEL_BELOW
 from manyhands.report.items import ItemLists
 from manyhands.report.profiles import UNTRUSTED, Profiles
@@ -96,7 +97,7 @@ def whom_to_trust(profiles: Profiles) -> list[str]:
     lines = []
     if len(fine) == ann.n_annotators:
         lines.append(f"Nothing speaks against any of the {counted(len(fine), 'annotator')}.")
-    else:
+    elif len(fine):
         lines.append(
             f"Nothing speaks against {len(fine):,} of {counted(ann.n_annotators, 'annotator')}, "
             f"who gave {percent(share)} of the labels."
@@ -147,7 +148,10 @@ def _pair_names(names: Any, pairs: list[tuple[int, int]], most: int = MAX_NAMES)
 
 def how_far(found: AgreementSummary) -> list[str]:
     """The first coefficient, and what it means."""
-    first = [f"{found.coefficients[0]}."] if found.coefficients else []
+    first = []
+    if found.coefficients:
+        one = found.coefficients[0]
+        first = [f"{one}." if one.is_defined else f"{one.title}: undefined."]
     return [*first, *(shown(text, MAX_SENTENCE) for text in found.words)]
 
 
@@ -171,11 +175,23 @@ def what_to_do(
             f"{_pair_names(ann.annotators, pairs, MAX_LEFT_OUT)}."
         )
     steps += _looks(profiles)
+    steps += _too_few(ann.labels_per_item)
     if lists.n_relabel:
         steps.append(_relabel(lists.n_relabel, ann.n_items, file, first))
     steps += _unclear_class(agreement)
     steps += [f"Beware: {shown(text, MAX_SENTENCE)}." for text in consensus.warnings]
     return steps or ["Nothing has to be done: use the consensus."]
+
+
+def _too_few(n_i: AnyArray) -> list[str]:
+    """A step if most items have one label: it can neither be confirmed nor compared."""
+    n, share = int((n_i <= 1).sum()), float((n_i <= 1).mean())
+    if share <= 0.5:
+        return []
+    return [
+        f"Let two annotators or more label the same items: {counted(n, 'item')} ({percent(share)}) "
+        f"{'has' if n == 1 else 'have'} at most one label, which nobody can confirm."
+    ]
 
 
 def _removals(profiles: Profiles) -> list[str]:
@@ -219,14 +235,17 @@ def _looks(profiles: Profiles) -> list[str]:
 
 def _relabel(n: int, n_items: int, file: str | None, first: list[dict[str, Any]]) -> str:
     share = n / max(n_items, 1)
-    what = f"Relabel {counted(n, 'item')} ({percent(share)})"
+    unsure = f"consensus with a confidence below {RELABEL_BELOW:g}"
     if share > 0.5:
-        what = f"Collect more labels of every item: {counted(n, 'item')} ({percent(share)}) have a"
-        what += f" consensus with a confidence below {RELABEL_BELOW:g}"
+        what = (
+            f"Collect more labels: {n:,} of {counted(n_items, 'item')} ({percent(share)}) have a "
+        )
+        what += f"{unsure}."
     else:
-        what += f" whose consensus has a confidence below {RELABEL_BELOW:g}"
-    begin = "; ".join(f"{row['item']} ({row['why']})" for row in first[:3])
-    what += f". Begin with {begin}."
+        what = f"Relabel {counted(n, 'item')} ({percent(share)}) that have a {unsure}."
+    names = [row["item"] for row in first]
+    what += f" Begin with {names_of(names, range(min(3, len(names))))}"
+    what += ", for the reasons under “Which items to relabel first”."
     if file is None:
         return what
     command = f"manyhands aggregate {shown(file)} --out consensus.csv --relabel relabel.csv"
