@@ -80,6 +80,7 @@ FEW_LABELS = Benchmark(
     "few-labels", ("kind", "lowest", "highest", "n_classes", "labels_per_annotator")
 )
 NEXT_LABELS = Benchmark("next-labels", ("kind", "set", "tool", "method"))
+JUDGE_PANELS = Benchmark("judge-panels", ("kind", "panel", "n_gold"))
 REPORT = Benchmark("report", ("kind", "n_labels"))
 FLAGS = Benchmark("flags", ("kind", "crowd"))
 SHORTFALLS = Benchmark("shortfalls", ("kind", "labels", "method", "seed"))

@@ -23,6 +23,7 @@ from manyhands.cli import (
     convert,
     datasets,
     demo,
+    judges,
     next_labels,
     predict,
     report,
@@ -145,7 +146,8 @@ app = typer.Typer(
 
 for command in (
     demo.demo, check.check, agree.agree, aggregate.aggregate, train.train, predict.predict,
-    compare.compare, report.report, serve.serve, next_labels.next, convert.convert,
+    compare.compare, report.report, serve.serve, judges.judges,
+    next_labels.next, convert.convert,
     simulate.simulate, reproduce.reproduce, datasets.datasets,
 ):  # fmt: skip
     app.command(cls=Command)(command)
