@@ -34,9 +34,11 @@ def a_batch():
 def a_layer(name="speelfc", share=0.0):
     torch.manual_seed(1)
     layer = NOISE[name](4, K, n_features=1).double()
+    generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
         for parameter in layer.parameters():
-            parameter.add_(0.5 * torch.randn_like(parameter))
+            noise = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
+            parameter.add_(0.5 * noise)
     layer.label_smoothing = share
     return layer
 
