@@ -109,6 +109,25 @@ def test_no_nan_without_a_word(name, level, interval, table):
     json.dumps(found.to_json(), allow_nan=False)
 
 
+@settings(max_examples=15)
+@given(gapped(highest=1), st.sampled_from(["analytic", "items", "annotators"]))
+def test_no_interval_is_a_point(matrix, interval):
+    found = summarize(annotations_of(matrix), interval=interval, n_resamples=10)
+    ends = [(each.low, each.high) for each in found.coefficients]
+    ends += [(t["low"], t["high"]) for t in (found.classes, found.annotators, found.pairs)]
+    low, high = (np.concatenate([np.ravel(pair[n]) for pair in ends]) for n in range(2))
+    assert (np.isnan(low) == np.isnan(high)).all()
+    assert (high[~np.isnan(low)] > low[~np.isnan(low)]).all()
+
+
+def test_long_names_do_not_drown_what_is_said():
+    text = "a text of its own " * 500
+    rows = [[text, text], [text, "b"], ["b", "b"], [text, "c"], ["c", "b"], [text, text]]
+    found = summarize(Annotations.from_dense(rows, annotators=[text, f"{text}2"]))
+    said = [word for each in found.coefficients for word in (each.title, *each.words)]
+    assert max(map(len, [*said, *found.words])) < 300
+
+
 @settings(max_examples=30)
 @given(gapped(highest=2))
 def test_tables_of_any_labels(matrix):

@@ -22,7 +22,7 @@ from manyhands.agreement.ordered import Weights, in_order, weight_matrix
 from manyhands.agreement.pair_table import PairTable
 from manyhands.agreement.result import Agreement
 from manyhands.agreement.runs import LabelRuns, one_label_each
-from manyhands.agreement.words import describe
+from manyhands.agreement.words import describe, name_in_words
 from manyhands.annotations import Annotations, Labels
 from manyhands.core.arrays import Codes
 from manyhands.core.settings import generator, require
@@ -116,7 +116,7 @@ def _title(name: str, weights: str | None, table: "PairTable", ann: Annotations)
     title = title_of(name, weights)
     if len(table.first) == 1:
         one, two = ann.annotators[[table.first[0], table.second[0]]]
-        return f"{title} of {one!s} and {two!s}"
+        return f"{title} of {name_in_words(one)} and {name_in_words(two)}"
     return f"{title}, mean of {len(table.first)} pairs" if len(table.first) else title
 
 

@@ -28,7 +28,7 @@ from manyhands.agreement.tables import (
     type_columns,
     wilson,
 )
-from manyhands.agreement.words import column_words
+from manyhands.agreement.words import column_words, name_in_words
 from manyhands.annotations import Annotations, Labels, TokenLabels, as_annotations
 from manyhands.core.errors import SettingError, SettingName
 from manyhands.core.settings import Registry, require_choice
@@ -233,12 +233,13 @@ def _lowest_class(classes: Columns) -> list[str]:
     k = int(np.nanargmin(classes["agreement"]))
     if classes["agreement"][k] >= 1.0:
         return []
+    one, other = classes["class"][k], classes["confused_with"][k]
     text = (
-        f"Annotators agree least on {classes['class'][k]!s}: if one says it, another says it too "
+        f"Annotators agree least on {name_in_words(one)}: if one says it, another says it too "
         f"in {classes['agreement'][k]:.0%} of the cases"
     )
-    if classes["confused_with"][k] is not None:
-        text += f", and {classes['confused_with'][k]!s} in {classes['confused'][k]:.0%}"
+    if other is not None:
+        text += f", and {name_in_words(other)} in {classes['confused'][k]:.0%}"
     return [f"{text}."]
 
 
@@ -254,7 +255,7 @@ def _lowest_annotator(annotators: Columns) -> list[str]:
     if len(below) == 0:
         return []
     worst = below[np.argsort(agreement_a[below], kind="stable")]
-    names = ", ".join(str(annotators["annotator"][a]) for a in worst[:3])
+    names = ", ".join(name_in_words(annotators["annotator"][a]) for a in worst[:3])
     more = f" and {len(below) - 3} more" if len(below) > 3 else ""
     return [
         f"Agreement with the others is below that of most annotators ({usual:.0%}) for "

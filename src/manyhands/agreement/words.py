@@ -14,6 +14,7 @@ from manyhands.core.arrays import AnyArray
 FEW_ITEMS = 30
 WIDE = 0.2
 MOST_CLASSES = 12  # that are listed
+MOST_CHARACTERS = 60  # of a name in a sentence
 RELIABLE, TENTATIVE = 0.8, 2 / 3  # Krippendorff 2004, page 241
 PREVALENT = 0.8  # share of one class above which chance agreement is high
 
@@ -93,6 +94,16 @@ def column_words(table: str, columns: Mapping[str, AnyArray]) -> tuple[str, ...]
     return tuple(parts)
 
 
+def name_in_words(name: object) -> str:
+    """A name as a part of a sentence, shortened where it is a text of its own.
+
+    >>> name_in_words("cat"), len(name_in_words("cat" * 1000))
+    ('cat', 60)
+    """
+    text = str(name)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
+
+
 @dataclass(frozen=True)
 class Facts:
     """What the sentences are about."""
@@ -115,7 +126,7 @@ class Facts:
         top, share = "", 0.0
         if ann.kind == "classes" and is_used_n.any() and runs.n_codes == ann.n_classes:
             count_k = np.bincount(ann.label[is_used_n], minlength=ann.n_classes)
-            top = str(ann.classes[count_k.argmax()])
+            top = name_in_words(ann.classes[count_k.argmax()])
             share = float(count_k.max() / count_k.sum())
         return cls(
             n_labelled=int((whole.labels_i > 0).sum()),
@@ -178,7 +189,7 @@ def describe(
     """The coefficient with its interval and its words."""
     facts = Facts.of(runs, None if level == "sets" else of)
     full = title or TITLES[name] + (f" ({level})" if level else "")
-    words = list(_words(name, parts, ends, facts, level, [str(each) for each in order]))
+    words = list(_words(name, parts, ends, facts, level, [name_in_words(each) for each in order]))
     return make_result(name, full, parts, ends, settings, facts, [*words, *notes])
 
 
