@@ -29,7 +29,7 @@ STACKED = (
     "conal-groups", "mixture-e2e", "two-stage-majority", "two-stage-soft-majority",
     "two-stage-dawid-skene", "two-stage-glad", "two-stage-worker-clustering", "truth", "cross-fit",
     "cumulative-link", "two-stage-majority-smoothed", "crowd-layer-mw-smoothed",
-    "crowdlab",
+    "crowdlab", "madl",
 )  # fmt: skip
 
 

@@ -28,7 +28,8 @@ from manyhands.simulation import SCENARIOS, CrowdSettings
 A, K, D, B = 5, 3, 4, 7
 IDENTITY_FREE = {"mixture-e2e"}
 SUMS = {"conal", "conal-groups"}  # whose penalty is a sum over all annotators
-NEEDS_ITEMS = {"conal", "conal-groups", "speelfc-d", "mixture-e2e"}
+SMALL = {"madl": {"n_dimensions": 2, "n_hidden": 4}}  # gradients are checked number by number
+NEEDS_ITEMS = {"conal", "conal-groups", "speelfc-d", "madl", "mixture-e2e"}
 
 
 @pytest.fixture(params=list(NOISE))
@@ -38,7 +39,7 @@ def name(request):
 
 def make(name, sparse=False, seed=0, jitter=0.0):
     torch.manual_seed(seed)
-    layer = NOISE[name](A, K, n_features=D, sparse=sparse).double()
+    layer = NOISE[name](A, K, n_features=D, sparse=sparse, **SMALL.get(name, {})).double()
     if jitter:
         generator = torch.Generator().manual_seed(seed)
         with torch.no_grad():
@@ -94,7 +95,7 @@ def test_no_labels_cost_nothing(name):
 def test_a_model_that_needs_features_raises_without_them(name):
     logits, batch = a_batch()
     without = AnnotationBatch(batch.row, batch.annotator, batch.label)
-    if name in {"conal", "conal-groups", "speelfc-d"}:
+    if name in {"conal", "conal-groups", "speelfc-d", "madl"}:
         with pytest.raises(DataError, match="give the batch their features"):
             annotation_loss(make(name), logits, without)
     else:

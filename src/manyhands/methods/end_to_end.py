@@ -36,7 +36,7 @@ SEARCH = {**NO_WARM_UP, "warm_up": 5}
 FAST = {**SEARCH, "noise_learning_rate": 1e-2}
 SMOOTHED = {"label_smoothing": 0.1}
 PRIOR = {"prior_precision": 1.0}
-_WITHOUT_PRIOR = ("speelfc-d", "mixture-e2e")  # they have no such setting
+_WITHOUT_PRIOR = ("speelfc-d", "mixture-e2e", "madl")  # they have no such setting
 _MANY_LABELS = 40  # per annotator: with fewer, fast learning follows the noise of single labels
 _SLOW = 0.3  # share of the learning rate of annotators with fewer labels
 _LARGE_TABLE = 300_000  # parameters of annotators from which a dense optimiser step is felt
@@ -242,6 +242,12 @@ _ABOUT = {  # of noise models, by name
         cost="a plain epoch + (1 + M) K x K per label",
         when="several kinds of annotators who share mistakes",
     ),
+    "madl": About(
+        source="Herde, Huseljic and Sick 2023 (MaDL)",
+        equation="w_a log sum_k f_k C_ax[k, y], C a network of u_a, x, u_a x'; w_a ~ 1 / density",
+        cost="a plain epoch + a small network and K x K per label",
+        when="annotators err on some items more than on others, or copy each other",
+    ),
     "mixture-e2e": About(
         source="likelihood of Mena and Nanculef (Crowd Mixture Model), eq. 4",
         equation="P(y | x) = sum_m alpha_m sum_k f_k beta_m[k, y]",
@@ -273,6 +279,7 @@ _PRESETS = {  # of noise models that the first paper does not have
     "conal": "p3/labelme",
     "conal-groups": "p3/labelme",
     "mixture-e2e": "p4/labelme",
+    "madl": "p3/labelme",
 }
 _P1_DIFFICULTY = {"dropout": 0.5, "alpha": 0.028, "l1": 0.001, "l2": 100.0}
 # Settings of noise models in single experiments. Only differences of logits count: 1.4 and 4.7
@@ -286,6 +293,7 @@ _IN_PRESETS: dict[str, dict[str, dict[str, Any]]] = {
 }
 _NOTES = {
     "geocrowdnet": "In none of the papers; trained as trace-reg.",
+    "madl": "In none of the papers; trained as conal.",
     "conal-groups": "Named as future work; trained as conal.",
     "mixture-e2e": "Named as future work; trained as mixture.",
 }

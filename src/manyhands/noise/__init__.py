@@ -7,6 +7,7 @@ from manyhands.noise.catalog import NOISE
 from manyhands.noise.conal import CoNAL, CoNALGroups
 from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer, SoftmaxCrowdLayer
 from manyhands.noise.dataset import AnnotatedDataset, collate
+from manyhands.noise.madl import MaDL
 from manyhands.noise.mixture import Mixture
 from manyhands.noise.ordinal import CumulativeLink
 from manyhands.noise.regression import RegressionLayer
@@ -23,6 +24,7 @@ __all__ = [
     "CrowdLayer",
     "CumulativeLink",
     "GeoCrowdNet",
+    "MaDL",
     "Mixture",
     "NoiseModel",
     "OverCrowdLayer",

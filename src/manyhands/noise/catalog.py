@@ -12,6 +12,7 @@ from manyhands.core.settings import Registry, require
 from manyhands.noise.base import NoiseModel
 from manyhands.noise.conal import CoNAL, CoNALGroups
 from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer, SoftmaxCrowdLayer
+from manyhands.noise.madl import MaDL
 from manyhands.noise.mixture import Mixture
 from manyhands.noise.ordinal import CumulativeLink
 from manyhands.noise.speelfc import GeoCrowdNet, SpeeLFC, SpeeLFCD, TraceReg
@@ -84,6 +85,7 @@ NOISE: Registry[NoiseMaker] = Registry(
         "geocrowdnet": NoiseMaker(GeoCrowdNet),
         "conal": NoiseMaker(CoNAL),
         "conal-groups": NoiseMaker(CoNALGroups),
+        "madl": NoiseMaker(MaDL),
         "mixture-e2e": NoiseMaker(Mixture),
     },
 )
