@@ -226,10 +226,12 @@ Efficiency, price and reserve are assumptions; the rest follows from the runs ab
 tasks that take longer than others and the start of machines are not in them, but in the reserve.
 What breaks first as sizes grow:
 
-1. **Parameters.** Every executor and the driver hold those of all annotators. `dawid-skene` refuses
-   tables above `MANYHANDS_MAX_GIB` (4): {number(most)} million annotators of two classes,
+1. **Parameters.** Every executor and the driver hold names and some numbers of all annotators.
+   Spark divides the confusions of `dawid-skene` among the executors if they take more than
+   `--broadcast` (1 GiB). Other methods with confusions, and the engine stream, refuse tables above
+   `MANYHANDS_MAX_GIB` (4): {number(most)} million annotators of two classes,
    {number(many)} million of ten. The error names the sizes. `one-coin` needs one number per
-   annotator, and has no such limit in practice. Parameters are not divided among executors.
+   annotator.
 2. **The driver adds sums** of 16 tasks at most, each as large as the parameters; here
    {number(parameters)} GiB.
 3. **A disk per node** that holds its share of the shuffle and of the cache.

@@ -13,6 +13,7 @@ from part_tables import assert_same, class_table, in_memory, number_table, setti
 
 import manyhands as mh
 from manyhands.scale import spark as spark_parts
+from manyhands.scale import spark_blocks
 
 LISTED = ["majority", "dawid-skene", "one-coin", "glad", "mixture"]
 
@@ -80,6 +81,21 @@ def test_many_parts_are_added_by_a_tree(session, tmp_path, monkeypatch):
         on_spark(session, path, "majority", parts=3, known={"nobody": "cat"})
     with pytest.raises(mh.ManyhandsError, match="needs an order"):
         on_spark(session, path, "majority", parts=3, duplicates="first")
+
+
+@pytest.mark.slow
+def test_annotators_are_divided_too(session, tmp_path, monkeypatch):
+    """Annotators of ten blocks, of whom one gave half of all labels; with repeats and truths."""
+    monkeypatch.setattr(spark_blocks, "_BLOCK_BYTES", 8 * 9 * 2)
+    table = class_table()
+    path, known = write(pd.concat([table, table[:40]]), tmp_path / "labels.parquet"), {"5": "eel"}
+    settings = {"max_iter": 3}
+    found = on_spark(session, path, "dawid-skene", parts=4, settings=settings, known=known,
+                     broadcast=0)  # fmt: skip
+    assert_same(found, in_memory(path, "dawid-skene", settings=settings, known=known))
+    assert len(found[2].spark_parts._row_passes[0]._ranges.edge) > 5
+    with pytest.raises(mh.ManyhandsError, match="confusions of annotators are divided among"):
+        _ = found[2].confusion
 
 
 def _executors(driver):

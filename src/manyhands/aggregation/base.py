@@ -128,6 +128,11 @@ class Aggregator(ABC, Generic[P]):
         self.require_affordable(annotations)
         return self._fit(gather_evidence(annotations, known), None)
 
+    @property
+    def needs_few_rows(self) -> bool:
+        """Whether a fit needs confusions of pairs of annotator and label alone that occur."""
+        return False
+
     def require_affordable(self, annotations: Annotations) -> None:
         """Raise a `TooLargeError` if a fit would take too much memory or time."""
 

@@ -25,9 +25,10 @@ from manyhands.aggregation.kernels.confusion_pass import (
     fit_confusions,
 )
 from manyhands.aggregation.kernels.passes import confusion_pass
+from manyhands.aggregation.parts import PartState
 from manyhands.aggregation.spectral import spectral_posterior
 from manyhands.annotations import Annotations, Labels, as_annotations
-from manyhands.core.arrays import Floats
+from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import COUNT, NOT_NEGATIVE, require, setting
 
@@ -38,6 +39,10 @@ class PassParameters(Parameters, ABC):
     @abstractmethod
     def expected(self, expect: ConfusionPass) -> Expectation:
         """The E-step under these parameters."""
+
+    def own_pass(self, evidence: Evidence) -> ConfusionPass | None:
+        """The pass over labels of one part that these parameters need, if they are of that part."""
+        return None
 
 
 Q = TypeVar("Q", bound=PassParameters)
@@ -54,7 +59,7 @@ class ConfusionAggregator(IterativeAggregator[Q], ClassAggregator[Q]):
 
     def estimate_items(self, evidence: Evidence, parameters: Q) -> dict[str, Any]:
         """The fields of a `Consensus` that describe items, under these parameters."""
-        expect = self.confusion_pass(evidence, counts=False)
+        expect = parameters.own_pass(evidence) or self.confusion_pass(evidence, counts=False)
         return {"probabilities": parameters.expected(expect).posterior_ik}
 
 
@@ -70,13 +75,32 @@ class ConfusionParameters(PassParameters):
         """Every annotator's confusion, shape (a, k, l)."""
         return np.exp(self.log_confusion_alk).transpose(0, 2, 1)
 
+    def right(self) -> Floats | None:
+        """How often every annotator is right about every class (a, k)."""
+        here: Floats | None = getattr(self.log_confusion_alk, "right_ak", None)
+        return super().right() if here is None else here
+
     def expected(self, expect: ConfusionPass) -> Expectation:
         """The E-step under these parameters."""
         return expect(self.log_prior_k, self.log_confusion_alk)
 
     def on_host(self) -> Self:
-        """The same with arrays of numpy: during a fit on a GPU the confusions are there."""
-        return replace(self, log_confusion_alk=np.asarray(self.log_confusion_alk))
+        """The same as they are after a fit: during one, confusions may be on a GPU or in blocks."""
+        table: Any = self.log_confusion_alk
+        found = table.on_host() if hasattr(table, "on_host") else np.asarray(table)
+        return replace(self, log_confusion_alk=found)
+
+    def of_part(self, load: Callable[[PartState], AnyArray]) -> Self:
+        """The same with the confusions that a part uses, if they lie in the parts."""
+        table: Any = self.log_confusion_alk
+        if not hasattr(table, "of_part"):
+            return self
+        return replace(self, log_confusion_alk=table.of_part(load))
+
+    def own_pass(self, evidence: Evidence) -> ConfusionPass | None:
+        """The pass with rows that the part uses, if these confusions are of them."""
+        of_part = getattr(self.log_confusion_alk, "own_pass", None)
+        return None if of_part is None else of_part(evidence)
 
     def with_unseen_annotators(self, n_new: int) -> Self:
         """The same with average annotators appended."""
@@ -147,6 +171,11 @@ class DawidSkene(ConfusionAggregator[ConfusionParameters]):
             self.prior_strength,
         )
 
+    @property
+    def needs_few_rows(self) -> bool:
+        """Whether a fit needs the pairs of annotator and label alone that occur."""
+        return self.start == "majority" and self.prior_strength > 0 and not self.prior_confusions
+
     def cost(self, annotations: Annotations) -> Cost:
         """The memory and time of a fit to these labels."""
         return confusion_cost(annotations, tables=4.2, more=6, steps=self.max_iter, nanoseconds=15)
@@ -155,8 +184,7 @@ class DawidSkene(ConfusionAggregator[ConfusionParameters]):
         self, evidence: Evidence, start: ConfusionParameters | None = None
     ) -> EMRun[ConfusionParameters]:
         """Fit the model, from its own initial parameters or from the given ones."""
-        rows = self.start == "majority" and self.prior_strength > 0 and not self.prior_confusions
-        expect = confusion_pass(evidence, self.device, rows=rows)
+        expect = confusion_pass(evidence, self.device, rows=self.needs_few_rows)
         expected, crowd_lk = self.first_expectation(expect)
         pseudo_alk = self.pseudo_counts(crowd_lk, evidence.annotations)
 

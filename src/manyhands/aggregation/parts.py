@@ -52,6 +52,10 @@ class Parts(ABC):
     def continued(self, start: S) -> EMRun[S]:
         """The next EM run: as an earlier process left it, or one that begins at `start`."""
 
+    def row_pass(self, evidence: Any) -> Any:
+        """A `ConfusionPass` for parameters that lie in parts too; None if they are in memory."""
+        return None
+
     @abstractmethod
     def keep(self, run: EMRun[Any]) -> None:
         """Keep an EM run after a step, so that another process can continue it."""

@@ -46,6 +46,12 @@ class EngineOptions(options.OptionGroup):
                   metavar="URL", show_default="that of the Spark settings, or local[*]"),
     ] = None  # fmt: skip
 
+    broadcast: Annotated[
+        float,
+        in_engine("For spark: confusions of annotators that take more are divided among the "
+                  "executors, for dawid-skene.", metavar="GIB"),
+    ] = 1.0  # fmt: skip
+
     def chosen(self, file: "mh.io.LabelFile", possible: bool) -> str:
         """The engine; `auto` says why. It is memory if parts are not possible."""
         if self.engine not in (None, "auto"):
@@ -160,7 +166,8 @@ def aggregate_spark(request: Any) -> None:
         consensus = mh.scale.spark_files(
             request.file, request.method, known=request.reading.truth(request.known) or {},
             settings=request.settings(kind), master=request.engine.master,
-            memory=request.engine.memory, skip_corrupt=request.engine.corrupt_files == "skip",
+            memory=request.engine.memory, broadcast=request.engine.broadcast,
+            skip_corrupt=request.engine.corrupt_files == "skip",
         )  # fmt: skip
         with consensus:
             consensus.write(request.out)

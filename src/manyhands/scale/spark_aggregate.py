@@ -19,13 +19,14 @@ from manyhands.annotations.source import Source
 from manyhands.annotations.vocabulary import name_to_text
 from manyhands.core.arrays import AnyArray, Offsets
 from manyhands.core.errors import DataError, SettingError
-from manyhands.core.settings import require_choice
+from manyhands.core.settings import NOT_NEGATIVE, require, require_choice
 from manyhands.io import LabelFile
 from manyhands.scale.consensus import PartedConsensus, fit_parts, item_columns, require_parts
 from manyhands.scale.files import ROLES, choose_by_name, open_labels
 from manyhands.scale.label_survey import LabelReading
 from manyhands.scale.part_file import PartAnnotations, PartedAnnotations
-from manyhands.scale.spark import SparkParts, divide_table, require_spark
+from manyhands.scale.spark import SparkParts, require_spark
+from manyhands.scale.spark_parts import divide_table
 from manyhands.scale.spark_session import read_files, spark_session
 from manyhands.scale.spark_survey import TableSurvey, survey_table
 from manyhands.scale.spill import Naming, RowCodes, split_items
@@ -99,6 +100,7 @@ def aggregate(
     known: Mapping[Any, Any] | None = None,
     parts: int | None = None,
     memory: float = 1.0,
+    broadcast: float = 1.0,
     source: Source | None = None,
     skipped: Sequence[str] = (),
     **settings: Any,
@@ -107,12 +109,14 @@ def aggregate(
 
     Columns are found by their names or given. `duplicates` is "keep" or "refuse": rows of a Spark
     table have no order. `parts` is the number of parts, by default two per core and as many as
-    tasks with `memory` GiB for labels need. `source` and `skipped` tell where the table comes from,
-    and what was left out of it. Other settings are those of `manyhands.aggregate`. The
-    executors need manyhands too.
+    tasks with `memory` GiB for labels need. `dawid-skene` divides confusions of annotators that
+    take more than `broadcast` GiB among the executors, unless it has no prior or one by annotator.
+    `source` and `skipped` tell where the table comes from, and what was left out of it. Other
+    settings are those of `manyhands.aggregate`. The executors need manyhands too.
     """
     require_spark()
     stream = StreamSettings(memory=memory, parts=parts)
+    require(NOT_NEGATIVE.holds(broadcast), "broadcast", NOT_NEGATIVE.text, broadcast)
     require_choice("duplicates", duplicates, DUPLICATES)
     if duplicates in ("first", "last"):
         raise SettingError(
@@ -135,6 +139,7 @@ def aggregate(
         duplicates,
         known or {},
         stream,
+        broadcast,
         source,
         skipped,
     )
@@ -148,6 +153,7 @@ def spark_files(
     settings: Mapping[str, Any] | None = None,
     master: str | None = None,
     memory: float = 1.0,
+    broadcast: float = 1.0,
     skip_corrupt: bool = True,
 ) -> SparkConsensus:
     """The consensus of files of labels (CSV, TSV, Parquet) that a Spark cluster reads.
@@ -166,6 +172,7 @@ def spark_files(
         table, method, item=item, annotator=annotator, label=label, kind=opened.reading.kind,
         classes=opened.reading.classes, missing=opened.reading.missing,
         bounds=opened.reading.bounds, duplicates=file.duplicates, known=known, memory=memory,
+        broadcast=broadcast,
         source=opened.read_from, skipped=skipped_files(opened.corrupt), **(settings or {}),
     )  # fmt: skip
 
@@ -184,6 +191,7 @@ def _fitted(
     duplicates: Duplicates,
     known: Mapping[Any, Any],
     stream: StreamSettings,
+    broadcast: float,
     source: Source,
     skipped: Sequence[str] = (),
 ) -> SparkConsensus:
@@ -200,8 +208,10 @@ def _fitted(
     splits = split_items(survey.item_sample, _n_parts(n_tasks, survey, stream, codes.classes))
     n_tasks = min(n_tasks, len(splits) + 1)
     row_codes = RowCodes(survey.annotators, codes, survey.whole_items)
-    divided = divide_table(table, row_codes, splits, n_tasks, naming, known)
-    parts = SparkParts(divided, n_tasks, survey.annotators, codes.classes)
+    alone = _divides_annotators(model, survey.annotators, codes.classes, broadcast)
+    divided = divide_table(table, row_codes, splits, n_tasks, naming, known, alone=alone)
+    n_tasks = len(splits) + 1 if alone else n_tasks
+    parts = SparkParts(divided, n_tasks, survey.annotators, codes.classes, divide_annotators=alone)
     try:
         n_items, per_annotator = parts.total(_counts)
         if per_annotator.sum() == 0:
@@ -214,6 +224,14 @@ def _fitted(
         parts.close()
         raise
     return SparkConsensus(**fields, spark_parts=parts, whole_items=survey.whole_items)
+
+
+def _divides_annotators(
+    model: Aggregator[Any], annotators: Vocabulary, classes: Vocabulary | None, broadcast: float
+) -> bool:
+    """Whether confusions of annotators are too large to be sent to all executors."""
+    n_classes = 0 if classes is None else len(classes)
+    return model.needs_few_rows and 8 * len(annotators) * n_classes**2 > broadcast * 2**30
 
 
 def _n_tasks(table: "DataFrame", survey: TableSurvey) -> int:

@@ -28,7 +28,8 @@ def confusion_pass(
     With `rows` its tables may have only the rows that labels use.
     """
     if evidence.parts is not None:
-        return PartConfusionPass(evidence, n_subtypes)
+        divided = evidence.parts.row_pass(evidence) if rows else None
+        return PartConfusionPass(evidence, n_subtypes) if divided is None else divided
     if device == "cpu":
         used = rows_worth_it(evidence.annotations) if rows else None
         if used is not None:

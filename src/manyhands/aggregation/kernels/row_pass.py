@@ -103,6 +103,18 @@ class RowConfusions:
 
 
 @dataclass(frozen=True)
+class UsedRows:
+    """Log-confusions of the rows that the labels of one part use, in their order."""
+
+    log_rk: Floats
+
+    @staticmethod
+    def own_pass(evidence: Evidence) -> "RowPass":
+        """The pass over the labels of this part."""
+        return RowPass(evidence, LabelRows.of(evidence.annotations))
+
+
+@dataclass(frozen=True)
 class RowExpectation:
     """An `Expectation` whose counts are those of the rows that occur."""
 
@@ -135,8 +147,9 @@ class RowPass(ConfusionPass):
 
     def __call__(self, log_prior_k: Floats, log_confusion_alk: Any) -> Expectation:
         """Posterior, counts and log-likelihood under these parameters; buffers are reused."""
-        if isinstance(log_confusion_alk, RowConfusions):
-            return super().__call__(log_prior_k, log_confusion_alk.log_rk)
+        log_rk = getattr(log_confusion_alk, "log_rk", None)  # of `RowConfusions`, `UsedRows`
+        if log_rk is not None:
+            return super().__call__(log_prior_k, log_rk)
         table = np.asarray(log_confusion_alk)
         return super().__call__(log_prior_k, table.reshape(-1, table.shape[2])[self._rows.row_r])
 
