@@ -38,6 +38,7 @@ def make_case(seed, valid, folder):
     (folder / "others.txt").write_text("not ours")
     # Cases that were found before there were later commands keep their numbers.
     maker = rng.choice(_MAKERS if seed % 10 != 2 else _LATER_MAKERS)
+    maker = _judges if seed % 20 == 9 else maker
     case = maker(rng, valid, folder)
     inputs = [each for each in case.done if (folder / each).exists()]
     n_damaged = min(len(inputs), rng.choice([0, 1, 1, 1, 1, 2, 3]))
@@ -275,6 +276,23 @@ def _report(rng, valid, folder):
         taken.append(_take(rng, valid, folder, "truths"))
         words += ["--truth", taken[-1]]
     return Case(words, {out}, taken)
+
+
+def _judges(rng, valid, folder):
+    taken = [_take(rng, valid, folder, *_LABELS)]
+    words = ["judges", *taken, *_reading(rng), *_maybe(rng, 0.3, "--json")]
+    if rng.random() < 0.6:
+        taken.append(_take(rng, valid, folder, "truths"))
+        words += ["--gold", taken[-1]]
+    words += _maybe(rng, 0.2, "--samples", rng.choice(["#", "_", ""]))
+    words += _maybe(rng, 0.2, "--abstain", rng.choice(["cat", "unsure", ""]))
+    words += _maybe(rng, 0.2, "--abstentions", rng.choice(["missing", "label", "x"]))
+    outputs = set()
+    if rng.random() < 0.4:
+        out = f"out{rng.choice(_TABLES)}"
+        words += ["--out", out, "--by", rng.choice(["items", "judges", "pairs", "subsets", "x"])]
+        outputs.add(out)
+    return Case(words, outputs, taken)
 
 
 _MAKERS = (

@@ -69,7 +69,7 @@ class Request(options.OptionGroup):
 
 @options.takes_groups
 def judges(request: Request) -> None:
-    """Examine a panel of judges: models, language models or people.
+    """Examine a panel of judges: models, LLMs or people.
 
     With --gold: the accuracy and kappa of every judge, how many independent judges they count as,
     who shares errors, a consensus whose confidence is calibrated on the gold, which fewer judges
