@@ -12,7 +12,7 @@ from manyhands.core.errors import DataError, SettingError
 from random_tables import random_labels
 
 NAMES = list(AGGREGATORS)
-CLASS_NAMES = [name for name in NAMES if AGGREGATORS[name].kind != "numbers"]
+CLASS_NAMES = [name for name in NAMES if AGGREGATORS[name].kind in ("classes", "ordinal")]
 # The order of levels means something: reversing it reverses the result, no other permutation does.
 PERMUTATIONS = {"classes": [2, 0, 1], "ordinal": [2, 1, 0]}
 ITERATIVE = [name for name in NAMES if hasattr(AGGREGATORS[name](), "max_iter")]
@@ -24,6 +24,8 @@ def build(name, item, annotator, label, **names):
         label = np.asarray(label) * 0.7 + np.asarray(annotator) % 3 * 0.1
         names = {key: value for key, value in names.items() if key != "classes"}
         names["kind"] = "numbers"
+    if AGGREGATORS[name].kind == "multilabel":
+        label = [{1, 2} if code == 2 else {code} for code in np.asarray(label).tolist()]
     return Annotations.from_arrays(item, annotator, label, **names)
 
 
@@ -116,6 +118,11 @@ def test_an_unlabelled_item_gets_the_prior(name):
         assert consensus.values[:-1].min() <= consensus.values[-1] <= consensus.values[:-1].max()
         assert consensus.spread[-1] >= consensus.spread[:-1].max() * 0.99
         return
+    if consensus.annotations.kind == "multilabel":
+        low, high = consensus.probabilities.min(axis=0), consensus.probabilities.max(axis=0)
+        last = consensus.probabilities[-1]
+        assert ((low <= last) & (last <= high)).all()
+        return
     prior = getattr(consensus.parameters, "log_prior_k", None)
     expected = np.exp(prior) if prior is not None else np.bincount(label) / len(label)
     np.testing.assert_allclose(consensus.probabilities[-1], expected, atol=1e-9)
@@ -157,9 +164,9 @@ def test_the_objective_never_falls(name, labels):
 
 def test_known_truths_are_returned_as_given(name, labels):
     annotations = build(name, *labels)
-    known = {0: 1, 3: 2} if annotations.kind == "classes" else {0: 0.5, 3: 0.25}
+    known = {0: 0.5, 3: 0.25} if annotations.kind == "numbers" else {0: 1, 3: 2}
     consensus = AGGREGATORS[name]().fit(annotations, known=known)
-    assert consensus.labels[[0, 3]].tolist() == list(known.values())
+    assert [float(label) for label in consensus.labels[[0, 3]]] == list(known.values())
     np.testing.assert_allclose(consensus.confidence[[0, 3]], 1.0)
 
 

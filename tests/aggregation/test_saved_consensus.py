@@ -33,6 +33,9 @@ def annotations(name, seed, naming="numbers", shift=0):
     if AGGREGATORS[name].kind == "numbers":
         numbers = np.asarray(label) * 0.7 + np.sin(np.arange(len(label)))
         return Annotations.from_arrays(items, annotators, numbers, kind="numbers")
+    if AGGREGATORS[name].kind == "multilabel":
+        sets = [[call(k), call((k + i) % 3)] for k, i in zip(label, item, strict=True)]
+        return Annotations.from_arrays(items, annotators, sets)
     given = {"kind": "classes"}
     if AGGREGATORS[name].kind == "ordinal":
         given = {"levels": [call(k) for k in range(3)]}

@@ -137,7 +137,7 @@ def test_sets_are_as_in_nltk():
 
 def test_distances_of_sets():
     sets = [frozenset(), frozenset("a"), frozenset("ab"), frozenset("bc"), frozenset("d")]
-    found = masi_distances(sets)
+    found = masi_distances(np.array([[name in each for name in "abcd"] for each in sets]))
     for one, two in itertools.combinations(range(1, 5), 2):
         assert found[one, two] == pytest.approx(exact_masi(sets[one], sets[two]), abs=1e-12)
     assert np.diag(found).tolist() == [0.0] * 5

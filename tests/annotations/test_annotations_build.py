@@ -130,9 +130,10 @@ def test_no_rows_are_no_labels():
     assert (len(ann), ann.n_annotators, ann.n_classes, ann.n_annotations) == (0, 0, 0, 0)
 
 
-def test_a_column_of_lists_is_refused():
+def test_a_column_of_lists_has_sets():
+    assert Annotations.from_arrays([1, 2], [1, 2], [["a"], ["b"]]).kind == "multilabel"
     with pytest.raises(DataError, match=r"list<.*> cannot be read as names"):
-        Annotations.from_arrays([1, 2], [1, 2], [["a"], ["b"]])
+        Annotations.from_arrays([1, 2], [1, 2], [["a"], ["b"]], kind="classes")
 
 
 # -- names
@@ -278,7 +279,7 @@ def test_the_kind_that_is_said_wins():
     ann = Annotations.from_arrays([0, 1], [0, 1], [0.5, 1.5], kind="classes")
     assert ann.classes.tolist() == ["0.5", "1.5"]
     with pytest.raises(
-        SettingError, match="kind must be one of classes, numbers, ordinal; got 'words'"
+        SettingError, match="kind must be one of classes, numbers, ordinal, multilabel; got 'words'"
     ):
         Annotations.from_arrays([0], [0], [0], kind="words")
     with pytest.raises(DataError, match="give only one of the two"):

@@ -115,9 +115,9 @@ def test_sets_of_classes(tmp_path):
     path.write_text(HEADER + "1,u,a|b\n1,v,b\n2,u,c\n2,v,c\n3,u,a|c\n3,v,a|c\n")
     found = call("agree", path, "--level", "sets", "--separator", "|")
     assert "Krippendorff's alpha (sets)  0.700" in found.out
-    refused = call("agree", path, "--level", "sets", "--by", "class", "--out", tmp_path / "t.csv")
-    assert_refused(refused)
-    assert "--by class is not for labels of the level sets" in refused.err
+    same = call("agree", path, "--kind", "multilabel", "--by", "class", "--out", tmp_path / "t.csv")
+    assert "Krippendorff's alpha (sets)  0.700" in same.out
+    assert (tmp_path / "t.csv").read_text().startswith('"class","n_labels","share"')
 
 
 def test_tagged_tokens_are_compared_by_spans(tmp_path):
@@ -152,7 +152,7 @@ def test_nothing_to_compare_is_an_answer_in_words(tmp_path):
         (("--coefficients", "icc2"), "icc2 is not for the level nominal"),
         (("--coefficients", "kapa"), "no coefficient 'kapa'"),
         (("--weights", "linear"), "--weights is for --level ordinal"),
-        (("--separator", "|"), "--separator must be left out unless level is sets"),
+        (("--separator", "|"), "--separator is for sets of classes: --kind multilabel"),
         (("--confidence", "2"), "--confidence must be between 0 and 1"),
     ],
 )

@@ -166,7 +166,8 @@ def test_the_help_lists_all_aggregators():
     shown = " ".join(call("aggregate", "--help").out.replace("│", " ").split())
     known = [name for name, each in mh.AGGREGATORS.items() if each.kind == "classes"]
     assert f"Aggregator: {', '.join(known[:-1])} or {known[-1]}; for ordinal labels also" in shown
-    assert "ordinal-thresholds or ordinal-dawid-skene; for numbers mean" in shown
+    assert "ordinal-thresholds or ordinal-dawid-skene; for sets of classes" in shown
+    assert "multilabel-dawid-skene or multilabel-mixture; for numbers mean" in shown
 
 
 def test_long_choices_are_in_the_text_of_the_help():

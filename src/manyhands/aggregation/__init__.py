@@ -31,6 +31,8 @@ from manyhands.aggregation.glad import Glad
 from manyhands.aggregation.guard import ConsensusWarning, fit_guarded
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.mixture import Mixture
+from manyhands.aggregation.multilabel import MultilabelMajority
+from manyhands.aggregation.multilabel_dawid_skene import MultilabelDawidSkene, MultilabelMixture
 from manyhands.aggregation.one_coin import OneCoin
 from manyhands.aggregation.ordinal_dawid_skene import OrdinalDawidSkene
 from manyhands.aggregation.ordinal_thresholds import OrdinalThresholds
@@ -43,6 +45,7 @@ from manyhands.aggregation.pairs import (
     load_ranking,
 )
 from manyhands.aggregation.select import Choice, candidates, select
+from manyhands.aggregation.set_consensus import SetConsensus
 from manyhands.aggregation.tokens import TokenConsensus, aggregate_tokens
 from manyhands.aggregation.worker_clustering import WorkerClustering
 
@@ -69,12 +72,16 @@ __all__ = [
     "Mean",
     "Median",
     "Mixture",
+    "MultilabelDawidSkene",
+    "MultilabelMajority",
+    "MultilabelMixture",
     "OneCoin",
     "OrdinalDawidSkene",
     "OrdinalThresholds",
     "PairAggregator",
     "Quality",
     "Ranking",
+    "SetConsensus",
     "TokenConsensus",
     "WorkerClustering",
     "aggregate",

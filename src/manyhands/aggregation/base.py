@@ -90,6 +90,7 @@ class Aggregator(ABC, Generic[P]):
     parameters_type: ClassVar[type[Parameters]]
     has_device_pass: ClassVar[bool] = False
     works_in_parts: ClassVar[bool] = True  # whether a fit takes labels that are in parts
+    consensus_type: ClassVar[type[Consensus]] = Consensus
 
     device: Literal["cpu", "cuda"] = setting("cpu", DEVICE)
 
@@ -121,7 +122,7 @@ class Aggregator(ABC, Generic[P]):
 
         Labels are `Annotations`, or a frame or a matrix as `as_annotations` takes them.
         """
-        annotations = as_annotations(annotations)
+        annotations = as_annotations(annotations, kind=read_kind(self.kind))
         if annotations.n_annotations == 0:
             raise DataError("there is not a single label; nothing can be aggregated")
         annotations = annotations.as_kind(self.kind)
@@ -190,7 +191,7 @@ class Aggregator(ABC, Generic[P]):
             return statistic(evidence, estimates, *arguments)
 
         quality, traits = self.estimate_annotators(evidence, run.state, total)
-        return Consensus(
+        return self.consensus_type(
             annotations=evidence.annotations,
             known=evidence.known,
             method=self,
@@ -237,6 +238,11 @@ class ClassAggregator(Aggregator[P]):
     ) -> tuple[Quality, Mapping[str, AnyArray]]:
         """How often annotators are right, and their traits by the model."""
         return quality_of_counts(*total(_count_right)), parameters.annotator_traits()
+
+
+def read_kind(kind: Kind) -> Kind | None:
+    """What frames are read as for a method of this kind; None: what their labels look like."""
+    return kind if kind == "multilabel" else None
 
 
 def _count_right(evidence: Evidence, estimates: Mapping[str, Any]) -> tuple[Floats, Floats]:

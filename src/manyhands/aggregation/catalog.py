@@ -15,6 +15,8 @@ from manyhands.aggregation.gaussian import Gaussian
 from manyhands.aggregation.glad import Glad
 from manyhands.aggregation.majority import Majority
 from manyhands.aggregation.mixture import Mixture
+from manyhands.aggregation.multilabel import MultilabelMajority
+from manyhands.aggregation.multilabel_dawid_skene import MultilabelDawidSkene, MultilabelMixture
 from manyhands.aggregation.one_coin import OneCoin
 from manyhands.aggregation.ordinal_dawid_skene import OrdinalDawidSkene
 from manyhands.aggregation.ordinal_thresholds import OrdinalThresholds
@@ -40,6 +42,9 @@ AGGREGATORS: Registry[type[Aggregator[Any]]] = Registry(
             BscSeq,
             OrdinalThresholds,
             OrdinalDawidSkene,
+            MultilabelMajority,
+            MultilabelDawidSkene,
+            MultilabelMixture,
             Mean,
             Median,
             Gaussian,
@@ -50,6 +55,7 @@ AGGREGATORS: Registry[type[Aggregator[Any]]] = Registry(
 DEFAULTS: Mapping[Kind, str] = {
     "classes": "annotator-types",
     "ordinal": "ordinal-thresholds",
+    "multilabel": "multilabel-mixture",
     "numbers": "gaussian",
 }
 

@@ -6,6 +6,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from manyhands.aggregation.base import read_kind
 from manyhands.aggregation.catalog import (
     AGGREGATORS,
     default_method,
@@ -63,9 +64,9 @@ def aggregate(
     items x annotators, or {item: {annotator: label}}. `item`, `annotator` and `label` name columns
     of a frame.
 
-    Without a method it is annotator-types for classes, ordinal-thresholds for ordinal labels and
-    gaussian for numbers. `settings` are
-    those of the method; `known` maps some items to their certain truths, by default those that the
+    Without a method it is annotator-types for classes, ordinal-thresholds for ordinal labels,
+    multilabel-mixture for sets of classes and gaussian for numbers. `settings` are those of the
+    method; `known` maps some items to their certain truths, by default those that the
     file marks as such (`annotations.source.known`).
 
     "auto" takes the method of `CANDIDATES` under which labels held out of the fit are most
@@ -88,8 +89,11 @@ def aggregate(
             raise SettingError("known truths are for labels of items, not for comparisons")
         return fit_ranking(annotations, method, settings)
     columns = {name: settings.pop(name) for name in _COLUMNS if name in settings}
+    kind = None if method in (None, AUTO) else read_kind(AGGREGATORS[str(method)].kind)
     annotations = (
-        Annotations.from_frame(annotations, **columns) if columns else as_annotations(annotations)
+        Annotations.from_frame(annotations, kind=kind, **columns)
+        if columns
+        else as_annotations(annotations, kind=kind)
     )
     if known is None:
         known = _marked_truths(annotations)
@@ -113,8 +117,9 @@ def _marked_truths(annotations: Annotations) -> Mapping[Any, Any]:
 
 def _choose(annotations: Annotations) -> tuple[str, str]:
     """The best candidate for these labels, and why."""
-    if annotations.kind == "numbers":
-        raise SettingError("auto chooses among methods for classes; these labels are numbers")
+    if annotations.kind != "classes":
+        what = {"numbers": "numbers", "multilabel": "sets of classes"}[annotations.kind]
+        raise SettingError(f"auto chooses among methods for classes; these labels are {what}")
     default = default_method(annotations)
     try:
         train, validation = leave_one_label_out(annotations, seed=0)

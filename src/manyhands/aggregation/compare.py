@@ -19,6 +19,7 @@ from manyhands.core.errors import DataError, SettingError, TooLargeError
 from manyhands.core.settings import generator
 from manyhands.evaluation import ClassificationScorecard, LabelPredictions
 
+_SHOWN = ("mae", "rmse", "f1_macro", "f1_micro", "exact_match", "jaccard", "log_loss")
 _MIN_LABELS = 3  # of an item before one of them is held out
 
 
@@ -52,7 +53,7 @@ def compare(
     """Fit methods of `AGGREGATORS` with their defaults and rank them.
 
     With truth they are ranked by accuracy, by the ranked probability score (`rps`) for ordinal
-    labels, or by mean absolute error for numbers. Without truth
+    labels, by macro F1 for sets of classes, or by mean absolute error for numbers. Without truth
     they are ranked by the column `validation`: the mean log-probability of labels held out of the
     fit (`validation_score`). It is NaN if no item has enough labels to hold one out.
 
@@ -121,7 +122,8 @@ def _row(
                 "calibration_error": scores.calibration_error,
             }
         else:
-            row |= {"mae": scores.mae, "rmse": scores.rmse}
+            told = scores.as_dict()
+            row |= {name: told[name] for name in _SHOWN if name in told}
     try:
         row["validation"] = validation_score(method, annotations, seed=seed)
     except DataError:
@@ -139,6 +141,8 @@ def _ranking(row: Mapping[str, Any]) -> tuple[str, int, str]:
         return "rps", -1, "ranked probability score against the truth"
     if "accuracy" in row:
         return "accuracy", 1, "accuracy against the truth"
+    if "f1_macro" in row:
+        return "f1_macro", 1, "macro F1 against the truth"
     if "mae" in row:
         return "mae", -1, "mean absolute error against the truth"
     return "validation", 1, "mean log-probability of held-out labels (no truth was used)"
@@ -159,10 +163,30 @@ def validation_score(method: Aggregator[Any], annotations: Labels, *, seed: int 
     train, validation = leave_one_label_out(as_annotations(annotations, kind=method.kind), seed)
     consensus = method.fit(train)
     item, annotator, label = validation.item, validation.annotator, validation.label
+    if train.kind == "multilabel":
+        return float(_log_p_sets(consensus, validation).mean())
     if consensus.probabilities is None:
         return float(_log_p_numbers(consensus, item, annotator, label).mean())
     p_n = (consensus.probabilities[item] * _confusion(consensus)[annotator, :, label]).sum(axis=1)
     return float(_log(p_n).mean())
+
+
+def _log_p_sets(consensus: Consensus, validation: Annotations) -> Floats:
+    """The mean log-probability, over classes, of whether a held-out set has them.
+
+    p(y_nk) = sum_z q_ikz p(y_nk | z). A method without confusions gets coins that are right with
+    each annotator's quality.
+    """
+    assert consensus.probabilities is not None, "a consensus of sets holds probabilities"
+    applies_nk = consensus.probabilities[validation.item]
+    if consensus.confusion is None:
+        yes_nk = consensus.annotator_quality[validation.annotator][:, None]
+        false_nk = 1.0 - yes_nk
+    else:
+        said_nkz = consensus.confusion[validation.annotator][..., 1]
+        false_nk, yes_nk = said_nkz[..., 0], said_nkz[..., 1]
+    said_nk = applies_nk * yes_nk + (1.0 - applies_nk) * false_nk
+    return _log(np.where(validation.members, said_nk, 1.0 - said_nk))
 
 
 def predict_validation_labels(

@@ -1,7 +1,7 @@
 """What a model is fitted to: labels and known truths; and what these say about annotators."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -68,7 +68,8 @@ class Evidence:
         """The known truths as {item: class name or number}."""
         ann, rows = self.annotations, np.flatnonzero(self.is_known)
         values = self.known[rows]
-        truths = values if ann.class_vocabulary is None else ann.classes[values]
+        names = ann.class_vocabulary
+        truths = values if names is None else names.names[values]
         return dict(zip(ann.items[rows], truths, strict=True))
 
 
@@ -151,8 +152,10 @@ def gather_evidence(annotations: Annotations, known: Mapping[Any, Any] | None = 
         values = np.full(annotations.n_items, np.nan)
         values[rows] = _as_numbers(known)
     else:
+        classes = annotations.class_vocabulary.including(known.values())
+        annotations = replace(annotations, class_vocabulary=classes)
         values = np.full(annotations.n_items, -1, dtype=np.int32)
-        values[rows] = [annotations.class_vocabulary.code(name) for name in known.values()]
+        values[rows] = [classes.code(name) for name in known.values()]
     return Evidence(annotations, values)
 
 

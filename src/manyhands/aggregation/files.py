@@ -13,8 +13,10 @@ from manyhands.aggregation.base import Aggregator
 from manyhands.aggregation.catalog import AGGREGATORS
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.evidence import Quality
+from manyhands.aggregation.set_consensus import SetConsensus, separator_of
 from manyhands.aggregation.tokens import TokenConsensus, with_spans
 from manyhands.annotations import Annotations, Sentences, Times, Vocabulary
+from manyhands.annotations.label_sets import SetVocabulary, set_members
 from manyhands.core.arrays import AnyArray, read_only
 from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.core.settings import settings_of
@@ -30,6 +32,7 @@ OPTIONAL = (
     "signal_share",
     "given_confusion",
     "codes",
+    "set_confidence",
 )
 TRAITS = ("item_traits", "annotator_traits")
 FIELDS: Fields = {
@@ -63,9 +66,8 @@ def _pack_consensus(consensus: Consensus) -> Packed:
         "quality_low": quality.low,
         "quality_high": quality.high,
     }
-    arrays |= {
-        name: getattr(consensus, name) for name in OPTIONAL if getattr(consensus, name) is not None
-    }
+    found = {name: getattr(consensus, name, None) for name in OPTIONAL}
+    arrays |= {name: each for name, each in found.items() if each is not None}
     if ann.times is not None:
         arrays |= {f"times.{name}": _as_saved(each) for name, each in ann.times.columns().items()}
     for field in TRAITS:
@@ -74,11 +76,14 @@ def _pack_consensus(consensus: Consensus) -> Packed:
     names = {"items": ann.items, "annotators": ann.annotators}
     if ann.class_vocabulary is not None:
         names["classes"] = ann.classes
+    if ann.kind == "multilabel":
+        arrays["set_members"] = set_members(ann)
     ordered = {"ordered": True} if ann.ordered else {}
     header: dict[str, Any] = {
         "manyhands": manyhands.__version__,
         "backend": ann.backend,
         **ordered,
+        **({"separator": separator_of(ann)} if ann.kind == "multilabel" else {}),
         "converged": consensus.converged,
         "temperature": float(consensus.temperature),
         "cannot_continue": consensus.cannot_continue,
@@ -184,7 +189,8 @@ def _consensus(arrays: Arrays, header: Mapping[str, Any]) -> Consensus:
                 for name, each in under("parameters.", arrays).items()
             }
         )
-    return Consensus(
+    consensus_type = SetConsensus if "set_members" in arrays else Consensus
+    return consensus_type(
         annotations=_annotations(arrays, header),
         quality=Quality.from_interval(
             arrays["quality"], arrays["quality_low"], arrays["quality_high"]
@@ -205,6 +211,9 @@ def _annotations(arrays: Arrays, header: Mapping[str, Any]) -> Annotations:
     classes = None
     if "classes" in names:
         classes = Vocabulary(names["classes"], "class", ordered=header.get("ordered") is True)
+    if classes is not None and "set_members" in arrays:
+        members = arrays["set_members"].astype(bool)
+        classes = SetVocabulary.of_members(classes, members, str(header["separator"]))
     return Annotations(
         read_only(arrays["item"]),
         read_only(arrays["annotator"]),

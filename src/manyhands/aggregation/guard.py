@@ -54,14 +54,15 @@ def fit_guarded(
     try:
         consensus, texts = model.fit(annotations, known), []
     except TooLargeError as error:
-        if not replace_collapsed:
+        if not replace_collapsed or model.kind == "multilabel":
             raise
         consensus = _next_best(model, annotations, known)
         texts = [f"{error}; {consensus.method_name} is used instead"]
     if consensus.probabilities is None:
         return consensus
     texts += _without_agreement(consensus)
-    reason = find_collapse(consensus) if consensus.method_name == model.name else ""
+    can_collapse = consensus.method_name == model.name and annotations.kind != "multilabel"
+    reason = find_collapse(consensus) if can_collapse else ""
     if reason and replace_collapsed:
         consensus = _next_best(model, annotations, known)
     if reason:
@@ -167,6 +168,9 @@ def _next_best(
 def _without_agreement(consensus: Consensus) -> list[str]:
     ann = consensus.annotations
     n_paired = int((ann.labels_per_item >= 2).sum())
+    if ann.kind == "multilabel":
+        found = alpha(ann, interval="none").value
+        return agreement_warnings(found, n_paired, "alpha of sets")
     if ann.ordered:  # near labels agree more than by chance too
         found = alpha(ann, level="ordinal", interval="none").value
         return agreement_warnings(found, n_paired, "ordinal alpha")

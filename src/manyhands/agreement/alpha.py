@@ -19,9 +19,10 @@ from manyhands.agreement.kinds import default_level, number_labels
 from manyhands.agreement.ordered import in_order
 from manyhands.agreement.result import Agreement
 from manyhands.agreement.runs import LabelRuns, Sample, one_label_each
-from manyhands.agreement.sets import collect_sets, masi_distances
+from manyhands.agreement.sets import as_sets, masi_distances
 from manyhands.agreement.words import describe
 from manyhands.annotations import Annotations, Labels, as_annotations
+from manyhands.annotations.label_sets import set_members
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require, require_choice
@@ -51,8 +52,8 @@ def alpha(
     labels : Annotations, frame, matrix or dictionaries
         The labels.
     level : {"nominal", "ordinal", "interval", "ratio", "sets"}
-        How two labels differ. By default "nominal" for classes, "ordinal" for levels and
-        "interval" for numbers.
+        How two labels differ. By default "nominal" for classes, "ordinal" for levels, "sets" for
+        sets of classes and "interval" for numbers.
         "sets" are several classes per item and annotator, compared by MASI.
     order : list
         Classes from lowest to highest, for "ordinal". By default the order of `classes`.
@@ -151,8 +152,10 @@ def alpha_statistic(
     fits = separator is None or level == "sets"
     require(fits, "separator", "left out unless level is sets", separator)
     if level == "sets":
-        single, set_n, sets = collect_sets(annotations, separator)
-        return AlphaStatistic(LabelRuns.of(single, set_n, len(sets)), Matrix(masi_distances(sets)))
+        sets = as_sets(annotations, separator)
+        member_sk = set_members(sets)
+        runs = LabelRuns.of(sets, sets.label, len(member_sk))
+        return AlphaStatistic(runs, Matrix(masi_distances(member_sk)))
     single = one_label_each(annotations)
     if level in ("nominal", "ordinal") and single.kind == "classes":
         code_n = in_order(single, order) if level == "ordinal" else single.label

@@ -153,3 +153,12 @@ def bootstrap_ends(value_b: Floats, settings: IntervalSettings) -> Ends:
         note = f"In {n_lost} of {len(value_b)} bootstrap samples the value is undefined."
     how = f"bootstrap over {settings.kind}, {len(value_b)} samples"
     return Ends(float(low), float(high), how, note)
+
+
+def wilson(share: Floats, n: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
+    """Wilson's interval, also for means of shares: those vary less than yes and no."""
+    z = float(special.ndtri((1.0 + confidence) / 2.0))
+    scale = np.where(n > 0, n, np.nan)
+    centre = share + z * z / (2 * scale)
+    half = z * np.sqrt(share * (1 - share) / scale + z * z / (4 * scale**2))
+    return (centre - half) / (1 + z * z / scale), (centre + half) / (1 + z * z / scale)

@@ -13,6 +13,8 @@ def default_level(annotations: Annotations) -> str:
     """The level of measurement that labels have if nothing else is said."""
     if annotations.kind == "numbers":
         return "interval"
+    if annotations.kind == "multilabel":
+        return "sets"
     return "ordinal" if annotations.ordered else "nominal"
 
 
@@ -22,6 +24,11 @@ def class_labels(labels: Labels, name: str) -> Annotations:
     try:
         return annotations.as_kind("classes")
     except DataError:
+        if annotations.kind == "multilabel":
+            raise DataError(
+                f"{name} compares single classes, and the labels are sets of classes; use alpha, "
+                "which compares sets, or the labels about one class with Annotations.of_class"
+            ) from None
         raise DataError(
             f"{name} compares classes, and the labels are numbers with decimals; use icc, or alpha "
             "with ", SettingName("level", "interval"),

@@ -9,13 +9,14 @@ import numpy as np
 from manyhands.agreement.alpha import LEVELS, LevelName, alpha
 from manyhands.agreement.chance import brennan_prediger, fleiss, gwet, percent
 from manyhands.agreement.cohen import cohen, scott
-from manyhands.agreement.estimate import IntervalKind
+from manyhands.agreement.estimate import IntervalKind, wilson
 from manyhands.agreement.icc import icc
 from manyhands.agreement.kinds import default_level
 from manyhands.agreement.ordered import Weights
 from manyhands.agreement.pair_table import PairTable
 from manyhands.agreement.result import Agreement
 from manyhands.agreement.runs import one_label_each
+from manyhands.agreement.sets import as_sets
 from manyhands.agreement.spans import span_f1
 from manyhands.agreement.tables import (
     Columns,
@@ -26,7 +27,6 @@ from manyhands.agreement.tables import (
     span_annotator_columns,
     span_pair_columns,
     type_columns,
-    wilson,
 )
 from manyhands.agreement.words import column_words, name_in_words
 from manyhands.annotations import Annotations, Labels, TokenLabels, as_annotations
@@ -166,21 +166,30 @@ def summarize(
             more["interval"] = "analytic"
         found.append(entry.compute(ann, **more))
     if chosen == "sets":
-        return AgreementSummary(chosen, tuple(found), found[0].words)
-    as_classes = chosen in _CLASSES
-    ann = ann.as_kind("classes" if as_classes else "numbers")
-    classes = class_columns(ann) if as_classes else {}
-    single = one_label_each(ann)
-    table = PairTable.of(single, single.label, None) if as_classes else None
-    annotators = annotator_columns(ann, table)
-    words = [*found[0].words, *_lowest_class(classes), *_lowest_annotator(annotators)]
+        return _with_tables(chosen, found, as_sets(ann, separator))
+    summary = _with_tables(chosen, found, ann.as_kind(
+        "classes" if chosen in _CLASSES else "numbers"
+    ))  # fmt: skip
     if level is None and chosen == "nominal" and _look_ordered(ann):
-        words.append(
+        hint = (
             "The classes are numbers: if they are ratings, the level ordinal (manyhands agree "
             "--level ordinal) counts near labels as nearly agreeing."
         )
+        summary = replace(summary, words=(*summary.words, hint))
+    return summary
+
+
+def _with_tables(level: str, found: Sequence[Agreement], ann: Annotations) -> AgreementSummary:
+    """The coefficients with all tables of labels."""
+    classes = {} if ann.kind == "numbers" else class_columns(ann)
+    table = None
+    if level in _CLASSES:
+        single = one_label_each(ann)
+        table = PairTable.of(single, single.label, None)
+    annotators = annotator_columns(ann, table)
+    words = (*found[0].words, *_lowest_class(classes), *_lowest_annotator(annotators))
     return AgreementSummary(
-        chosen, tuple(found), tuple(words), classes, annotators, pair_columns(ann, table),
+        level, tuple(found), words, classes, annotators, pair_columns(ann, table),
         item_columns(ann),
     )  # fmt: skip
 
@@ -233,7 +242,8 @@ def _lowest_class(classes: Columns) -> list[str]:
     k = int(np.nanargmin(classes["agreement"]))
     if classes["agreement"][k] >= 1.0:
         return []
-    one, other = classes["class"][k], classes["confused_with"][k]
+    one = classes["class"][k]
+    other = classes["confused_with"][k] if "confused_with" in classes else None
     text = (
         f"Annotators agree least on {name_in_words(one)}: if one says it, another says it too "
         f"in {classes['agreement'][k]:.0%} of the cases"

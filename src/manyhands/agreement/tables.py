@@ -10,10 +10,11 @@ import numpy as np
 from scipy import sparse, special
 
 from manyhands.agreement.chance import ChanceStatistic
-from manyhands.agreement.estimate import without_points
+from manyhands.agreement.estimate import wilson, without_points
 from manyhands.agreement.pair_table import PairTable
 from manyhands.agreement.pairwise import pair_moments
 from manyhands.agreement.runs import LabelRuns, one_label_each, same_labels
+from manyhands.agreement.set_tables import SetPairs
 from manyhands.agreement.spans import SpanPairs
 from manyhands.annotations import Annotations, Labels, TokenLabels, as_annotations
 from manyhands.annotations.columns import make_frame
@@ -30,7 +31,7 @@ def by_class(labels: Labels) -> Any:
     `agreement` is the probability that another annotator of the item says the class too, given
     that one said it, with its interval over items; `kappa` is Fleiss' kappa of this class against
     all others. `confused_with` is the class that the others say most often instead, in the share
-    `confused` of the cases.
+    `confused` of the cases; labels that are sets have neither.
 
     >>> frame = by_class([["a", "a"], ["a", "b"], ["b", "b"], ["b", "b"]])
     >>> frame["agreement"].round(3).tolist(), frame["confused_with"].tolist()
@@ -45,8 +46,9 @@ def by_annotator(labels: Labels) -> Any:
 
     For classes `agreement` is the mean share of other labels that are the same, with a Wilson
     interval over items, and `kappa` the mean of Cohen's kappas with the others, weighted by common
-    items. For numbers there are `correlation` with the mean of the others, `bias` (the mean
-    difference to it) and `difference` (the mean absolute difference).
+    items. For sets `agreement` is the mean MASI, here and in the other tables. For numbers there
+    are `correlation` with the mean of the others, `bias` (the mean difference to it) and
+    `difference` (the mean absolute difference).
     """
     ann = as_annotations(labels)
     return make_frame(annotator_columns(ann), ann.backend)
@@ -77,6 +79,8 @@ def class_columns(annotations: Annotations) -> Columns:
     """The columns of `by_class`."""
     if annotations.kind == "numbers":
         raise DataError("labels are numbers: there are no classes to compare")
+    if annotations.kind == "multilabel":
+        return _columns_of_members(annotations)
     ann = one_label_each(annotations)
     runs = LabelRuns.of(ann, ann.label, ann.n_classes)
     whole = runs.whole
@@ -98,6 +102,14 @@ def class_columns(annotations: Annotations) -> Columns:
         "kappa": _kappas_by_class(code_r, count_r, size_r, n_items, ann.n_classes),
         "confused_with": _named(ann.classes, with_k), "confused": _ratio(confused_k, n_k),
     }  # fmt: skip
+
+
+def _columns_of_members(annotations: Annotations) -> Columns:
+    """The same of labels that are sets: every class is one that a set has or not."""
+    rows = [class_columns(annotations.of_class(name)) for name in annotations.classes.tolist()]
+    names = ("n_labels", "share", "agreement", "low", "high", "kappa")
+    has = {name: np.array([row[name][1] for row in rows]) for name in names}
+    return {"class": annotations.classes} | has
 
 
 def _kappas_by_class(
@@ -133,6 +145,8 @@ def _confusions(runs: LabelRuns) -> tuple[Floats, Codes]:
 
 def annotator_columns(annotations: Annotations, table: PairTable | None = None) -> Columns:
     """The columns of `by_annotator`; `table` are the pairs of annotators, if they are known."""
+    if annotations.kind == "multilabel":
+        return SetPairs.of(annotations).annotator_columns()
     ann = one_label_each(annotations)
     others_n = np.asarray(ann.labels_per_item[ann.item] - 1.0, dtype=np.float64)
     used = others_n > 0
@@ -184,6 +198,8 @@ def pair_columns(
     annotations: Annotations, table: PairTable | None = None, *, min_shared: int = 1
 ) -> Columns:
     """The columns of `by_pair`; `table` are the pairs of annotators, if they are known."""
+    if annotations.kind == "multilabel":
+        return SetPairs.of(annotations, min_shared=min_shared).pair_columns()
     ann = one_label_each(annotations)
     if ann.kind == "numbers":
         # differences between annotators are small beside a large mean
@@ -206,6 +222,8 @@ def pair_columns(
 
 def item_columns(annotations: Annotations) -> Columns:
     """The columns of `by_item`."""
+    if annotations.kind == "multilabel":
+        return SetPairs.of(annotations).item_columns()
     ann = one_label_each(annotations)
     columns: Columns = {"item": ann.items, "n_labels": ann.labels_per_item}
     if ann.kind == "numbers":
@@ -281,15 +299,6 @@ def _sum(value: Floats, group: AnyArray, n_groups: int) -> Floats:
 def _ratio(above: Floats, below: Floats) -> Floats:
     """The ratio; NaN where nothing is below."""
     return np.asarray(np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0))
-
-
-def wilson(share: Floats, n: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
-    """Wilson's interval, also for means of shares: those vary less than yes and no."""
-    z = float(special.ndtri((1.0 + confidence) / 2.0))
-    scale = np.where(n > 0, n, np.nan)
-    centre = share + z * z / (2 * scale)
-    half = z * np.sqrt(share * (1 - share) / scale + z * z / (4 * scale**2))
-    return (centre - half) / (1 + z * z / scale), (centre + half) / (1 + z * z / scale)
 
 
 @kernel

@@ -3,31 +3,25 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from manyhands.annotations.choose import choose_columns
+from manyhands.annotations.class_columns import choose_label_columns
 from manyhands.annotations.columns import arrow_columns, make_frame, open_frame
 from manyhands.annotations.dense import dense_cells, dense_matrix, require_no_label
 from manyhands.annotations.grouping import (
     Duplicates,
     ItemArray,
-    count_pairs,
     group_offsets,
     run_indices,
     stable_order,
 )
 from manyhands.annotations.html import HtmlTable
-from manyhands.annotations.labels import (
-    USED,
-    Kind,
-    as_list,
-    declared_classes,
-    labels_as_kind,
-    with_levels,
-)
+from manyhands.annotations.label_kinds import labels_as_kind
+from manyhands.annotations.labels import USED, Kind, as_list, declared_classes, with_levels
 from manyhands.annotations.rows import Rows, encode_rows, nested_columns
+from manyhands.annotations.set_views import SetViews
 from manyhands.annotations.source import Source
 from manyhands.annotations.times import Times, encode_times, find_times
 from manyhands.annotations.vocabulary import Vocabulary
@@ -36,13 +30,14 @@ from manyhands.core.errors import DataError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Annotations(ItemArray, HtmlTable):
+class Annotations(SetViews, ItemArray, HtmlTable):
     """Parallel arrays `item`, `annotator`, `label`, sorted by item and then by annotator.
 
-    Labels are class codes (`kind` is "classes") or real numbers ("numbers"). Ordinal labels are
-    classes with an order (`ordered`), from the lowest level to the highest. The object behaves as
-    an array of items: `len`, `shape` and indexing go by item, so scikit-learn's splitters accept
-    it as `y`. Memory grows with the number of annotations, never with items x annotators.
+    Labels are class codes (`kind` is "classes"), codes of sets of classes ("multilabel") or real
+    numbers ("numbers"). Ordinal labels are classes with an order (`ordered`), from the lowest level
+    to the highest. The object behaves as an array of items: `len`, `shape` and indexing go by item,
+    so scikit-learn's splitters accept it as `y`. Memory grows with the number of annotations, never
+    with items x annotators.
 
     >>> ann = Annotations.from_arrays(["a", "a", "b"], ["u", "w", "u"], ["cat", "dog", "cat"])
     >>> len(ann), ann.n_annotators, ann[1:].items.tolist()
@@ -83,20 +78,20 @@ class Annotations(ItemArray, HtmlTable):
         duplicates: Duplicates = "keep",
         seconds: Any = None,
         time: Any = None,
+        separator: str | None = None,
     ) -> "Annotations":
         """From three columns of equal length.
 
         `items`, `annotators` and `classes` list all names in code order; some may have no label.
         `kind="ordinal"` gives classes an order; `levels` lists them from lowest to highest.
+        `kind="multilabel"` reads sets: lists, or texts split at `separator` (see `encode_sets`).
         Rows whose label is one of `missing` are dropped. `seconds` and `time` are columns too: how
         long each label took, and when it was given.
         """
         kind, classes = with_levels(kind, classes, levels)
-        rows = encode_rows(
-            item, annotator, label,
-            kind=kind, items=items, annotators=annotators, classes=classes,
-            missing=as_list(missing),
-        )  # fmt: skip
+        names: Any = {"items": items, "annotators": annotators, "classes": classes}
+        more: Any = {"missing": as_list(missing), "separator": separator}
+        rows = encode_rows(item, annotator, label, kind=kind, **names, **more)
         times = encode_times(seconds, time, len(rows))
         return cls.from_rows(replace(rows, times=times), duplicates=duplicates)
 
@@ -115,14 +110,18 @@ class Annotations(ItemArray, HtmlTable):
         duplicates: Duplicates = "keep",
         seconds: str | None = None,
         time: str | None = None,
+        separator: str | None = None,
     ) -> "Annotations":
         """From a long table (pandas, polars, pyarrow ...); other columns are found as in files."""
         kind, classes = with_levels(kind, classes, levels)
-        table, check = open_frame(frame), kind is None and classes is None
-        chosen = choose_columns(table.columns, arrow_columns(table), item, annotator, label, check)
-        if classes is None:
+        table = open_frame(frame)
+        chosen = choose_label_columns(
+            table.columns, arrow_columns(table), item, annotator, label, kind, classes
+        )
+        if classes is None and chosen.classes is None:
             classes = declared_classes(table.get_column(chosen.names[2]).to_native(), kind)
-        rows = encode_rows(*chosen.cells, kind=kind, classes=classes, missing=as_list(missing))
+        more: Any = {"missing": as_list(missing), "separator": separator}
+        rows = encode_rows(*chosen.cells, kind=kind, classes=chosen.classes or classes, **more)
         given: Any = {"taken": chosen.names, "seconds": seconds, "time": time}
         times, *taken = find_times(table.columns, arrow_columns(table), rows.item, **given)
         found = cls.from_rows(replace(rows, times=times), duplicates=duplicates)
@@ -139,6 +138,7 @@ class Annotations(ItemArray, HtmlTable):
         items: Sequence[Any] | None = None,
         annotators: Sequence[Any] | None = None,
         classes: Iterable[Any] | None = None,
+        separator: str | None = None,
     ) -> "Annotations":
         """From a matrix with a row per item and a column per annotator; NaN is always missing.
 
@@ -146,7 +146,8 @@ class Annotations(ItemArray, HtmlTable):
         3
         """
         cells = dense_cells(matrix, as_list(missing), items, annotators)
-        return cls.from_rows(encode_rows(**cells, kind=kind, classes=classes))
+        rows = encode_rows(**cells, kind=kind, classes=classes, separator=separator)
+        return cls.from_rows(rows)
 
     @classmethod
     def from_dicts(
@@ -158,13 +159,14 @@ class Annotations(ItemArray, HtmlTable):
         missing: Any = (),
     ) -> "Annotations":
         """From {item: {annotator: label}}; an empty dictionary is an unlabelled item."""
-        columns = nested_columns(labels)
+        columns = nested_columns(labels, sets=kind == "multilabel")
         return cls.from_arrays(*columns, items=labels, kind=kind, classes=classes, missing=missing)
 
     @property
     def kind(self) -> Kind:
-        """Whether labels are "classes" or "numbers"; `ordered` tells whether classes are levels."""
-        return "numbers" if self.class_vocabulary is None else "classes"
+        """One of classes, multilabel and numbers; `ordered` tells whether classes are levels."""
+        classes: Any = self.class_vocabulary
+        return "numbers" if classes is None else cast(Kind, classes.kind)
 
     @property
     def ordered(self) -> bool:
@@ -184,7 +186,7 @@ class Annotations(ItemArray, HtmlTable):
     @property
     def n_classes(self) -> int:
         """Number of classes; 0 if labels are numbers."""
-        return 0 if self.class_vocabulary is None else len(self.class_vocabulary)
+        return 0 if self.class_vocabulary is None else len(self.classes)
 
     @property
     def n_annotations(self) -> int:
@@ -204,7 +206,7 @@ class Annotations(ItemArray, HtmlTable):
     @property
     def classes(self) -> AnyArray:
         """Class names in code order; empty if labels are numbers."""
-        return np.zeros(0) if self.class_vocabulary is None else self.class_vocabulary.names
+        return np.zeros(0) if self.class_vocabulary is None else self.class_vocabulary.class_names
 
     @cached_property
     def item_offsets(self) -> Offsets:
@@ -270,7 +272,8 @@ class Annotations(ItemArray, HtmlTable):
 
     def __repr__(self) -> str:
         noun = "levels" if self.ordered else "classes"
-        what = f"{self.n_classes} {noun}" if self.kind == "classes" else "numbers"
+        what = "numbers" if self.kind == "numbers" else f"{self.n_classes} {noun}"
+        what = f"sets of {what}" if self.kind == "multilabel" else what
         return (
             f"Annotations({self.n_annotations} labels of {self.n_items} items "
             f"by {self.n_annotators} annotators, {what})"
@@ -280,11 +283,12 @@ class Annotations(ItemArray, HtmlTable):
         """Number of labels of each class that each item has, shape (i, k)."""
         if self.class_vocabulary is None:
             raise DataError("labels are numbers: there are no classes to count")
-        return count_pairs(self.item, self.label, self.n_items, self.n_classes)
+        return self.class_vocabulary.counts(self.item, self.label, self.n_items)
 
     def label_names(self) -> AnyArray:
-        """The name of every label."""
-        return self.label if self.class_vocabulary is None else self.classes[self.label]
+        """The name of every label; a set as it is written in a table."""
+        classes = self.class_vocabulary
+        return self.label if classes is None else classes.names[self.label]
 
     def to_columns(self, *, times: bool = False) -> dict[str, AnyArray]:
         """The columns item, annotator and label of a long table, as names.
@@ -308,7 +312,8 @@ class Annotations(ItemArray, HtmlTable):
         If an annotator labelled an item more than once, the last label counts. `missing` must not
         be a label.
         """
-        require_no_label(missing, self.label if self.class_vocabulary is None else self.classes)
+        classes = self.class_vocabulary
+        require_no_label(missing, self.label if classes is None else classes.names)
         names, shape = self.label_names(), (self.n_items, self.n_annotators)
         return dense_matrix(shape, self.item, self.annotator, names, missing)
 
@@ -316,11 +321,13 @@ class Annotations(ItemArray, HtmlTable):
         """The same labels as classes or as numbers; a `DataError` if that would lose something.
 
         "ordinal" are classes with an order: that of numbers, or of a scale that is known.
+        "multilabel" are sets: all classes that an annotator said of an item are one set.
         """
         if kind == self.kind or (kind == "ordinal" and self.ordered):
             return self
         label, classes = labels_as_kind(self.label, self.class_vocabulary, kind)
-        return replace(self, label=read_only(label), class_vocabulary=classes)
+        found = replace(self, label=read_only(label), class_vocabulary=classes)
+        return from_rows_like(found, found.to_rows()) if kind == "multilabel" else found
 
     def extended(self, more: "Annotations") -> "Annotations":
         """These annotations and more; known names keep their codes, new names get the next ones."""

@@ -52,22 +52,27 @@ def as_annotations(labels: Labels, *, kind: Kind | None = None) -> Annotations:
     >>> as_annotations({"a": {"u": "cat", "v": "dog"}}).classes.tolist()
     ['cat', 'dog']
     """
-    form = form_of(labels)
+    form, given = form_of(labels), _read_as(kind)
     if form == "annotations":
         found: Annotations = labels
     elif form == "frame":
-        found = _from_frame(labels)
+        found = _from_frame(labels, given)
     elif form == "dictionaries":
-        found = _from_dicts(labels)
+        found = _from_dicts(labels, given)
     elif form == "matrix":
         _refuse_records(labels)
-        found = Annotations.from_dense(labels, _missing_codes(_as_grid(labels)))
+        found = Annotations.from_dense(labels, _missing_codes(_as_grid(labels)), kind=given)
     else:
         raise DataError(
             f"expected {_FORMS}; got one column of {len(_as_grid(labels))} labels: it does not say "
             "who gave them to which item"
         )
     return found if kind is None else found.as_kind(kind)
+
+
+def _read_as(kind: Kind | None) -> Kind | None:
+    """The kind to read labels as: text such as cat;dog is a set only if sets are needed."""
+    return kind if kind == "multilabel" else None
 
 
 def form_of(labels: Labels) -> Form:
@@ -141,16 +146,17 @@ def items_in_order(frame: Any) -> bool:
     return bool((np.diff(first) > 0).all())
 
 
-def _from_frame(frame: Any) -> Annotations:
+def _from_frame(frame: Any, kind: Kind | None) -> Annotations:
     table = open_frame(frame)
     item, named = _wide_columns(table.columns)
     if named:
         cells = [table.get_column(name).to_list() for name in named]
         grid = np.array(cells, dtype=object).T
         names = table.get_column(item).to_list()
-        return Annotations.from_dense(grid, _missing_codes(grid), items=names, annotators=named)
+        owners: Any = {"items": names, "annotators": named}
+        return Annotations.from_dense(grid, _missing_codes(grid), kind=kind, **owners)
     try:
-        return Annotations.from_frame(frame)
+        return Annotations.from_frame(frame, kind=kind)
     except DataError as error:
         raise DataError(
             *error.args,
@@ -166,10 +172,10 @@ def _wide_columns(columns: Sequence[str]) -> tuple[str, list[str]]:
     return (find_column(items, "item"), named) if named and items else ("", [])
 
 
-def _from_dicts(labels: Mapping[Any, Any]) -> Annotations:
+def _from_dicts(labels: Mapping[Any, Any], kind: Kind | None) -> Annotations:
     if not labels or not all(isinstance(row, Mapping) for row in labels.values()):
         raise DataError(f"expected {_FORMS}; got a dictionary of another form")
-    return Annotations.from_dicts(labels)
+    return Annotations.from_dicts(labels, kind=kind)
 
 
 def _as_grid(labels: Any) -> AnyArray:

@@ -13,7 +13,6 @@ from manyhands.annotations.vocabulary import (
     LARGEST,
     Vocabulary,
     encode,
-    join_names,
     name_to_text,
     normalize_classes,
 )
@@ -22,8 +21,9 @@ from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require_choice
 
 # What labels are read as, and what a method takes; ordinal labels are classes with an order.
-Kind = Literal["classes", "numbers", "ordinal", "pairs"]  # pairs: `Comparisons`
-KINDS = ("classes", "numbers", "ordinal")
+# Pairs are comparisons of two items, which have a type of their own: `Comparisons`.
+Kind = Literal["classes", "numbers", "ordinal", "multilabel", "pairs"]
+KINDS = ("classes", "numbers", "ordinal", "multilabel")
 
 # States of a cell: used, dropped as missing, blank, not a listed class, infinite.
 USED, DROPPED, EMPTY, OUTSIDE, INFINITE = range(5)
@@ -76,14 +76,16 @@ def encode_labels(
     missing = list(missing)
     may_be_numbers = kind in (None, "numbers") and classes is None
     floats = _float_column(values) if may_be_numbers else None
-    if floats is not None and (kind == "numbers" or _decimal(floats)):
+    if floats is not None and (kind == "numbers" or has_decimals(floats)):
         return _plain_numbers(floats, missing)
     codes, words = encode(values, "label")
     if words.names.tolist() and _is_bool_column(values):
         words = Vocabulary(read_only(words.names == "true"), "label")
     texts = [name_to_text(name) for name in words.names.tolist()]
     dropped = {"" if is_blank(code) else name_to_text(code) for code in missing}
-    state_of_word = np.array([_state(text, dropped) for text in texts] + [0, 0], dtype=np.int8)
+    state_of_word = np.array(
+        [state_of_text(text, dropped) for text in texts] + [0, 0], dtype=np.int8
+    )
     state_of_word[BLANK] = DROPPED if "" in dropped else EMPTY
     state = state_of_word[codes]
     used = state_of_word[: len(texts)] == USED
@@ -106,18 +108,6 @@ def _in_order(column: LabelColumn, is_given: bool) -> LabelColumn:
         return column._replace(classes=replace(column.classes, ordered=True))
     code_k, levels = in_order_of_levels(column.classes)
     return column._replace(values=np.append(code_k, [BLANK, -1])[column.values], classes=levels)
-
-
-def labels_as_kind(
-    label: AnyArray, classes: Vocabulary | None, kind: Kind
-) -> tuple[AnyArray, Vocabulary | None]:
-    """Labels as classes, levels or numbers, and their classes; see `Annotations.as_kind`."""
-    if classes is None:
-        return (numbers_as_levels if kind == "ordinal" else numbers_as_classes)(label)
-    if kind == "ordinal":
-        place_k, levels = in_order_of_levels(classes)
-        return place_k[label], levels
-    return classes_as_numbers(label, classes), None
 
 
 def in_order_of_levels(classes: Vocabulary) -> tuple[Codes, Vocabulary]:
@@ -178,35 +168,6 @@ class MixedLabelsError(DataError):
     def at(self, place: object) -> Self:
         """The same error with its place in a file."""
         return type(self)(self.label, self.row, self.is_word, str(place), self.likewise)
-
-
-def numbers_as_classes(label: AnyArray) -> tuple[AnyArray, Vocabulary]:
-    """Whole numbers as class codes; numbers with decimals raise a `DataError`."""
-    if _decimal(label):
-        raise DataError(
-            "labels are numbers with decimals where classes are needed; "
-            "use a method for numbers: gaussian, mean or median"
-        )
-    names, codes = np.unique(label.astype(np.int64), return_inverse=True)
-    return codes.astype(np.int32), Vocabulary(read_only(names), "class")
-
-
-def numbers_as_levels(label: AnyArray) -> tuple[AnyArray, Vocabulary]:
-    """Every distinct number as a level, from the lowest to the highest."""
-    value_k, codes = np.unique(label, return_inverse=True)
-    names = normalize_classes([name_to_text(value) for value in value_k.tolist()])
-    return codes.astype(np.int32), Vocabulary(read_only(names), "class", ordered=True)
-
-
-def classes_as_numbers(label: AnyArray, classes: Vocabulary) -> AnyArray:
-    """Classes whose names are numbers as these numbers; words raise a `DataError`."""
-    numbers = [number_of(str(name)) for name in classes.names.tolist()]
-    if any(number is None or not np.isfinite(number) for number in numbers):
-        raise DataError(
-            f"labels are classes ({join_names(classes.names, 3)}) where numbers are needed; "
-            "use a method for classes such as dawid-skene"
-        )
-    return np.array(numbers, dtype=np.float64)[label]
 
 
 def _classes(
@@ -271,7 +232,7 @@ def _is_bool_column(values: Any) -> bool:
     return all(isinstance(value, bool | np.bool_) or is_blank(value) for value in values)
 
 
-def _decimal(floats: AnyArray) -> bool:
+def has_decimals(floats: AnyArray) -> bool:
     """Whether some number is not a whole number of 64 bits; NaN is ignored."""
     finite = floats[np.isfinite(floats)]
     return bool(
@@ -288,7 +249,8 @@ def _plain_numbers(floats: AnyArray, missing: list[Any]) -> LabelColumn:
     return LabelColumn(floats, state, None)
 
 
-def _state(text: str, dropped: set[str]) -> int:
+def state_of_text(text: str, dropped: set[str]) -> int:
+    """The state of a cell that is this text."""
     if text in dropped:
         return DROPPED
     if text.lower() == "nan":

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from manyhands.annotations.annotations import Annotations, from_rows_like
 from manyhands.annotations.vocabulary import Vocabulary
 
@@ -18,7 +16,8 @@ def recode_like(annotations: Annotations, reference: Annotations) -> Annotations
     annotator = annotators.codes(annotations.annotators)[annotations.annotator]
     label, classes = annotations.label, reference.class_vocabulary
     if classes is not None and annotations.n_classes:
-        code_k = np.array([classes.code(name) for name in annotations.classes.tolist()], np.int32)
+        assert annotations.class_vocabulary is not None, "these labels are of the same kind"
+        code_k, classes = classes.matched(annotations.class_vocabulary)
         label = code_k[label]
     rows = replace(annotations.to_rows(), annotator=annotator, annotators=annotators)
     return from_rows_like(annotations, replace(rows, label=label, classes=classes))

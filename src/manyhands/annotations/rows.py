@@ -6,21 +6,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manyhands.annotations.grouping import DUPLICATES, Duplicates, mask_duplicates, pair_order
+from manyhands.annotations.grouping import (
+    DUPLICATES,
+    Duplicates,
+    duplicated_pairs,
+    mask_duplicates,
+    pair_order,
+)
 from manyhands.annotations.labels import (
     EMPTY,
     INFINITE,
     OUTSIDE,
     USED,
     Kind,
+    LabelColumn,
     MixedLabelsError,
     encode_labels,
 )
+from manyhands.annotations.set_cells import holds_collections
+from manyhands.annotations.set_columns import encode_sets
 from manyhands.annotations.source import Source
 from manyhands.annotations.times import Times, joined_times
 from manyhands.annotations.vocabulary import BLANK, Vocabulary, encode, join_names
 from manyhands.core.arrays import AnyArray, Codes
-from manyhands.core.errors import DataError, SettingName
+from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.kernels import run_blocks
 from manyhands.core.settings import require_choice
 
@@ -78,6 +87,7 @@ class Rows:
     def in_order(self, duplicates: Duplicates) -> "Rows":
         """The used rows, sorted by item and annotator; `duplicates` tells which repeats are kept.
 
+        Where all are kept, sets of one item by one annotator are joined: rows may be parts of it.
         A cell that cannot be used raises a `DataError` with its place.
         """
         require_choice("duplicates", duplicates, DUPLICATES)
@@ -86,9 +96,21 @@ class Rows:
         order = pair_order(rows.item, rows.annotator, len(rows.items), len(rows.annotators))
         if order is not None:
             rows = rows.only(order)
+        if duplicates == "keep" and rows.classes is not None and rows.classes.joins_repeats:
+            return rows.joined()
         names = rows.items.names, rows.annotators.names
         kept = mask_duplicates(rows.item, rows.annotator, duplicates, *names)
         return rows if kept is None else rows.only(kept)
+
+    def joined(self) -> "Rows":
+        """One row for each of the sorted pairs of item and annotator: the union of its sets."""
+        repeated = duplicated_pairs(self.item, self.annotator)
+        if not repeated.any():
+            return self
+        sets: Any = self.classes
+        group = np.cumsum(~repeated, dtype=np.int32) - 1
+        label, classes = sets.joined(self.label, group, int(group[-1]) + 1)
+        return replace(self.only(~repeated), label=label, classes=classes)
 
     def to_rows(self) -> "Rows":
         """These rows, as `Annotations.to_rows` gives those of annotations."""
@@ -101,7 +123,7 @@ class Rows:
         label, classes = more.label, self.classes
         if classes is not None and more.classes is not None:
             classes = classes.extended(more.classes)
-            label = classes.codes(more.classes.names)[label]
+            label = classes.codes_of(more.classes)[label]
         item = items.codes(more.items.names)[more.item]
         annotator = annotators.codes(more.annotators.names)[more.annotator]
         return Rows(
@@ -122,9 +144,11 @@ class Rows:
             _refuse(self, codes == BLANK, f"the {column} is blank", "every label needs one")
             _refuse(self, codes < 0, f"this {column} is not among the {len(names)} listed")
         drop = ("drop such rows with ", SettingName("missing", ""))
-        _refuse(self, self.state == EMPTY, "the label is blank", *drop)
+        is_set = self.classes is not None and self.classes.joins_repeats
+        blank = f"the label is blank{'; write [] for a set without classes' * is_set}"
+        _refuse(self, self.state == EMPTY, blank, *drop)
         if self.classes is not None:
-            known = f"they are {join_names(self.classes.names)}"
+            known = f"they are {join_names(self.classes.class_names)}"
             _refuse(self, self.state == OUTSIDE, "the label is outside the classes", known)
         _refuse(self, self.state == INFINITE, "the label is infinite", "give a finite number")
 
@@ -150,8 +174,10 @@ def place(
     return f"{source}, {where}" if source else where
 
 
-def nested_columns(labels: Mapping[Any, Mapping[Any, Any]]) -> list[list[Any]]:
-    """The columns item, annotator and label of {item: {annotator: label}}.
+def nested_columns(
+    labels: Mapping[Any, Mapping[Any, Any]], *, sets: bool = False
+) -> list[list[Any]]:
+    """The columns item, annotator and label of {item: {annotator: label}}; `sets` may be lists.
 
     >>> nested_columns({"a": {"u": 1, "w": 2}, "b": {}})
     [['a', 'a'], ['u', 'w'], [1, 2]]
@@ -160,7 +186,7 @@ def nested_columns(labels: Mapping[Any, Mapping[Any, Any]]) -> list[list[Any]]:
         (i, a, label) for i, by_annotator in labels.items() for a, label in by_annotator.items()
     ]
     for item, annotator, label in rows:
-        if isinstance(label, dict | list):
+        if isinstance(label, dict) or (isinstance(label, list) and not sets):
             raise DataError(
                 f"item {item!r}: the label of {annotator!r} is {str(label)[:40]}, which is neither "
                 "a class nor a number; expected {item: {annotator: label}}"
@@ -182,8 +208,13 @@ def encode_rows(
     first_line: int | None = None,
     row_of: AnyArray | None = None,
     parts: Sequence[Part] = (),
+    separator: str | None = None,
 ) -> Rows:
     """Encode three columns; `items` and `annotators` list the names in code order."""
+    kind = "multilabel" if kind is None and holds_collections(label) else kind
+    if separator is not None and kind != "multilabel":
+        of_sets = SettingName("kind", "multilabel")
+        raise SettingError(SettingName("separator"), " is for sets of classes: ", of_sets)
     for noun, column in (("item", item), ("annotator", annotator), ("label", label)):
         if getattr(column, "ndim", 1) != 1:
             raise DataError(f"{noun} must be one column; got an array of shape {column.shape}")
@@ -194,7 +225,7 @@ def encode_rows(
         )
     try:
         work: list[Callable[[], Any]] = [
-            lambda: encode_labels(label, kind=kind, classes=classes, missing=missing),
+            lambda: _encode_labels(label, kind, classes, missing, separator),
             lambda: _encode_names(item, "item", items),
             lambda: _encode_names(annotator, "annotator", annotators),
         ]
@@ -209,6 +240,18 @@ def encode_rows(
         item_codes, annotator_codes, labels.values, labels.state,
         item_names, annotator_names, labels.classes, source, first_line, row_of, parts=parts,
     )  # fmt: skip
+
+
+def _encode_labels(
+    values: Any,
+    kind: Kind | None,
+    classes: Iterable[Any] | None,
+    missing: Iterable[Any],
+    separator: str | None,
+) -> LabelColumn:
+    if kind == "multilabel":
+        return encode_sets(values, classes=classes, missing=missing, separator=separator)
+    return encode_labels(values, kind=kind, classes=classes, missing=missing)
 
 
 def _encode_names(values: Any, noun: str, given: Iterable[Any] | None) -> tuple[Codes, Vocabulary]:

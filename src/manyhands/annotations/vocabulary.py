@@ -5,13 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from manyhands.core.arrays import AnyArray, Codes, read_only
+from manyhands.annotations.grouping import count_pairs
+from manyhands.core.arrays import AnyArray, Codes, Floats, read_only
 from manyhands.core.errors import DataError
 from manyhands.core.settings import nearest_names
 
@@ -30,6 +31,9 @@ class Vocabulary:
     >>> Vocabulary.of(["cat", "dog"]).codes(["dog", "cow"]).tolist()
     [1, -1]
     """
+
+    kind: ClassVar[str] = "classes"  # of labels with these names
+    joins_repeats: ClassVar[bool] = False  # whether labels of one item and annotator are one label
 
     names: AnyArray
     noun: str = "name"
@@ -75,6 +79,35 @@ class Vocabulary:
             hint = f"nearest: {', '.join(near)}" if near else f"known: {join_names(self.names)}"
             raise DataError(f"no {self.noun} {name!r}; {hint}")
         return code
+
+    @property
+    def class_names(self) -> AnyArray:
+        """The names of the classes; for labels that are sets, of the classes in them."""
+        return self.names
+
+    @property
+    def note(self) -> str:
+        """How labels were read, if a user should know."""
+        return ""
+
+    def counts(self, group: Codes, label: Codes, n_groups: int) -> Floats:
+        """How many labels of each group have each class, shape (g, k)."""
+        return count_pairs(group, label, n_groups, len(self))
+
+    def including(self, names: Iterable[Any]) -> "Vocabulary":
+        """The vocabulary in which truths are found: the same, as truths are among its classes."""
+        return self
+
+    def codes_of(self, other: "Vocabulary") -> Codes:
+        """The code here of every name of another vocabulary, -1 for an unknown one."""
+        return self.codes(other.names.tolist())
+
+    def matched(self, other: "Vocabulary") -> tuple[Codes, "Vocabulary"]:
+        """The codes of the names of another vocabulary, and the vocabulary that has them all.
+
+        An unknown name raises a `DataError`.
+        """
+        return np.array([self.code(name) for name in other.names.tolist()], dtype=np.int32), self
 
     def extended(self, more: "Vocabulary") -> "Vocabulary":
         """These names in their order, then the new names of the other vocabulary.

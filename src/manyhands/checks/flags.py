@@ -15,7 +15,12 @@ from manyhands.checks.agreement_with_others import LEVEL
 from manyhands.checks.annotators import constant_annotators, most_frequent_labels
 from manyhands.checks.copies import suspect_pairs
 from manyhands.checks.copying import find_copying
-from manyhands.checks.knowledge import Knowledge, knowledge_of_classes, knowledge_of_numbers
+from manyhands.checks.knowledge import (
+    Knowledge,
+    knowledge_of_classes,
+    knowledge_of_numbers,
+    knowledge_of_sets,
+)
 from manyhands.checks.label_table import LabelTable
 from manyhands.checks.pace import annotator_pace
 from manyhands.checks.posterior_of_others import OthersPosterior
@@ -78,7 +83,7 @@ def flag_annotators(annotations: Labels) -> list[Flag]:
     """All flags of all annotators, the gravest kind first and the surest first.
 
     Where the times of labels are known, the evidence says who is unusually fast; that alone is no
-    flag, and does not make a flag surer.
+    flag, and does not make a flag surer. Sets of classes count class by class.
 
     >>> import manyhands as mh
     >>> crowd = mh.SCENARIOS["spammers"](mh.simulation.CrowdSettings(lowest=0.6, share=0.2))
@@ -86,13 +91,17 @@ def flag_annotators(annotations: Labels) -> list[Flag]:
     >>> sorted({(flag.kind, str(crowd.behaviour[flag.annotator])) for flag in flags})
     [('constant', 'constant'), ('random', 'random')]
     """
-    table = LabelTable(as_annotations(annotations).to_rows())
+    given = as_annotations(annotations)
+    is_sets = given.kind == "multilabel"
+    table = LabelTable((given.as_wholes() if is_sets else given).to_rows())
     if table.rows.classes is None:
         knowledge = knowledge_of_numbers(table.first_labels)
         unusable = list(_unusable_numbers(table, knowledge))
         copying = _copied_numbers(table)
     else:
-        knowledge, others = knowledge_of_classes(table.first_labels)
+        knowledge, others = (
+            knowledge_of_sets(given) if is_sets else knowledge_of_classes(table.first_labels)
+        )
         unusable = list(_unusable_classes(table, knowledge))
         copying = _copied_classes(others, _mask(unusable, table.first_labels))
     flags = [*unusable, *copying]

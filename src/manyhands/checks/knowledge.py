@@ -19,6 +19,7 @@ the variance of the permutation test of `AgreementWithOthers`.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,8 +79,42 @@ def knowledge_of_classes(annotations: Annotations) -> tuple[Knowledge, OthersPos
     return knowledge, OthersPosterior.weighted(annotations, knowledge_a)
 
 
+def knowledge_of_sets(annotations: Annotations) -> tuple[Knowledge, OthersPosterior]:
+    """The knowledge of annotators who gave sets of classes, the same for all classes.
+
+    Whether a class was said is a label of two classes. The log-likelihoods of all classes are
+    added. The posterior of others is that of whole sets.
+    """
+    classes = [annotations.of_class(name) for name in annotations.classes.tolist()]
+    knowledge_a = np.full(annotations.n_annotators, FIRST_KNOWLEDGE)
+    for _ in range(N_ROUNDS):
+        evidence = [evidence_given(OthersPosterior.weighted(each, knowledge_a)) for each in classes]
+        total_ag = np.sum([each.log_likelihood_ag for each in evidence], axis=0)
+        knowledge_a = crowd_posterior(total_ag) @ GRID
+    right_a = np.mean([each.right_a for each in evidence], axis=0)
+    chance_a = np.mean([each.chance_a for each in evidence], axis=0)
+    knowledge = Knowledge(crowd_posterior(total_ag), evidence[0].n_a, right_a, chance_a)
+    return knowledge, OthersPosterior.weighted(annotations.as_wholes(), knowledge_a)
+
+
+class Evidence(NamedTuple):
+    """What labels say of the knowledge of their annotators; see `Knowledge`."""
+
+    log_likelihood_ag: Floats
+    n_a: Floats
+    right_a: Floats
+    chance_a: Floats
+
+
 def knowledge_given(others: OthersPosterior) -> Knowledge:
     """The knowledge of annotators; a label counts if its item has another one."""
+    found = evidence_given(others)
+    posterior_ag = crowd_posterior(found.log_likelihood_ag)
+    return Knowledge(posterior_ag, found.n_a, found.right_a, found.chance_a)
+
+
+def evidence_given(others: OthersPosterior) -> Evidence:
+    """What the labels of some classes say; a label counts if its item has another one."""
     ann = others.annotations
     used = np.flatnonzero((ann.labels_per_item >= 2)[ann.item])
     owner, q_n = ann.annotator[used], others.shares(ann.annotator[used], ann.label[used])
@@ -97,7 +132,7 @@ def knowledge_given(others: OthersPosterior) -> Knowledge:
 
     # Where the items hardly differ, knowing them cannot be told from repeating the same label.
     log_likelihood_ag[mean(top_n) - mean(c_n) < MIN_ROOM] = 0.0
-    return Knowledge(crowd_posterior(log_likelihood_ag), n_a, mean(s_n), mean(c_n))
+    return Evidence(log_likelihood_ag, n_a, mean(s_n), mean(c_n))
 
 
 def knowledge_of_numbers(annotations: Annotations) -> Knowledge:

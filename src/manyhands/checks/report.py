@@ -11,6 +11,7 @@ from manyhands.annotations.labels import MixedLabelsError
 from manyhands.checks import annotators, coverage, label_values, rows
 from manyhands.checks.copies import copies
 from manyhands.checks.label_table import SEVERITIES, Finding, LabelTable
+from manyhands.checks.set_tables import SetTables
 from manyhands.core.settings import Registry
 from manyhands.io.labels import ItemFile
 from manyhands.io.opening import Paths
@@ -94,9 +95,12 @@ def check(annotations: Labels | Rows) -> CheckReport:
     """
     found = annotations if hasattr(annotations, "to_rows") else as_annotations(annotations)
     table = LabelTable(found.to_rows())
-    findings = [
-        replace(finding, check=name) for name, find in CHECKS.items() for finding in find(table)
-    ]
+    is_sets = table.rows.classes is not None and table.rows.classes.kind == "multilabel"
+    of_sets = SetTables(table.rows) if is_sets else None
+    findings = []
+    for name, find in CHECKS.items():
+        seen = table if of_sets is None else of_sets.of(name)
+        findings += [] if seen is None else [replace(each, check=name) for each in find(seen)]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     return CheckReport(tuple(findings), _summarize(table))
 
@@ -128,7 +132,7 @@ def _summarize(table: LabelTable) -> dict[str, Any]:
         "labels": len(table.usable),
         "items": len(read.items),
         "annotators": len(read.annotators),
-        "classes": None if read.classes is None else len(read.classes),
+        "classes": None if read.classes is None else len(read.classes.class_names),
         "labels_per_item": {
             "min": int(per_item.min()),
             "median": float(np.median(per_item)),
@@ -141,7 +145,7 @@ def _summarize(table: LabelTable) -> dict[str, Any]:
 def _kind(read: Rows) -> str:
     if read.classes is None:
         return "numbers"
-    return "ordinal" if read.classes.ordered else "classes"
+    return "ordinal" if read.classes.ordered else read.classes.kind
 
 
 def _mixed_labels(error: MixedLabelsError) -> Finding:

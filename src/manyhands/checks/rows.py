@@ -28,6 +28,8 @@ def no_labels(table: LabelTable) -> list[Finding]:
 def blank_label(table: LabelTable) -> list[Finding]:
     """Rows with a blank label that was not declared as missing."""
     remedy = 'drop such rows with missing="" (command line: --missing ""), or fill them in'
+    if table.rows.classes is not None and table.rows.classes.kind == "multilabel":
+        remedy += "; a set without classes is written []"
     return _unusable(table, table.rows.state == EMPTY, "a blank label", remedy)
 
 
@@ -36,7 +38,7 @@ def label_outside_classes(table: LabelTable) -> list[Finding]:
     if table.rows.classes is None:
         return []
     remedy = "correct them, list their classes too, or drop them as missing"
-    what = f"a label outside the classes {join_names(table.rows.classes.names)}"
+    what = f"a label outside the classes {join_names(table.rows.classes.class_names)}"
     return _unusable(table, table.rows.state == OUTSIDE, what, remedy)
 
 

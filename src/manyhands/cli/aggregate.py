@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -30,10 +30,10 @@ class Request(options.OptionGroup):
         str | None,
         options.option(
             "Aggregator: {AGGREGATORS classes}; for ordinal labels also {AGGREGATORS ordinal}; for "
-            "numbers {AGGREGATORS numbers}. auto takes the "
-            "best on held-out labels.",
+            "sets of classes {AGGREGATORS multilabel}; for numbers {AGGREGATORS numbers}. auto "
+            "takes the best on held-out labels.",
             autocompletion=options.completed("AGGREGATORS"),
-            show_default="annotator-types; for numbers gaussian",
+            show_default="annotator-types; for sets multilabel-mixture, for numbers gaussian",
         ),
     ] = None
     set_: Annotated[
@@ -68,8 +68,12 @@ class Request(options.OptionGroup):
 
     @cached_property
     def file(self) -> "mh.io.LabelFile":
-        """The file of labels."""
-        return self.reading.file(self.labels)
+        """The file of labels; a method for sets reads sets."""
+        reading, method = self.reading, self.method
+        if reading.kind is None and method is not None and method in mh.AGGREGATORS:
+            of_sets = mh.AGGREGATORS[method].kind == "multilabel"
+            reading = replace(reading, kind="multilabel") if of_sets else reading
+        return reading.file(self.labels)
 
     def settings(self, kind: "mh.annotations.Kind") -> dict[str, Any]:
         """The settings of the aggregator for this kind of labels."""
@@ -94,7 +98,9 @@ def aggregate(request: Request) -> None:
 
     The labels are classes, numbers or tags of tokens. Classes that have an order, such as ratings
     or bad, fair, good, are ordinal (--kind ordinal or --levels): the table then has the median and
-    the expected level of every item, and a 90 % interval. For tokens the tags form whole entities,
+    the expected level of every item, and a 90 % interval. Labels with several classes, such as
+    cat;dog or a column of 0 and 1 per class, are sets (--kind multilabel): the table has the set of
+    every item and the probability of each class. For tokens the tags form whole entities,
     --out may be a file of tokens with their tags (.conll .bio), --spans writes the entities as
     a table, and --truth gold.bio gives precision and recall of the entities.
 
@@ -118,6 +124,8 @@ def aggregate(request: Request) -> None:
     Example: manyhands aggregate ratings.csv --task regression --range 1:5 --out consensus.csv
 
     Example: manyhands aggregate grades.csv --levels bad,fair,good --out consensus.csv
+
+    Example: manyhands aggregate topics.csv --kind multilabel --out consensus.csv
 
     Example: manyhands aggregate tokens.conll --out consensus.bio --spans entities.csv
 
@@ -149,7 +157,8 @@ def _require_aggregator(method: str | None, task: str | None) -> None:
         return
     kind = "classes" if method == mh.aggregation.AUTO else mh.AGGREGATORS[method].kind
     wanted = {None: kind, "regression": "numbers"}.get(task, "classes")
-    if (kind == "numbers") != (wanted == "numbers") or (kind == "ordinal" and task == "tagging"):
+    of_items = kind in ("ordinal", "multilabel")
+    if (kind == "numbers") != (wanted == "numbers") or (of_items and task == "tagging"):
         fitting = mh.aggregation.aggregators_for(wanted)
         raise SettingError(
             f"--method must be for {wanted}; got {method}; there are {', '.join(fitting)}"

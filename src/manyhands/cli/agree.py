@@ -1,6 +1,7 @@
 """manyhands agree: how far annotators agree, with intervals and in words."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ Table = Literal["coefficient", "class", "annotator", "pair", "item"]
 _MOST_ROWS = 10
 _SHOWN = ("value", "low", "high", "n_items", "n_annotators")
 # By which column the rows of a table that is too long are chosen, the lowest first.
-_WORST = ("kappa", "f1", "correlation")
+_WORST = ("kappa", "f1", "correlation", "agreement")
 
 
 @options.takes_groups
@@ -38,11 +39,6 @@ def agree(
     weights: Annotated[
         Literal["linear", "quadratic", "ordinal"] | None,
         option("Weights of kappas at the level ordinal.", show_default="quadratic"),
-    ] = None,
-    separator: Annotated[
-        str | None,
-        option('For sets: what separates classes in a label, such as "|". Without it all labels '
-               "of an annotator for an item are one set.", metavar="TEXT"),
     ] = None,
     interval: Annotated[
         Literal["analytic", "items", "annotators", "none"],
@@ -73,9 +69,10 @@ def agree(
     where annotators agree: by class, annotator and pair. Any item may lack labels.
 
     The labels decide what is computed. For classes: Krippendorff's alpha, per cent agreement,
-    kappas, Gwet's AC1. For numbers: alpha and intraclass correlations. For tags of tokens: F1 of
-    spans, exact and by overlap, and alpha of single tokens. Ratings such as 1 to 5 are classes
-    unless --level says more about them. --classes gives the order of words for --level ordinal.
+    kappas, Gwet's AC1. For numbers: alpha and intraclass correlations. For sets of classes (--kind
+    multilabel): alpha with MASI. For tags of tokens: F1 of spans, exact and by overlap, and alpha
+    of single tokens. Ratings such as 1 to 5 are classes unless --level says more about them.
+    --classes gives the order of words for --level ordinal.
 
     Example: manyhands agree labels.csv
 
@@ -87,6 +84,9 @@ def agree(
 
     Example: manyhands agree labels.csv --by item --out items.csv
     """
+    separator = reading.separator
+    if level == "sets" and reading.kind is None and separator is not None:
+        reading = replace(reading, kind="multilabel")
     file = reading.file(labels)
     output.require_targets(out, read=[*file.names])
     if out == "-" and json:
@@ -108,7 +108,7 @@ def agree(
         else:
             ann = file.read_items()
             lines = output.reading_lines(ann)
-            settings |= {"level": level, "weights": weights, "separator": separator}
+            settings |= {"level": level, "weights": weights}
             names = None if coefficients is None else [n.strip() for n in coefficients.split(",")]
             found = mh.agreement.summarize(ann, coefficients=names, **settings)
     if out is not None:

@@ -72,6 +72,7 @@ def _facts(report: "mh.checks.CheckReport") -> str:
     per_item = facts["labels_per_item"]
     noun = "levels" if facts["kind"] == "ordinal" else "classes"
     what = "numbers" if facts["classes"] is None else f"{facts['classes']} {noun}"
+    what = f"sets of {what}" if facts["kind"] == "multilabel" else what
     return (
         f"{facts['rows']} rows, {facts['items']} items, {facts['annotators']} annotators, {what}, "
         f"{per_item['min']} to {per_item['max']} labels per item (median {per_item['median']:g})"

@@ -91,12 +91,9 @@ class ReadingOptions(OptionGroup):
 
     item: Annotated[
         str | None,
-        in_labels(
-            "Column of the items. By default it is found by its name, such as item or id, "
-            "and its cells.",
-            metavar="NAME",
-        ),
-    ] = None
+        in_labels("Column of the items. By default it is found by its name, such as item or id, "
+                  "and its cells.", metavar="NAME"),
+    ] = None  # fmt: skip
     annotator: Annotated[
         str | None,
         in_labels('Column of annotators; likewise. "file name" for a file per annotator.',
@@ -117,9 +114,9 @@ class ReadingOptions(OptionGroup):
                   "(wide); or only labels, without names of items and annotators (dense)."),
     ] = None  # fmt: skip
     kind: Annotated[
-        Literal["classes", "numbers", "ordinal"] | None,
-        in_labels("Read labels such as 1, 2, 3 as names of classes, as numbers, or as classes that "
-                  "have an order."),
+        Literal["classes", "numbers", "ordinal", "multilabel"] | None,
+        in_labels("Read labels such as 1, 2, 3 as names of classes, as numbers, as classes that "
+                  "have an order, or as sets of classes such as cat;dog (multilabel)."),
     ] = None  # fmt: skip
     classes: Annotated[
         str | None,
@@ -138,6 +135,9 @@ class ReadingOptions(OptionGroup):
                   metavar="LABEL"),
     ] = None  # fmt: skip
     encoding: Annotated[str, in_labels("Text encoding, such as latin-1.", metavar="NAME")] = "utf-8"
+    separator: Annotated[
+        str | None, in_labels("What is between the classes of a set, such as ;.", metavar="TEXT")
+    ] = None
     sheet: Annotated[
         str | None, in_labels("Sheet of an Excel file, if several have content.", metavar="NAME")
     ] = None

@@ -29,8 +29,8 @@ class Request(options.OptionGroup):
         str | None,
         options.option(
             "Aggregator of the consensus: {AGGREGATORS classes}; for ordinal labels also "
-            "{AGGREGATORS ordinal}; for numbers {AGGREGATORS numbers}."
-            " auto takes the best on held-out labels.",
+            "{AGGREGATORS ordinal}; for sets {AGGREGATORS multilabel}; for numbers "
+            "{AGGREGATORS numbers}. auto takes the best on held-out labels.",
             autocompletion=options.completed("AGGREGATORS"),
             show_default="annotator-types; for numbers gaussian",
         ),
@@ -113,6 +113,8 @@ def _report_items(request: Request) -> dict[str, Any]:
     with output.working("aggregating"):
         known = ann.source.known if ann.source else {}
         consensus = mh.aggregate(ann, request.method, known=known)
+    if ann.kind == "multilabel" and request.features is not None:
+        raise SettingError("--features is not for sets of classes yet; leave it out")
     network = None if request.features is None else _network_view(request, ann)
     with output.working("writing the report"):
         return mh.report.report_content(

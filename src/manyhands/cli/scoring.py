@@ -65,7 +65,11 @@ class Truths:
             raise DataError(
                 "--truth has shares of classes, and the labels are numbers; give a column truth"
             )
-        return None if kind == "numbers" else self.soft
+        if kind == "multilabel" and self.soft is not None and self.hard is None:
+            raise DataError(
+                "--truth has shares of classes, and the labels are sets; give a column truth"
+            )
+        return self.soft if kind == "classes" else None
 
 
 def score_lines(found: Mapping[str, Mapping[str, float]]) -> list[str]:

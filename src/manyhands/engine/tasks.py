@@ -1,6 +1,7 @@
 """The table of tasks."""
 
 from manyhands.annotations import Kind
+from manyhands.core.errors import DataError
 from manyhands.core.settings import Registry
 from manyhands.engine.classification import Classification, Tagging
 from manyhands.engine.regression import Regression
@@ -14,5 +15,20 @@ TASKS: Registry[Task] = Registry(
         "tagging": Tagging(),
     },
 )
-# The task of labels of items, by their kind.
+# The task of labels of items, by their kind; see `task_of`.
 TASK_OF: dict[Kind, Task] = {"classes": TASKS["classification"], "numbers": TASKS["regression"]}
+
+
+def task_of(kind: Kind) -> Task:
+    """The task of labels of items of a kind; a `DataError` where nothing is trained from them.
+
+    >>> task_of("numbers").name
+    'regression'
+    """
+    if kind not in TASK_OF:
+        raise DataError(
+            "networks are trained from labels that are single classes or numbers, and these are "
+            "sets of classes; train on the labels about one class (Annotations.of_class), or on "
+            "the consensus"
+        )
+    return TASK_OF[kind]

@@ -39,6 +39,7 @@ from manyhands.evaluation.scores import (
     ranked_probability_score,
     regression_scores,
 )
+from manyhands.evaluation.set_scores import SetScorecard, masi, set_scorecard, set_scores
 from manyhands.evaluation.soft import (
     AnnotatorScores,
     annotator_scores,
@@ -59,6 +60,7 @@ __all__ = [
     "OrdinalScorecard",
     "RankingScorecard",
     "RegressionScorecard",
+    "SetScorecard",
     "SoftScorecard",
     "accuracy_score",
     "annotator_scores",
@@ -79,6 +81,7 @@ __all__ = [
     "js_divergence",
     "log_loss",
     "manhattan_distance",
+    "masi",
     "normalize_counts",
     "pair_accuracy",
     "paired_difference",
@@ -89,6 +92,8 @@ __all__ = [
     "regression_scores",
     "score_entities",
     "score_entity_lists",
+    "set_scorecard",
+    "set_scores",
     "soft_cross_entropy",
     "soft_scorecard",
     "summarize_runs",

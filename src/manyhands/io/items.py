@@ -34,7 +34,7 @@ def read_annotations(
     item: str | None = None,
     annotator: str | None = None,
     label: str | None = None,
-    kind: Literal["classes", "numbers", "ordinal"] | None = None,
+    kind: Literal["classes", "numbers", "ordinal", "multilabel"] | None = None,
     classes: Iterable[Any] | None = None,
     levels: Iterable[Any] | None = None,
     missing: Any = None,
@@ -43,6 +43,7 @@ def read_annotations(
     sheet: str | None = None,
     seconds: str | None = None,
     time: str | None = None,
+    separator: str | None = None,
 ) -> Annotations: ...
 
 
@@ -63,6 +64,7 @@ def read_annotations(
     sheet: str | None = None,
     seconds: str | None = None,
     time: str | None = None,
+    separator: str | None = None,
 ) -> Annotations | Comparisons:
     """Read a file of labels, or several.
 
@@ -82,14 +84,17 @@ def read_annotations(
 
     `kind="ordinal"` reads classes that have an order: numbers by their value, words of a scale that
     is known (bad, fair, good), or the `levels` that are listed, from lowest to highest.
+    `kind="multilabel"` reads sets of classes: cells with lists or with names between separators
+    (`separator`; by default ; | or ,), a column of 0 and 1 per class, or several rows per set.
 
     The file may be packed (.gz .bz2 .xz .zst .zip) or an Excel workbook, of which `sheet` names a
     sheet; `path` may name several files (see `read`).
     """
     if kind == "pairs":
         require_pair_settings(
-            item=item, layout=layout, classes=classes, levels=levels, seconds=seconds, time=time
-        )
+            item=item, layout=layout, classes=classes, levels=levels, seconds=seconds, time=time,
+            separator=separator,
+        )  # fmt: skip
         return PairFile(
             path, format, annotator=annotator, winner=label, missing=missing, encoding=encoding,
             sheet=sheet,
@@ -97,6 +102,6 @@ def read_annotations(
     kind, classes = with_levels(kind, classes, levels)
     file = ItemFile(
         path, format, layout, item, annotator, label, kind, classes, missing, encoding, sheet,
-        seconds, time,
+        seconds, time, separator,
     )  # fmt: skip
     return Annotations.from_rows(file.rows(), duplicates=duplicates)

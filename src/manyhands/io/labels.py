@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.annotations import Kind, Rows
-from manyhands.annotations.choose import choose_columns
+from manyhands.annotations.class_columns import choose_label_columns
 from manyhands.annotations.columns import is_candidate, is_text
 from manyhands.annotations.dense import dense_cells
 from manyhands.annotations.labels import as_list
@@ -18,7 +18,7 @@ from manyhands.annotations.rows import encode_rows, nested_columns
 from manyhands.annotations.source import Source
 from manyhands.annotations.vocabulary import repeated
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError, SettingName
+from manyhands.core.errors import DataError
 from manyhands.core.settings import require_choice
 from manyhands.io.comparisons import PairFile, require_pair_settings
 from manyhands.io.exports import ItemTexts, ToolItems
@@ -34,12 +34,12 @@ from manyhands.io.opening import Paths, as_paths, input_files, shown_paths
 from manyhands.io.sniff import column_names
 from manyhands.io.tables import FORMATS, SUFFIXES, Table
 from manyhands.io.tool_files import ExportFile, open_exports, read_exports, usable_truths
-from manyhands.io.wide import WideTable, is_wide
+from manyhands.io.wide import WideTable, is_wide, layout_hint
 
 LABEL_SUFFIXES = SUFFIXES | {".txt": "txt", ".npy": "npy", ".json": "json"}
 LAYOUTS = ("long", "wide", "dense")
 DENSE_MISSING = (-1, "?", "")
-_AS_CLASSES = ("classes", "ordinal")
+_AS_CLASSES = ("classes", "ordinal", "multilabel")
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class ItemFile:
     sheet: str | None = None
     seconds: str | None = None
     time: str | None = None
+    separator: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", as_paths(self.path))
@@ -127,8 +128,10 @@ class ItemFile:
         rows = self._rows()
         assert rows.read_from is not None
         require_taken(rows.read_from, seconds=self.seconds, time=self.time)
+        read = "" if rows.classes is None else rows.classes.note
+        notes = (*self.notes, *rows.read_from.notes, *filter(None, [read]))
         source = replace(
-            rows.read_from, path=", ".join(self.names), notes=(*self.notes, *rows.read_from.notes),
+            rows.read_from, path=", ".join(self.names), notes=notes,
             files=tuple(self.names) if len(self.names) > 1 else (),
         )  # fmt: skip
         return replace(rows, read_from=source)
@@ -182,7 +185,7 @@ class ItemFile:
         self._only("{item: {annotator: label}}")
         labels: Any = contents[0]
         try:
-            columns = nested_columns(labels)
+            columns = nested_columns(labels, sets=self.kind == "multilabel")
         except DataError as error:
             raise error.at(self.shown) from None
         rows = self._encoded(*columns, items=list(labels))
@@ -193,7 +196,8 @@ class ItemFile:
 
     def _encoded(self, *columns: Any, **named: Any) -> Rows:
         settings: dict[str, Any] = {"missing": self._codes(), "source": self.shown}
-        settings |= {"kind": self.kind, "classes": self.classes} | named
+        settings |= {"kind": self.kind, "classes": self.classes, "separator": self.separator}
+        settings |= named
         return encode_rows(*columns, **settings)
 
     def _long_rows(self, table: Table) -> Rows:
@@ -202,21 +206,21 @@ class ItemFile:
             return self._wide_rows(table)
         written: dict[str, str] = {}
         try:
-            chosen = choose_columns(
+            chosen = choose_label_columns(
                 table.columns, lambda names: self._with_numbers(table, names, written),
-                item=self.item, annotator=self.annotator, label=self.label,
-                check_labels=self.kind is None and self.classes is None,
+                self.item, self.annotator, self.label, self.kind, self.classes,
             )  # fmt: skip
         except DataError as error:
             if not any(given):
                 require_paired_lists(table)
-            hint = () if any(given) else self._hint(table)
+            hint = () if any(given) else layout_hint(table.columns, len(self.inputs))
             raise DataError(*error.at(table.path).args, *hint) from None
         item, _, label = chosen.names
         kind = "numbers" if label in written else self.kind
         rows = self._encoded(
-            *chosen.cells, kind=kind, first_line=table.first_line, parts=table.parts
-        )
+            *chosen.cells, kind=kind, classes=chosen.classes or self.classes,
+            first_line=table.first_line, parts=table.parts,
+        )  # fmt: skip
         chosen = replace(chosen, notes=(*chosen.notes, *filter(None, [written.get(label)])))
         texts = [name for name in table.columns if is_text(name) and name not in chosen.names]
         content = ToolItems("", ItemTexts(item, table.select([item, *texts]))) if texts else None
@@ -240,16 +244,6 @@ class ItemFile:
             elif len(of_labels) == 1:
                 require_clear_numbers(name, columns[name])
         return columns
-
-    def _hint(self, table: Table) -> tuple[str | SettingName, ...]:
-        """What to do with a table whose columns were not found, if it has a usual form."""
-        if len(self.inputs) > 1 and not any(is_candidate(c, "annotator") for c in table.columns):
-            each = SettingName("annotator", FILE_NAME)
-            return " (if every file is of one annotator, who gives it its name: ", each, ")"
-        if len(table.columns) > 2 and not any(is_candidate(c, "annotator") for c in table.columns):
-            wide = SettingName("layout", "wide")
-            return " (a table with a column per annotator needs ", wide, ")"
-        return ()
 
     def _exported(self) -> Rows:
         """The rows of files that a tool exported."""

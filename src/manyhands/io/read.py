@@ -58,6 +58,7 @@ def read(
     sheet: str | None = None,
     seconds: str | None = None,
     time: str | None = None,
+    separator: str | None = None,
 ) -> Annotations | Comparisons | TokenLabels:
     """Read a file of labels: `Annotations` of items, or `TokenLabels` of tagged tokens.
 
@@ -85,9 +86,10 @@ def read(
         Layout of labels of items: one row per label, one column per annotator, or a matrix.
     item, annotator, label : str
         Names of columns. `annotator="file name"` is for files of one annotator each.
-    kind : {"classes", "numbers", "ordinal", "pairs"}
-        Read the labels of items as classes, as numbers, or as classes with an order that is known;
-        or rows as comparisons of two items. `label` is then the column of the winner.
+    kind : {"classes", "numbers", "ordinal", "multilabel", "pairs"}
+        Read the labels of items as classes, as numbers, as classes with an order that is known, or
+        as sets of classes (see `read_annotations`); or rows as comparisons of two items. `label` is
+        then the column of the winner.
     classes : list
         All classes (tags, types of spans), in their order.
     levels : list
@@ -109,13 +111,15 @@ def read(
     seconds, time : str
         Columns of how long each label took, and of when it was given; by default those with names
         such as lead_time and created_at.
+    separator : str
+        What separates the classes of a set in a cell; by default ; | or ,.
     """
     kind, classes = with_levels(kind, classes, levels)
     file = LabelFile(
         path, task=task, format=format, layout=layout, item=item, annotator=annotator, label=label,
         kind=kind, classes=classes, missing=missing, bounds=bounds, duplicates=duplicates,
         orphan_tags=orphan_tags, alignment=alignment, encoding=encoding, sheet=sheet,
-        seconds=seconds, time=time,
+        seconds=seconds, time=time, separator=separator,
     )  # fmt: skip
     if file.has_pairs:
         return file.pairs().read()
@@ -308,7 +312,7 @@ class LabelFile(ItemFile):
                     " for classes; leave one out",
                 )  # fmt: skip
             asked = "numbers"
-        given = "classes" if self.kind == "ordinal" else self.kind
+        given = "classes" if self.kind in ("ordinal", "multilabel") else self.kind
         if given is not None and asked is not None and given != asked:
             raise SettingError(
                 SettingName("kind", self.kind), " contradicts ", SettingName("task"), " or ",
@@ -318,7 +322,8 @@ class LabelFile(ItemFile):
 
     def _refuse_settings(self) -> None:
         """Raise a `SettingError` for settings that such a file has no use for."""
-        names = ("layout", "kind", *_NOT_FOR_TOKENS[str(self.tokens)], "bounds", "seconds", "time")
+        others = ("bounds", "seconds", "time", "separator")
+        names = ("layout", "kind", *_NOT_FOR_TOKENS[str(self.tokens)], *others)
         given = [name for name in names if getattr(self, name) is not None]
         if given:
             raise SettingError(

@@ -19,6 +19,7 @@ from manyhands.annotations.columns import (
 )
 from manyhands.annotations.plausible import are_measurements, distinct_cells, is_prose
 from manyhands.core.errors import DataError, SettingName
+from manyhands.io.exports.exported import FILE_NAME
 from manyhands.io.tables import Table
 
 _MOST_CLASSES = 50  # that columns of a wide table share
@@ -90,6 +91,19 @@ def is_wide(table: Table) -> bool:
     if all(map(_is_number, set().union(*said))) and any(map(are_measurements, columns)):
         return True
     return all(len(cells) <= _MOST_CLASSES and not cells.isdisjoint(said[0]) for cells in said)
+
+
+def layout_hint(columns: Sequence[str], n_files: int) -> tuple[str | SettingName, ...]:
+    """What to do with a table whose columns were not found, if it has a usual form."""
+    if any(is_candidate(name, "annotator") for name in columns):
+        return ()
+    if n_files > 1:
+        each = SettingName("annotator", FILE_NAME)
+        return " (if every file is of one annotator, who gives it its name: ", each, ")"
+    if len(columns) > 2:
+        wide = SettingName("layout", "wide")
+        return " (a table with a column per annotator needs ", wide, ")"
+    return ()
 
 
 def _item_column(table: Table, columns: Mapping[str, Any], given: str | None) -> str | None:

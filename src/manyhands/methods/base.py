@@ -21,7 +21,7 @@ from manyhands.engine.inputs import Inputs
 from manyhands.engine.learner import TrainingResult
 from manyhands.engine.settings import TrainingOptions, TrainingSettings
 from manyhands.engine.task import CrowdModule, FittedModel, Task
-from manyhands.engine.tasks import TASK_OF
+from manyhands.engine.tasks import task_of
 from manyhands.methods.presets import OWN_PAPER, PUBLISHED, Preset
 from manyhands.networks import Network
 
@@ -58,7 +58,7 @@ class Problem:
     @property
     def task(self) -> Task:
         """Classification or regression, by the kind of the labels."""
-        return TASK_OF[self.annotations.kind]
+        return task_of(self.annotations.kind)
 
     @property
     def labelled(self) -> Annotations:

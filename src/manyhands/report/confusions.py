@@ -16,12 +16,12 @@ MAX_CONFUSIONS = 15
 
 def confusions_of(profiles: Profiles) -> dict[str, Any] | None:
     """Confusions with the consensus: of the crowd, of annotators, and the most common ones."""
-    cells, ann = profiles.cells, profiles.consensus.annotations
-    if cells is None or ann.n_classes < 2:
+    cells, names = profiles.cells, profiles.class_names
+    if cells is None or len(names) < 2:
         return None
-    said_k = np.bincount(ann.label, minlength=ann.n_classes)
+    said_k = np.bincount(cells.label, cells.count, len(names))
     kept = np.sort(np.argsort(-said_k, kind="stable")[:MAX_CLASSES])
-    place = np.full(ann.n_classes, -1)
+    place = np.full(len(names), -1)
     place[kept] = np.arange(len(kept))
     row, column = place[cells.consensus], place[cells.label]
     inside = (row >= 0) & (column >= 0)
@@ -38,8 +38,8 @@ def confusions_of(profiles: Profiles) -> dict[str, Any] | None:
         parts = row[at][keep], column[at][keep], cells.count[at][keep]
         own[str(a)] = np.stack(parts, axis=1).ravel().tolist()
     return {
-        "classes": [shown(name, 40) for name in ann.classes[kept]],
-        "n_classes": ann.n_classes,
+        "classes": [shown(names[k], 40) for k in kept],
+        "n_classes": len(names),
         "crowd": crowd.tolist(),
         "annotators": own,
         "agreement": _agreement_by_class(profiles, order, place),
@@ -64,23 +64,24 @@ def _agreement_by_class(
 
 def _common(profiles: Profiles) -> list[dict[str, Any]]:
     """The most frequent mistakes of the crowd, and how many annotators make each."""
-    cells, ann = profiles.cells, profiles.consensus.annotations
+    cells, names = profiles.cells, profiles.class_names
     assert cells is not None, "only classes are confused"
+    n_classes = len(names)
     wrong = cells.consensus != cells.label
-    key = cells.consensus.astype(np.int64) * ann.n_classes + cells.label
+    key = cells.consensus.astype(np.int64) * n_classes + cells.label
     pairs, inverse = np.unique(key[wrong], return_inverse=True)
     total = np.bincount(inverse, cells.count[wrong], len(pairs))
     makers = np.bincount(inverse, minlength=len(pairs))
-    seen = np.unique(cells.annotator.astype(np.int64) * ann.n_classes + cells.consensus)
-    seers = np.bincount(seen % ann.n_classes, minlength=ann.n_classes)
-    of_class = np.bincount(cells.consensus, cells.count, ann.n_classes)
+    seen = np.unique(cells.annotator.astype(np.int64) * n_classes + cells.consensus)
+    seers = np.bincount(seen % n_classes, minlength=n_classes)
+    of_class = np.bincount(cells.consensus, cells.count, n_classes)
     rows = []
     for n in np.argsort(-total, kind="stable")[:MAX_CONFUSIONS].tolist():
-        believed, label = divmod(int(pairs[n]), ann.n_classes)
+        believed, label = divmod(int(pairs[n]), n_classes)
         rows.append(
             {
-                "consensus": shown(ann.classes[believed], 60),
-                "label": shown(ann.classes[label], 60),
+                "consensus": shown(names[believed], 60),
+                "label": shown(names[label], 60),
                 "labels": int(total[n]),
                 "share": number(total[n] / max(of_class[believed], 1)),
                 "annotators": int(makers[n]),

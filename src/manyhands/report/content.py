@@ -22,9 +22,10 @@ from manyhands.report import wording
 from manyhands.report.actions import annotators_to_act_on, items_to_relabel
 from manyhands.report.annotators import annotator_table
 from manyhands.report.anonymous import without_names
+from manyhands.report.cells import believed_counts, is_right, said_counts
 from manyhands.report.confusions import confusions_of
 from manyhands.report.items import choose_items, describe_items
-from manyhands.report.profiles import consensus_codes, profile_annotators
+from manyhands.report.profiles import profile_annotators
 from manyhands.report.shown import number, shown
 from manyhands.report.spans import SpanView, contested_spans, span_types
 
@@ -163,8 +164,7 @@ def _classes(consensus: Consensus, found: AgreementSummary) -> list[dict[str, An
     ann = consensus.annotations
     if ann.kind == "numbers":
         return []
-    said_k = np.bincount(ann.label, minlength=ann.n_classes)
-    believed_k = np.bincount(consensus_codes(consensus), minlength=ann.n_classes)
+    said_k, believed_k = said_counts(consensus), believed_counts(consensus)
     by_class = found.classes if "agreement" in found.classes else {}
     rows = []
     for k in np.argsort(-said_k, kind="stable").tolist():
@@ -176,16 +176,16 @@ def _classes(consensus: Consensus, found: AgreementSummary) -> list[dict[str, An
         }
         if by_class:
             row |= {name: number(by_class[name][k]) for name in ("agreement", "low", "high")}
-            other = by_class["confused_with"][k]
+            other = by_class["confused_with"][k] if "confused_with" in by_class else None
             row["confused_with"] = None if other is None else shown(other, 60)
-            row["confused"] = number(by_class["confused"][k])
+            row["confused"] = None if other is None else number(by_class["confused"][k])
         rows.append(row)
     return rows
 
 
 def _histogram(ann: Annotations) -> list[dict[str, float]]:
     """The distribution of numbers; empty for classes."""
-    if ann.kind == "classes" or ann.n_annotations == 0:
+    if ann.kind != "numbers" or ann.n_annotations == 0:
         return []
     count, edges = np.histogram(ann.label, bins=min(N_BINS, len(np.unique(ann.label))))
     return [
@@ -210,8 +210,7 @@ def _scores(consensus: Consensus, truth: Mapping[Any, Any]) -> dict[str, Any]:
     classes, bins = consensus.annotations.class_vocabulary, []
     if classes is not None:
         row, names = match_truth(consensus.annotations.item_vocabulary, truth)
-        right = consensus_codes(consensus)[row] == classes.codes(names)
-        curve = calibration_curve(consensus.confidence[row], right)
+        curve = calibration_curve(consensus.confidence[row], is_right(consensus, row, names))
         columns = zip(curve.confidence, curve.accuracy, curve.count, strict=True)
         bins = [
             {"confidence": number(confidence), "accuracy": number(accuracy), "items": int(n)}

@@ -10,6 +10,7 @@ from manyhands.aggregation import Consensus
 from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.core.errors import DataError
 from manyhands.io.tool_imports import RELABEL_BELOW
+from manyhands.report.cells import disagreement
 from manyhands.report.shown import MISSING, shown
 
 MAX_ITEMS = 100  # in a list
@@ -55,17 +56,14 @@ def choose_items(consensus: Consensus, untrusted: Bools, most: int = MAX_ITEMS) 
 def _against(consensus: Consensus, used_n: Bools) -> Floats:
     """The share of an item's labels that are not its consensus; 0 with fewer than two labels.
 
-    For numbers, the mean squared distance from the consensus in variances of all labels. A share
-    is shrunk by one label that agrees: one of two is less of a dispute than four of eight.
+    For numbers, the mean squared distance from the consensus in variances of all labels; for sets
+    the mean of 1 - MASI. A share is shrunk by one label that agrees: one of two is less of a
+    dispute than four of eight.
     """
     ann = consensus.annotations
-    item, label = ann.item[used_n], ann.label[used_n]
+    item = ann.item[used_n]
     n_i = np.bincount(item, minlength=ann.n_items)
-    if consensus.probabilities is None:
-        off_n = (label - consensus.labels[item]) ** 2 / max(float(np.var(ann.label)), 1e-300)
-    else:
-        off_n = (ann.classes[label] != consensus.labels[item]).astype(np.float64)
-    off_i = np.bincount(item, weights=off_n, minlength=ann.n_items)
+    off_i = np.bincount(item, weights=disagreement(consensus, used_n), minlength=ann.n_items)
     return np.where(n_i >= 2, off_i / (n_i + 1.0), 0.0)
 
 
@@ -104,7 +102,8 @@ def _labels_of(consensus: Consensus, code: int) -> list[dict[str, Any]]:
     """Labels of an item with their annotators, the most frequent label first."""
     ann = consensus.annotations
     at = slice(int(ann.item_offsets[code]), int(ann.item_offsets[code + 1]))
-    said = ann.label[at] if ann.class_vocabulary is None else ann.classes[ann.label[at]]
+    classes = ann.class_vocabulary
+    said = ann.label[at] if classes is None else classes.names[ann.label[at]]
     by_label: dict[str, list[str]] = {}
     for label, who in zip(said.tolist(), ann.annotator[at], strict=True):
         by_label.setdefault(_label_text(label), []).append(shown(ann.annotators[who], 40))

@@ -23,13 +23,8 @@ from manyhands.core.drawing import BLUE, INK, ORANGE, RED, SOFT, Axes
 from manyhands.core.errors import DataError, SettingError
 from manyhands.evaluation import calibration_curve, normalize_counts
 from manyhands.evaluation.scorecard import match_truth
-from manyhands.report.profiles import (
-    UNTRUSTED,
-    Profiles,
-    confusion_cells,
-    consensus_codes,
-    profile_annotators,
-)
+from manyhands.report.cells import believed_counts, class_names, confusion_cells, is_right
+from manyhands.report.profiles import UNTRUSTED, Profiles, profile_annotators
 from manyhands.report.shown import shown
 
 if TYPE_CHECKING:
@@ -53,13 +48,14 @@ def confusion(consensus: Consensus, annotator: Any = None, *, ax: MaybeAxes = No
     at = slice(None)
     if annotator is not None:
         at = cells.of(ann.annotator_vocabulary.code(annotator))
-    counts_kl = np.zeros((ann.n_classes, ann.n_classes))
+    classes = class_names(consensus)
+    counts_kl = np.zeros((len(classes), len(classes)))
     np.add.at(counts_kl, (cells.consensus[at], cells.label[at]), cells.count[at])
     kept = np.sort(np.argsort(-counts_kl.sum(axis=0), kind="stable")[:MAX_CLASSES])
     share_kl = normalize_counts(counts_kl[np.ix_(kept, kept)])
     share_kl[counts_kl[np.ix_(kept, kept)].sum(axis=1) == 0] = np.nan
     axes = _axes(ax, 1.5 + 0.4 * len(kept), 1.5 + 0.4 * len(kept))
-    names = [shown(name, 24) for name in ann.classes[kept]]
+    names = [shown(classes[k], 24) for k in kept]
     numbers = ".2f" if len(kept) <= _WRITTEN else ""
     drawing.heat_map(axes, share_kl, highest=1.0, names=names, numbers=numbers)
     who = "all annotators" if annotator is None else shown(annotator, 40)
@@ -99,7 +95,8 @@ def _colour(kinds: list[str]) -> str:
 
 def agreement_by_class(labels: Labels, *, ax: MaybeAxes = None) -> Axes:
     """If one annotator says a class, how often another says it too, with its interval."""
-    columns = class_columns(as_annotations(labels, kind="classes"))
+    found = as_annotations(labels)
+    columns = class_columns(found if found.kind == "multilabel" else found.as_kind("classes"))
     order = np.argsort(columns["n_labels"], kind="stable")[-MAX_CLASSES:]
     axes = _axes(ax, 6.0, 1.0 + 0.3 * len(order))
     y = np.arange(len(order))
@@ -119,7 +116,7 @@ def reliability(
     if classes is None:
         raise DataError("only the confidence of classes can be compared with truths")
     row, names = match_truth(consensus.annotations.item_vocabulary, truth)
-    right = consensus_codes(consensus)[row] == classes.codes(names)
+    right = is_right(consensus, row, names)
     curve = calibration_curve(consensus.confidence[row], right, n_bins=n_bins)
     axes = _axes(ax, 4.5, 4.5)
     axes.plot([0, 1], [0, 1], color=SOFT, linestyle="--", linewidth=1)
@@ -143,14 +140,13 @@ def label_distribution(
         axes.hist(ann.label, bins=min(30, len(np.unique(ann.label))), color=BLUE)
         drawing.tidy(axes, across="label", up="labels", title="Distribution of labels")
         return axes
-    said_k = np.bincount(ann.label, minlength=ann.n_classes) / max(ann.n_annotations, 1)
+    said_k = ann.label_counts().sum(axis=0) / max(ann.n_annotations, 1)
     order = np.argsort(said_k, kind="stable")[-MAX_CLASSES:]
     axes = _axes(ax, 6.0, 1.2 + 0.3 * len(order))
     y, height = np.arange(len(order)), 0.8 if consensus is None else 0.4
     axes.barh(y, said_k[order], height=height, color=BLUE, label="labels")
     if consensus is not None:
-        believed_k = np.bincount(consensus_codes(consensus), minlength=ann.n_classes)
-        share_k = believed_k / max(ann.n_items, 1)
+        share_k = believed_counts(consensus) / max(ann.n_items, 1)
         axes.barh(y - height, share_k[order], height=height, color=ORANGE, label="consensus")
         axes.set_xlim(0.0, 1.3 * max(said_k.max(initial=0.0), share_k.max(initial=0.0), 1e-9))
         axes.legend(frameon=False, fontsize=8, loc="lower right")  # beside the bars

@@ -12,10 +12,10 @@ from manyhands.aggregation import Consensus
 from manyhands.agreement.annotator_classes import annotator_class_columns
 from manyhands.agreement.tables import annotator_columns
 from manyhands.annotations.columns import make_frame
-from manyhands.annotations.grouping import group_offsets
 from manyhands.checks import Flag, flag_annotators
 from manyhands.checks.pace import Pace, annotator_pace
-from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets
+from manyhands.core.arrays import AnyArray, Floats
+from manyhands.report.cells import NOTHING, ConfusionCells, class_names, confusion_cells
 from manyhands.report.errors_of_numbers import errors_of_numbers
 from manyhands.report.trend import Trend, annotator_trend
 
@@ -24,43 +24,6 @@ MIN_MISTAKES = 3  # fewer are no habit
 MIN_SHARED = 5  # items of a class from which on agreement on it is worth a word
 NARROW = 0.8  # the scale below which numbers have a narrower range
 BIAS_Z = 3.0  # standard deviations from which on the use of a label is a bias
-
-
-@dataclass(frozen=True)
-class ConfusionCells:
-    """Counts of labels by annotator, consensus class and label; only those that occur, sorted."""
-
-    annotator: Codes
-    consensus: Codes
-    label: Codes
-    count: Offsets
-    offsets: Offsets  # annotator a has the cells `offsets[a]:offsets[a + 1]`
-
-    def of(self, annotator: int) -> slice:
-        """The cells of an annotator."""
-        return slice(int(self.offsets[annotator]), int(self.offsets[annotator + 1]))
-
-
-def confusion_cells(consensus: Consensus) -> ConfusionCells:
-    """How often each annotator gave each label to items of each consensus class."""
-    ann = consensus.annotations
-    believed = consensus_codes(consensus)[ann.item].astype(np.int64)
-    n_classes = max(ann.n_classes, 1)
-    key_n = (ann.annotator.astype(np.int64) * n_classes + believed) * n_classes + ann.label
-    key, count = np.unique(key_n, return_counts=True)
-    rest, label = np.divmod(key, n_classes)
-    annotator, believed = np.divmod(rest, n_classes)
-    annotator = annotator.astype(np.int32)
-    offsets = group_offsets(annotator, ann.n_annotators)
-    return ConfusionCells(annotator, believed.astype(np.int32), label.astype(np.int32), count,
-                          offsets)  # fmt: skip
-
-
-def consensus_codes(consensus: Consensus) -> Codes:
-    """The class codes of the consensus labels."""
-    classes = consensus.annotations.class_vocabulary
-    assert classes is not None, "numbers have no codes"
-    return np.asarray(classes.codes(consensus.labels.tolist()), dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -131,7 +94,7 @@ class Profiles:
         n = self.consensus.annotations.n_annotators
         if self.cells is None:
             return [""] * n
-        return [_typical_mistake(self.cells, a, self._class_names) for a in range(n)]
+        return [_typical_mistake(self.cells, a, self.class_names) for a in range(n)]
 
     @cached_property
     def biases(self) -> list[str]:
@@ -141,16 +104,17 @@ class Profiles:
             bias_a, errors = self.agreement["bias"], self.errors or {}
             rows = zip(bias_a.tolist(), errors["scale"].tolist(), strict=True)
             return [_offset(*row) for row in rows]
-        return [_overused(self.cells, a, self._class_names) for a in range(n)]
+        return [_overused(self.cells, a, self.class_names) for a in range(n)]
 
     @cached_property
     def errors(self) -> dict[str, Floats] | None:
         """Bias, scale and noise of annotators who gave numbers; None for classes."""
         return errors_of_numbers(self.consensus)
 
-    @property
-    def _class_names(self) -> list[str]:
-        return [str(name) for name in self.consensus.annotations.classes]
+    @cached_property
+    def class_names(self) -> list[str]:
+        """The names that `cells` are about."""
+        return class_names(self.consensus)
 
     def columns(self) -> dict[str, AnyArray]:
         """One row per annotator: the columns of the annotators table, and the reasons."""
@@ -182,7 +146,7 @@ class Profiles:
         row_a, known = self.lowest_class_a, self.lowest_class_a >= 0
         name_a = np.full(len(row_a), "", dtype=object)
         value_a = np.full(len(row_a), np.nan)
-        name_a[known] = np.array(self._class_names, dtype=object)[
+        name_a[known] = np.array(self.class_names, dtype=object)[
             self.class_agreement["class"][row_a[known]]
         ]
         value_a[known] = self.class_agreement["agreement"][row_a[known]]
@@ -244,6 +208,10 @@ def _typical_mistake(cells: ConfusionCells, annotator: int, classes: list[str]) 
         return ""
     top = int(wrong.argmax())
     of = int(count[believed == believed[top]].sum())
+    if classes[label[top]] == NOTHING and label[top] == len(classes) - 1:
+        return f"misses “{classes[believed[top]]}”, {count[top]} of {of} times"
+    if classes[believed[top]] == NOTHING and believed[top] == len(classes) - 1:
+        return f"adds “{classes[label[top]]}”, {count[top]} times"
     return f"“{classes[label[top]]}” for “{classes[believed[top]]}”, {count[top]} of {of} times"
 
 
@@ -257,6 +225,8 @@ def _overused(cells: ConfusionCells, annotator: int, classes: list[str]) -> str:
         return ""
     share = np.clip((believed + 1.0) / (total + 2.0), 0.0, 1.0)
     z: Floats = (said - believed) / np.sqrt(total * share * (1.0 - share) + 1e-9)
+    if classes[-1:] == [NOTHING]:
+        z = z[:-1]
     top = int(z.argmax())
     if z[top] < BIAS_Z:
         return ""

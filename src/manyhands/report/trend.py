@@ -25,6 +25,7 @@ from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations
 from manyhands.annotations.grouping import group_offsets
 from manyhands.core.arrays import AnyArray, Bools, Floats
+from manyhands.report.cells import probability_of_labels
 
 LEVEL = 0.05  # of the changes that are reported, or of crowds without any, by chance
 MIN_LABELS = 20  # of an annotator, with known times and others to compare with
@@ -53,7 +54,7 @@ class Trend:
             return ""
         change = float(self.change_a[annotator])
         low, high = sorted([abs(self.low_a[annotator]), abs(self.high_a[annotator])])
-        if self.kind == "classes":
+        if self.kind != "numbers":
             size = f"right {100 * abs(change):.0f} points {'more' if change > 0 else 'less'} often"
             interval = f"{100 * low:.0f} to {100 * high:.0f}"
         else:
@@ -112,7 +113,7 @@ def _mean_of_others(reference: Bools, ann: Annotations, score_n: Floats) -> Floa
 def _scores(consensus: Consensus, ann: Annotations) -> Floats:
     if consensus.probabilities is None:
         return np.asarray(-np.abs(ann.label - consensus.labels[ann.item]), dtype=np.float64)
-    return np.asarray(consensus.probabilities[ann.item, ann.label], dtype=np.float64)
+    return probability_of_labels(consensus)
 
 
 def _compared(value: Floats, owner: AnyArray, is_last: Bools, tested: Bools, kind: str) -> Trend:

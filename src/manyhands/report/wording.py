@@ -6,6 +6,7 @@ import numpy as np
 
 from manyhands.aggregation import Consensus
 from manyhands.agreement import AgreementSummary
+from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray
 from manyhands.io.tool_imports import RELABEL_BELOW
 from manyhands.report.items import ItemLists
@@ -68,6 +69,7 @@ def what_we_have(consensus: Consensus) -> list[str]:
     ann = consensus.annotations
     n_i = ann.labels_per_item
     what = "numbers" if ann.kind == "numbers" else counted(ann.n_classes, "class")
+    what = f"sets of {what}" if ann.kind == "multilabel" else what
     lines = [
         f"{counted(ann.n_annotations, 'label')} of {counted(ann.n_items, 'item')} by "
         f"{counted(ann.n_annotators, 'annotator')}; labels are {what}."
@@ -108,6 +110,9 @@ def whom_to_trust(profiles: Profiles) -> list[str]:
             f"Half of these are right in {percent(middle)} of the cases or more; most are between "
             f"{percent(low)} and {percent(high)}."
         )
+    if len(fine) and ann.kind == "multilabel":
+        middle = f"{np.median(quality[fine]):.2f}"
+        lines.append(f"Half of these have a quality (F1 of the classes said) of {middle} or more.")
     for kind, (one, many) in _FLAGGED.items():
         codes = codes_of(profiles, kind)
         if codes:
@@ -177,7 +182,7 @@ def what_to_do(
     steps += _looks(profiles)
     steps += _too_few(ann.labels_per_item)
     if lists.n_relabel:
-        steps.append(_relabel(lists.n_relabel, ann.n_items, file, first))
+        steps.append(_relabel(lists.n_relabel, ann, file, first))
     steps += _unclear_class(agreement)
     steps += [f"Beware: {shown(text, MAX_SENTENCE)}." for text in consensus.warnings]
     return steps or ["Nothing has to be done: use the consensus."]
@@ -233,7 +238,8 @@ def _looks(profiles: Profiles) -> list[str]:
     return steps
 
 
-def _relabel(n: int, n_items: int, file: str | None, first: list[dict[str, Any]]) -> str:
+def _relabel(n: int, ann: Annotations, file: str | None, first: list[dict[str, Any]]) -> str:
+    n_items, is_sets = ann.n_items, ann.kind == "multilabel"
     share = n / max(n_items, 1)
     unsure = f"consensus with a confidence below {RELABEL_BELOW:g}"
     if share > 0.5:
@@ -248,7 +254,8 @@ def _relabel(n: int, n_items: int, file: str | None, first: list[dict[str, Any]]
     what += ", for the reasons under “Which items to relabel first”."
     if file is None:
         return what
-    command = f"manyhands aggregate {shown(file)} --out consensus.csv --relabel relabel.csv"
+    kind = " --kind multilabel" * is_sets
+    command = f"manyhands aggregate {shown(file)}{kind} --out consensus.csv --relabel relabel.csv"
     return f"{what} All of them: {command}"
 
 

@@ -10,6 +10,7 @@ from manyhands.io.batches import BATCHED
 from manyhands.io.joined import common_format
 from manyhands.io.labels import LABEL_SUFFIXES
 from manyhands.io.parquet import opened_parquet
+from manyhands.scale.label_survey import IN_MEMORY
 
 ENGINES = ("memory", "stream", "spark", "auto")
 _PER_ROW = 100  # bytes that a label takes at most while a table is read into memory
@@ -50,7 +51,7 @@ def can_be_streamed(file: LabelFile) -> bool:
     except DataError:
         return False
     long = file.layout in (None, "long")
-    return format in BATCHED and long and file.kind != "ordinal"
+    return format in BATCHED and long and file.kind not in IN_MEMORY
 
 
 def _count_rows(file: LabelFile) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from manyhands.annotations.label_kinds import classes_as_numbers, numbers_as_classes
 from manyhands.annotations.labels import (
     EMPTY,
     INFINITE,
@@ -15,9 +16,7 @@ from manyhands.annotations.labels import (
     USED,
     Kind,
     MixedLabelsError,
-    classes_as_numbers,
     encode_labels,
-    numbers_as_classes,
 )
 from manyhands.annotations.rows import refusal
 from manyhands.annotations.vocabulary import LARGEST, Vocabulary, join_names
@@ -27,6 +26,8 @@ from manyhands.io.numbers import number_of_cell, require_clear_numbers
 from manyhands.scale.words import Place, WordCodes, Words
 
 MAX_WORDS = 1_000_000  # distinct labels; more are numbers, and not kept
+# Levels are put in order, and sets are coded, once all labels are known.
+IN_MEMORY = ("ordinal", "multilabel")
 _MAX_SAMPLE = 100_000
 
 
@@ -41,9 +42,9 @@ class LabelReading:
     bounds: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        if self.kind == "ordinal":  # levels are put in order once all labels are known
+        if self.kind in IN_MEMORY:
             raise SettingError(
-                SettingName("kind", "ordinal"), " needs all labels in memory; leave it out, or "
+                SettingName("kind", self.kind), " needs all labels in memory; leave it out, or "
                 "read the labels with mh.read"
             )  # fmt: skip
 

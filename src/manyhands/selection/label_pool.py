@@ -77,8 +77,9 @@ def make_pool(
 ) -> LabelPool:
     """The pool of all items, and of annotators by quality per cost, or with the fewest labels."""
     ann = as_annotations(annotations)
-    if ann.kind == "numbers":
-        raise DataError("what to label next is chosen for classes; these labels are numbers")
+    if ann.kind != "classes":
+        what = "numbers" if ann.kind == "numbers" else "sets of classes"
+        raise DataError(f"what to label next is chosen for classes; these labels are {what}")
     if ann.n_annotations == 0:
         raise DataError("there is not a single label; label some items of each class first")
     classifier_ik = None if probabilities is None else require_probabilities(ann, probabilities)

@@ -12,7 +12,7 @@ from manyhands.core.errors import DataError
 from manyhands.datasets import Corpus
 from manyhands.engine.classification import known_truth
 from manyhands.engine.task import UNKNOWN, UNSAID, Task
-from manyhands.engine.tasks import TASK_OF, TASKS
+from manyhands.engine.tasks import TASKS, task_of
 from manyhands.estimators.labels import align_items, require_annotations
 from manyhands.io import Features
 
@@ -52,7 +52,7 @@ class Trial:
         """The task."""
         if isinstance(self.features, Sentences):
             return TASKS["tagging"]
-        return TASK_OF[self.annotations.kind]
+        return task_of(self.annotations.kind)
 
     @property
     def knows_all(self) -> bool:
@@ -134,7 +134,7 @@ def trial_of_tokens(labels: TokenLabels, truth: TaggedSentences | None = None) -
 def _truths(annotations: Annotations, truth: Mapping[Any, Any]) -> AnyArray:
     """The truth of every item, as a code or a number."""
     if annotations.kind == "numbers":
-        return np.asarray(TASK_OF[annotations.kind].truth_values(truth, annotations))
+        return np.asarray(task_of(annotations.kind).truth_values(truth, annotations))
     codes = np.full(annotations.n_items, UNKNOWN)
     row = annotations.item_vocabulary.codes(truth)
     given = _codes(annotations, list(truth.values()))
