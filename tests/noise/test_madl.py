@@ -212,3 +212,19 @@ def test_without_weights_every_label_counts_once():
     log_label = layer(logits.log_softmax(-1), batch.row, batch.annotator, batch.features)
     expected = -layer.log_likelihood(log_label, batch.label).mean()
     torch.testing.assert_close(annotation_loss(layer, logits, batch), expected)
+
+
+def test_without_items_a_confusion_is_complete_and_needs_no_features():
+    layer, (logits, batch) = made(items=False), a_batch()
+    assert not layer.needs_features
+    assert layer.confusion_is_complete
+    bare = AnnotationBatch(batch.row, batch.annotator, batch.label)
+    torch.testing.assert_close(
+        annotation_loss(layer, logits, bare), annotation_loss(layer, logits, batch)
+    )
+    given = numbers(layer)
+    hidden = np.maximum(
+        given["embedding.weight"] @ given["hidden.weight"].T + given["hidden.bias"], 0
+    )
+    logit = (hidden @ given["out.weight"].T + given["out.bias"]).reshape(A, K, K)
+    np.testing.assert_allclose(layer.confusion().numpy(), softmax(given["base"] + logit))

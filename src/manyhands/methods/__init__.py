@@ -1,5 +1,6 @@
 """Methods that learn a model from a crowd's labels; `METHODS` lists them by name."""
 
+from manyhands.methods.annot_mix import AnnotMix
 from manyhands.methods.base import Method, Problem
 from manyhands.methods.catalog import METHODS
 from manyhands.methods.coinnet import COINNet
@@ -20,6 +21,7 @@ __all__ = [
     "EM",
     "METHODS",
     "PUBLISHED",
+    "AnnotMix",
     "COINNet",
     "CommonNoiseEM",
     "CrossFitted",

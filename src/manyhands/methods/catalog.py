@@ -2,6 +2,7 @@
 
 from manyhands.core.settings import Registry
 from manyhands.methods import (
+    annot_mix,
     coinnet,
     crowdlab,
     doctor_net,
@@ -34,6 +35,7 @@ _ROWS: dict[str, Method] = {
     **em_regression.ROWS,
     **end_to_end.ROWS,
     **coinnet.ROWS,
+    **annot_mix.ROWS,
     **ordinal.ROWS,
     **mixture.ROWS,
     **semi_lfc.ROWS,

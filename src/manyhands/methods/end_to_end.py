@@ -108,14 +108,14 @@ class EndToEnd(NoiseMethod):
         return replace(resolved, noise_learning_rate=_SLOW * resolved.noise_learning_rate)
 
     def _layer(self, problem: Problem, sparse: bool) -> NoiseModel:
-        ann = problem.annotations
+        ann, (name, settings) = problem.annotations, self.noise_spec
         try:
-            return NOISE[self.noise](
+            return NOISE[name](
                 ann.n_annotators,
                 ann.n_classes,
                 n_features=problem.n_features,
                 sparse=sparse,
-                **self.settings,
+                **settings,
             )
         except TypeError as error:
             raise SettingError(f"noise: a setting is of the wrong type: {error}") from error

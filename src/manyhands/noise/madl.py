@@ -40,7 +40,7 @@ class MaDL(NoiseModel):
     than 1024 annotators, as many of them, evenly spaced, stand for all.
 
     `confusion` is the mean of C over the pairs that `update_statistics` saw, by annotator; without
-    any it is that of v = 0.
+    any it is that of v = 0. Without `items`, C depends on u_a alone, and no features are needed.
 
     Settings
     --------
@@ -52,6 +52,8 @@ class MaDL(NoiseModel):
         of both embeddings.
     n_hidden:
         hidden units of the network.
+    items:
+        whether C depends on the item.
     weighted:
         whether labels have weights.
     shape, rate:
@@ -69,18 +71,19 @@ class MaDL(NoiseModel):
     """
 
     stacks = True
-    needs_features = True
-    n_features: int
+    n_features: int | None = None
     accuracy: float = 0.8
     n_dimensions: int = 16
     n_hidden: int = 64
+    items: bool = True
     weighted: bool = True
     shape: float = 1.25
     rate: float = 0.25
 
     def _make_parameters(self, sparse: bool, factory: dict[str, Any]) -> None:
         require(0 < self.accuracy < 1, "accuracy", "between 0 and 1", self.accuracy)
-        require(self.n_features >= 1, "n_features", ">= 1", self.n_features)
+        self.needs_features, n_features = self.items, self.n_features or 0
+        require(n_features >= 1 or not self.items, "n_features", ">= 1", self.n_features)
         require(self.n_dimensions >= 1, "n_dimensions", ">= 1", self.n_dimensions)
         require(self.n_hidden >= 1, "n_hidden", ">= 1", self.n_hidden)
         require(self.shape > 1, "shape", "> 1", self.shape)
@@ -88,8 +91,10 @@ class MaDL(NoiseModel):
         n_classes, n_dimensions = self.n_classes, self.n_dimensions
         zeros = torch.zeros(n_dimensions, **factory)
         self.embedding = AnnotatorTable(self.n_annotators, zeros, sparse=sparse)
-        self.item = nn.Linear(self.n_features, n_dimensions, **factory)
-        n_joint = 2 * n_dimensions + n_dimensions**2
+        n_joint = n_dimensions
+        if self.items:
+            self.item = nn.Linear(n_features, n_dimensions, **factory)
+            n_joint += n_dimensions + n_dimensions**2
         self.hidden = nn.Linear(n_joint, self.n_hidden, **factory)
         self.out = nn.Linear(self.n_hidden, n_classes**2, **factory)
         self._forget_items()
@@ -101,10 +106,11 @@ class MaDL(NoiseModel):
         self.base: Tensor
         self.register_buffer("base", base_akl)
         self.confusion_sum: Tensor
-        self.register_buffer("confusion_sum", torch.zeros_like(base_akl))
         self.n_seen: Tensor
-        counts_a = torch.zeros(self.n_annotators, dtype=torch.int64, device=base_akl.device)
-        self.register_buffer("n_seen", counts_a)
+        if self.items:
+            self.register_buffer("confusion_sum", torch.zeros_like(base_akl))
+            counts_a = torch.zeros(self.n_annotators, dtype=torch.int64, device=base_akl.device)
+            self.register_buffer("n_seen", counts_a)
 
     def loss(self, outputs: Tensor, batch: AnnotationBatch) -> Tensor:
         """See `AnnotatorModel.loss`."""
@@ -163,28 +169,39 @@ class MaDL(NoiseModel):
         self, annotator_n: Tensor, row_n: Tensor | None = None, features_b: Features = None
     ) -> Tensor:
         """See `NoiseModel.log_given_class`: log C."""
-        u_nd = self.embedding(annotator_n)
-        if row_n is None or features_b is None:
-            v_nd = torch.zeros_like(u_nd)
-        else:
-            v_nd = self.item(features_b.flatten(1)).relu().index_select(0, row_n)
-        product_nd = (v_nd.unsqueeze(2) * u_nd.unsqueeze(1)).flatten(1)
-        hidden_nh = self.hidden(torch.cat([v_nd, u_nd, product_nd], dim=1)).relu()
-        base_nkl = self.base.index_select(0, annotator_n)
-        log_nkl: Tensor = (base_nkl + self.out(hidden_nh).view_as(base_nkl)).log_softmax(dim=-1)
-        if row_n is not None and features_b is not None:
-            return log_nkl
+        u_nd, base_nkl = self.embedding(annotator_n), self.base.index_select(0, annotator_n)
+        if row_n is None or features_b is None or not self.items:
+            log_nkl = self.log_confusion(u_nd, base_nkl)
+            return self._mean_over_items(annotator_n, log_nkl) if self.items else log_nkl
+        v_nd = self.item(features_b.flatten(1)).relu().index_select(0, row_n)
+        return self.log_confusion(u_nd, base_nkl, v_nd)
+
+    def log_confusion(self, u_nd: Tensor, base_nkl: Tensor, v_nd: Tensor | None = None) -> Tensor:
+        """Log C of embeddings of annotators and items (0 by default), shape (n, k, l)."""
+        joint = u_nd
+        if self.items:
+            v_nd = torch.zeros_like(u_nd) if v_nd is None else v_nd
+            product_nd = (v_nd.unsqueeze(2) * u_nd.unsqueeze(1)).flatten(1)
+            joint = torch.cat([v_nd, u_nd, product_nd], dim=1)
+        logit_nkl = self.out(self.hidden(joint).relu()).view_as(base_nkl)
+        log_nkl: Tensor = (base_nkl + logit_nkl).log_softmax(dim=-1)
+        return log_nkl
+
+    def _mean_over_items(self, annotator_n: Tensor, log_nkl: Tensor) -> Tensor:
+        """Log of the mean confusion of annotators; as given where no pair of theirs was seen."""
         seen_n = self.n_seen.index_select(0, annotator_n)[:, None, None]
         mean_nkl = self.confusion_sum.index_select(0, annotator_n) / seen_n.clamp_min(1)
         return torch.where(seen_n > 0, mean_nkl.clamp_min(1e-30).log(), log_nkl)
 
     def statistics(self) -> list[Tensor]:
         """The sum of C over the pairs of every annotator, and their number."""
-        return [self.confusion_sum, self.n_seen]
+        return [self.confusion_sum, self.n_seen] if self.items else []
 
     @torch.no_grad()
     def update_statistics(self, log_class_bk: Tensor, batch: AnnotationBatch) -> None:
         """Add a batch to the mean confusions of its annotators."""
+        if not self.items:
+            return
         self.require_features(batch)
         log_nkl = self.log_given_class(batch.annotator, batch.row, batch.features)
         confusion_nkl = log_nkl.exp().to(self.confusion_sum)
