@@ -30,7 +30,13 @@ if TYPE_CHECKING:
         selection,
         simulation,
     )
-    from manyhands.aggregation import AGGREGATORS, Consensus, aggregate, aggregate_tokens
+    from manyhands.aggregation import (
+        AGGREGATORS,
+        PAIR_AGGREGATORS,
+        Consensus,
+        aggregate,
+        aggregate_tokens,
+    )
     from manyhands.annotations import Annotations, Comparisons, Sentences, TokenLabels
     from manyhands.checks import check
     from manyhands.core.errors import ManyhandsError
@@ -73,6 +79,7 @@ __all__ = [
     "METHODS",
     "NETWORKS",
     "NOISE",
+    "PAIR_AGGREGATORS",
     "SCENARIOS",
     "Annotations",
     "Comparisons",
@@ -134,6 +141,7 @@ _HOMES = {
     "METHODS": "methods",
     "NETWORKS": "networks",
     "NOISE": "noise",
+    "PAIR_AGGREGATORS": "aggregation",
     "SCENARIOS": "simulation",
     "Sentences": "annotations",
     "TokenLabels": "annotations",

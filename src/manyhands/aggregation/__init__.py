@@ -38,12 +38,15 @@ from manyhands.aggregation.ordinal_dawid_skene import OrdinalDawidSkene
 from manyhands.aggregation.ordinal_thresholds import OrdinalThresholds
 from manyhands.aggregation.pairs import (
     PAIR_AGGREGATORS,
+    PAIR_DEFAULT,
     BradleyTerry,
     CrowdBT,
     PairAggregator,
     Ranking,
     load_ranking,
+    parse_pair_settings,
 )
+from manyhands.aggregation.pairs.compare import compare_rankings
 from manyhands.aggregation.select import Choice, candidates, select
 from manyhands.aggregation.set_consensus import SetConsensus
 from manyhands.aggregation.tokens import TokenConsensus, aggregate_tokens
@@ -54,6 +57,7 @@ __all__ = [
     "AUTO",
     "DEFAULTS",
     "PAIR_AGGREGATORS",
+    "PAIR_DEFAULT",
     "Aggregator",
     "AnnotatorTypes",
     "BradleyTerry",
@@ -89,6 +93,7 @@ __all__ = [
     "aggregators_for",
     "candidates",
     "compare",
+    "compare_rankings",
     "default_method",
     "estimate_confusions",
     "fit_guarded",
@@ -96,6 +101,7 @@ __all__ = [
     "load_consensus",
     "load_ranking",
     "make_aggregator",
+    "parse_pair_settings",
     "parse_settings",
     "require_comparable",
     "select",

@@ -20,10 +20,10 @@ from manyhands.aggregation.multilabel_dawid_skene import MultilabelDawidSkene, M
 from manyhands.aggregation.one_coin import OneCoin
 from manyhands.aggregation.ordinal_dawid_skene import OrdinalDawidSkene
 from manyhands.aggregation.ordinal_thresholds import OrdinalThresholds
+from manyhands.aggregation.parsing import parse_declared, require_setting
 from manyhands.aggregation.worker_clustering import WorkerClustering
 from manyhands.annotations import Annotations, Kind
-from manyhands.core.errors import SettingError
-from manyhands.core.settings import Registry, Setting, nearest_names, settings_of
+from manyhands.core.settings import Registry
 
 AGGREGATORS: Registry[type[Aggregator[Any]]] = Registry(
     "aggregator",
@@ -86,7 +86,7 @@ known: device, max_iter, tol, n_groups, n_restarts, pseudo_count, class_pseudo_c
     """
     known = default_settings(method)
     for name in settings:
-        _require_setting(method, name, known)
+        require_setting(method, name, known)
     return AGGREGATORS[method](**settings)
 
 
@@ -106,37 +106,4 @@ def parse_settings(method: str, pairs: Iterable[str]) -> dict[str, Any]:
     >>> parse_settings("dawid-skene", ["max_iter=5", "prior=flat", "tol=1e-4"])
     {'max_iter': 5, 'prior': 'flat', 'tol': 0.0001}
     """
-    known = default_settings(method)
-    declared = settings_of(AGGREGATORS[method])
-    settings: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        name = name.strip()
-        if not equals:
-            raise SettingError(f"a setting must be NAME=VALUE; got {pair!r}")
-        _require_setting(method, name, known)
-        if name in settings:
-            raise SettingError(f"the setting {name} of {method} is given twice; give it once")
-        settings[name] = _parsed(declared.get(name), name, text.strip())
-    return settings
-
-
-def _require_setting(method: str, name: str, known: Mapping[str, Any]) -> None:
-    if name in known:
-        return
-    near = nearest_names(name, known)
-    hint = f" did you mean {' or '.join(near)}?" if near else ""
-    raise SettingError(f"{method} has no setting {name!r};{hint} known: {', '.join(known)}")
-
-
-def _parsed(declared: Setting | None, name: str, text: str) -> Any:
-    """A text as a value of the declared type; rules are checked by the method itself."""
-    if declared is None:
-        raise SettingError(f"{name} cannot be given as text; set it in Python")
-    if declared.type is str:
-        return text
-    try:
-        return declared.type(text)
-    except ValueError:
-        what = "a whole number" if declared.type is int else "a number"
-        raise SettingError(f"{name} must be {what}; got {text!r}") from None
+    return parse_declared(method, AGGREGATORS[method], pairs)

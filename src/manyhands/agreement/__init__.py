@@ -9,6 +9,7 @@ from manyhands.agreement.alpha import alpha
 from manyhands.agreement.annotator_classes import by_annotator_and_class
 from manyhands.agreement.chance import brennan_prediger, fleiss, gwet, percent
 from manyhands.agreement.cohen import cohen, scott
+from manyhands.agreement.comparisons import summarize_pairs
 from manyhands.agreement.icc import icc
 from manyhands.agreement.pairwise import pair_agreement, pair_moments, shared_labels
 from manyhands.agreement.result import Agreement
@@ -43,5 +44,6 @@ __all__ = [
     "shared_labels",
     "span_f1",
     "summarize",
+    "summarize_pairs",
     "summarize_tokens",
 ]

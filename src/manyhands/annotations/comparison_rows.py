@@ -1,7 +1,7 @@
 """A table of comparisons in file order, encoded but not yet cleaned."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -56,6 +56,14 @@ class ComparisonRows:
         """Positions of the rows that are comparisons of two different items."""
         named = (self.left >= 0) & (self.right >= 0) & (self.annotator >= 0)
         return np.flatnonzero(named & (self.outcome >= 0) & (self.left != self.right))
+
+    def only_usable(self) -> "ComparisonRows":
+        """The rows that can be used; their places in the file are not kept."""
+        kept = self.usable()
+        return replace(
+            self, left=self.left[kept], right=self.right[kept], annotator=self.annotator[kept],
+            outcome=self.outcome[kept], said=[self.said[row] for row in kept.tolist()],
+        )  # fmt: skip
 
     def problems(self) -> dict[str, Offsets]:
         """The rows that cannot be used, by what is wrong with them."""

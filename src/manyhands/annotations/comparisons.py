@@ -177,6 +177,14 @@ class Comparisons(ItemArray, HtmlTable):
         names[self.outcome == TIE] = None
         return np.asarray(names)
 
+    def to_rows(self) -> ComparisonRows:
+        """The comparisons as rows that can all be used."""
+        return ComparisonRows(
+            self.left, self.right, self.annotator, self.outcome,
+            [OUTCOMES[code] for code in self.outcome.tolist()], self.item_vocabulary,
+            self.annotator_vocabulary, self.has_sides, read_from=self.source,
+        )  # fmt: skip
+
     def counts(self) -> dict[str, Floats]:
         """How often every item was compared, won, lost and tied."""
         won = np.where(self.outcome == LEFT, self.left, self.right)

@@ -23,7 +23,7 @@ from manyhands.core.settings import require_choice
 # What labels are read as, and what a method takes; ordinal labels are classes with an order.
 # Pairs are comparisons of two items, which have a type of their own: `Comparisons`.
 Kind = Literal["classes", "numbers", "ordinal", "multilabel", "pairs"]
-KINDS = ("classes", "numbers", "ordinal", "multilabel")
+KINDS = ("classes", "numbers", "ordinal", "multilabel", "pairs")
 
 # States of a cell: used, dropped as missing, blank, not a listed class, infinite.
 USED, DROPPED, EMPTY, OUTSIDE, INFINITE = range(5)
@@ -68,7 +68,7 @@ def encode_labels(
             "Comparisons, not Annotations; use Comparisons.from_frame or read_comparisons",
         )  # fmt: skip
     if kind is not None:
-        require_choice("kind", kind, KINDS)
+        require_choice("kind", kind, KINDS[:-1])
     if classes is not None and kind == "numbers":
         raise DataError("classes are listed, but kind is 'numbers'; give only one of the two")
     if classes is None:

@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from manyhands.aggregation.pairs import as_comparisons, means_pairs
 from manyhands.annotations import Labels, Rows, as_annotations
+from manyhands.annotations.comparison_rows import ComparisonRows
 from manyhands.annotations.labels import MixedLabelsError
 from manyhands.checks import annotators, coverage, label_values, rows
+from manyhands.checks.comparisons import PAIR_CHECKS, ComparisonTable
 from manyhands.checks.copies import copies
 from manyhands.checks.label_table import SEVERITIES, Finding, LabelTable
 from manyhands.checks.set_tables import SetTables
+from manyhands.core.arrays import AnyArray
 from manyhands.core.settings import Registry
 from manyhands.io.labels import ItemFile
 from manyhands.io.opening import Paths
@@ -83,9 +87,10 @@ class CheckReport:
 def check(annotations: Labels | Rows) -> CheckReport:
     """Find everything that is wrong or risky in a label table.
 
-    Labels are `Annotations`, a frame or a matrix as `as_annotations` takes them, or the rows of a
-    file. Rows that cannot be used are reported, and the other checks ignore them. If an annotator
-    labelled an item more than once, comparisons between annotators use the first label.
+    Labels are `Annotations`, a frame or a matrix as `as_annotations` takes them, the rows of a
+    file, or `Comparisons`. Rows that cannot be used are reported, and the other checks ignore them.
+    If an annotator labelled an item more than once, comparisons between annotators use the first
+    label.
 
     >>> from manyhands import Annotations
     >>> labels = ["cat", "Cat", "dog", "dog"]
@@ -93,16 +98,39 @@ def check(annotations: Labels | Rows) -> CheckReport:
     >>> [finding.check for finding in check(ann).findings]
     ['near-duplicate-classes', 'few-labels-annotators', 'too-few-annotators']
     """
+    if means_pairs(annotations):
+        return check_pairs(as_comparisons(annotations).to_rows())
     found = annotations if hasattr(annotations, "to_rows") else as_annotations(annotations)
     table = LabelTable(found.to_rows())
     is_sets = table.rows.classes is not None and table.rows.classes.kind == "multilabel"
     of_sets = SetTables(table.rows) if is_sets else None
-    findings = []
-    for name, find in CHECKS.items():
-        seen = table if of_sets is None else of_sets.of(name)
-        findings += [] if seen is None else [replace(each, check=name) for each in find(seen)]
-    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
-    return CheckReport(tuple(findings), _summarize(table))
+    seen = {name: table if of_sets is None else of_sets.of(name) for name in CHECKS}
+    return CheckReport(_findings(CHECKS, seen), _summarize(table))
+
+
+def check_pairs(rows: ComparisonRows) -> CheckReport:
+    """Find everything that is wrong or risky in a table of comparisons, by its rows."""
+    table = ComparisonTable(rows)
+    pairs = table.comparisons
+    per_item = pairs.counts()["n_comparisons"]
+    summary = _sizes(rows, len(pairs), pairs.n_items, pairs.n_annotators, per_item)
+    return CheckReport(
+        _findings(PAIR_CHECKS, dict.fromkeys(PAIR_CHECKS, table)),
+        summary | {"classes": None, "kind": "pairs", "ties": pairs.n_ties},
+    )
+
+
+def _findings(
+    checks: Mapping[str, Callable[..., Any]], tables: Mapping[str, Any]
+) -> tuple[Finding, ...]:
+    """The findings of all checks, the worst first; a check without a table finds nothing."""
+    found = [
+        replace(finding, check=name)
+        for name, find in checks.items()
+        if tables[name] is not None
+        for finding in find(tables[name])
+    ]
+    return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))
 
 
 def check_file(path: Paths, **reading: Any) -> CheckReport:
@@ -123,22 +151,29 @@ def _summarize(table: LabelTable) -> dict[str, Any]:
     """The sizes of the table as plain values."""
     read = table.rows
     per_item = np.bincount(read.item[table.usable], minlength=max(len(read.items), 1))
+    sizes = _sizes(read, len(table.usable), len(read.items), len(read.annotators), per_item)
+    n_classes = None if read.classes is None else len(read.classes.class_names)
+    return sizes | {"classes": n_classes, "kind": _kind(read)}
+
+
+def _sizes(
+    read: Any, n_labels: int, n_items: int, n_annotators: int, per_item: AnyArray
+) -> dict[str, Any]:
     source = read.read_from
+    per_item = per_item if len(per_item) else np.zeros(1, dtype=int)
     return {
         "read_as": "" if source is None else str(source),
         "source": {} if source is None else source.as_dict(),
         "notes": [] if source is None else list(source.notes),
         "rows": len(read),
-        "labels": len(table.usable),
-        "items": len(read.items),
-        "annotators": len(read.annotators),
-        "classes": None if read.classes is None else len(read.classes.class_names),
+        "labels": n_labels,
+        "items": n_items,
+        "annotators": n_annotators,
         "labels_per_item": {
             "min": int(per_item.min()),
             "median": float(np.median(per_item)),
             "max": int(per_item.max()),
         },
-        "kind": _kind(read),
     }
 
 

@@ -15,6 +15,8 @@ from manyhands.cli.engines import (
     may_be_parted,
 )
 from manyhands.cli.options import in_labels, in_output
+from manyhands.cli.pair_options import PairOptions
+from manyhands.cli.ranking import aggregate_pairs
 from manyhands.cli.scoring import Truths, score_lines
 from manyhands.cli.tool_files import ToolFiles, written_lines
 from manyhands.core.arrays import AnyArray
@@ -30,10 +32,11 @@ class Request(options.OptionGroup):
         str | None,
         options.option(
             "Aggregator: {AGGREGATORS classes}; for ordinal labels also {AGGREGATORS ordinal}; for "
-            "sets of classes {AGGREGATORS multilabel}; for numbers {AGGREGATORS numbers}. auto "
-            "takes the best on held-out labels.",
-            autocompletion=options.completed("AGGREGATORS"),
-            show_default="annotator-types; for sets multilabel-mixture, for numbers gaussian",
+            "sets of classes {AGGREGATORS multilabel}; for numbers {AGGREGATORS numbers}; for "
+            "comparisons {PAIR_AGGREGATORS}. auto takes the best on held-out labels.",
+            autocompletion=options.completed("AGGREGATORS", "PAIR_AGGREGATORS"),
+            show_default="annotator-types; for sets multilabel-mixture, for numbers gaussian, for "
+            "comparisons crowd-bt",
         ),
     ] = None
     set_: Annotated[
@@ -64,6 +67,7 @@ class Request(options.OptionGroup):
     ] = None  # fmt: skip
     json: options.Json = False
     engine: EngineOptions
+    pairs: PairOptions
     reading: options.LabelOptions
 
     @cached_property
@@ -108,6 +112,9 @@ def aggregate(request: Request) -> None:
     Mechanical Turk. Then --suggestions writes the consensus for the tool, and --relabel the items
     that need more labels.
 
+    LABELS may be comparisons: rows with two items and a winner or tie. The result is then the
+    ranking of the items: scores, ranks and their intervals.
+
     Labels that do not fit into memory are aggregated in parts on disk (--engine stream) or on a
     Spark cluster (--engine spark), with the same result.
 
@@ -126,11 +133,22 @@ def aggregate(request: Request) -> None:
     Example: manyhands aggregate grades.csv --levels bad,fair,good --out consensus.csv
 
     Example: manyhands aggregate topics.csv --kind multilabel --out consensus.csv
+    Example: manyhands aggregate pairs.csv --out ranking.csv --annotators annotators.csv
 
     Example: manyhands aggregate tokens.conll --out consensus.bio --spans entities.csv
 
     Example: manyhands aggregate export.json --suggestions predictions.json --relabel unsure.json
     """
+    compared = request.pairs.file(request.file)
+    if compared is not None:
+        request.engine.require_unused(request.engine.engine or "memory")
+        aggregate_pairs(request, compared)
+        return
+    if request.method in mh.PAIR_AGGREGATORS:
+        raise SettingError(
+            f"--method {request.method} ranks comparisons of two items, and these are labels of "
+            "items; --kind pairs reads a table with two items in a row"
+        )
     to_stream = "-" if request.json and request.annotators == "-" else None
     tabular = mh.scale.can_be_streamed(request.file)  # a large table is not opened to be sniffed
     engine = request.engine.chosen(request.file, tabular and may_be_parted(request))

@@ -9,6 +9,7 @@ import numpy as np
 import manyhands as mh
 from manyhands.cli import options, output
 from manyhands.cli.options import in_output, option
+from manyhands.cli.pair_options import PairOptions, pair_lines, pair_source, refuse_options
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import SettingError
 
@@ -23,6 +24,7 @@ _WORST = ("kappa", "f1", "correlation", "agreement")
 def agree(
     labels: options.AnyLabelsFiles,
     reading: options.LabelOptions,
+    pairs: PairOptions,
     level: Annotated[
         Literal["nominal", "ordinal", "interval", "ratio", "sets"] | None,
         option("How two labels differ: classes (nominal), ordered classes or ratings (ordinal), "
@@ -74,7 +76,12 @@ def agree(
     of single tokens. Ratings such as 1 to 5 are classes unless --level says more about them.
     --classes gives the order of words for --level ordinal.
 
+    Of comparisons of two items, a pair of items is what annotators agree about, whichever side the
+    items were on.
+
     Example: manyhands agree labels.csv
+
+    Example: manyhands agree pairs.csv --by item --out pairs-of-items.csv
 
     Example: manyhands agree ratings.csv --level ordinal --interval items
 
@@ -94,8 +101,18 @@ def agree(
     settings: dict[str, Any] = {
         "interval": interval, "confidence": confidence, "n_resamples": resamples, "seed": seed,
     }  # fmt: skip
+    ann: Any
     with output.working(f"comparing annotators of {file.shown}"):
-        if file.tokens is not None:
+        compared = pairs.file(file)
+        if compared is not None:
+            refuse_options(
+                "comparisons of two items", level=level, coefficients=coefficients,
+                weights=weights, separator=separator,
+            )  # fmt: skip
+            ann = compared.read()
+            lines = pair_lines(ann)
+            found = mh.agreement.summarize_pairs(ann, **settings)
+        elif file.tokens is not None:
             _refuse(level=level, coefficients=coefficients, weights=weights, separator=separator)
             marked = file.read_tokens()
             ann = marked.labels.annotations
@@ -114,7 +131,8 @@ def agree(
     if out is not None:
         output.put_table(_table(found, by), out)
     if json:
-        output.say_json({"source": output.source_of(ann, file)} | _content(found, by))
+        source = pair_source(ann) if ann.kind == "pairs" else output.source_of(ann, file)
+        output.say_json({"source": source} | _content(found, by))
     else:
         _print(found, lines, to_stderr=out == "-")
 

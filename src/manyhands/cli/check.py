@@ -8,6 +8,7 @@ import typer
 import manyhands as mh
 from manyhands.cli import options
 from manyhands.cli.output import say, say_json, say_text, working
+from manyhands.cli.pair_options import PairOptions
 
 _MARKS = {"error": "ERROR  ", "warning": "WARNING", "note": "note   "}
 _MOST_NAMES = 5
@@ -18,6 +19,7 @@ _OF_TOKENS = ("task", "orphan_tags", "alignment")
 def check(
     labels: options.LabelsFiles,
     reading: options.AnyFileOptions,
+    pairs: PairOptions,
     strict: Annotated[
         bool, options.in_output("Exit with 1 if there is an error or a warning.", "--strict")
     ] = False,
@@ -28,6 +30,9 @@ def check(
     Every finding has a severity, the rows or names it is about, and what to do. Of tagged tokens
     every token is an item.
 
+    Comparisons of two items have checks of their own: sides, contradictions, groups of items that
+    nothing connects.
+
     Example: manyhands check labels.csv
 
     Example: manyhands check labels.csv --missing NA --strict
@@ -36,7 +41,10 @@ def check(
     file = mh.io.LabelFile(labels, **settings)
     shown = file.shown
     with working(f"checking {shown}"):
-        if file.sniffed() in mh.io.TAGGED_LAYOUTS:
+        compared = pairs.file(file)
+        if compared is not None:
+            report = mh.checks.check_pairs(compared.rows())
+        elif file.sniffed() in mh.io.TAGGED_LAYOUTS:
             tokens = file.read_tokens().labels.annotations
             report = mh.checks.check(replace(tokens.to_rows(), read_from=tokens.source))
         else:
@@ -70,6 +78,12 @@ def _of_items(settings: dict[str, Any]) -> dict[str, Any]:
 def _facts(report: "mh.checks.CheckReport") -> str:
     facts = report.summary
     per_item = facts["labels_per_item"]
+    if facts["kind"] == "pairs":
+        return (
+            f"{facts['rows']} rows, {facts['items']} items, {facts['annotators']} annotators, "
+            f"{facts['ties']} ties, {per_item['min']} to {per_item['max']} comparisons per item "
+            f"(median {per_item['median']:g})"
+        )
     noun = "levels" if facts["kind"] == "ordinal" else "classes"
     what = "numbers" if facts["classes"] is None else f"{facts['classes']} {noun}"
     what = f"sets of {what}" if facts["kind"] == "multilabel" else what

@@ -12,6 +12,8 @@ import manyhands as mh
 from manyhands.cli import options, output
 from manyhands.cli.feature_options import FeatureColumns, matched
 from manyhands.cli.options import in_labels
+from manyhands.cli.pair_options import PairOptions
+from manyhands.cli.ranking import compare_pairs
 from manyhands.core.errors import SettingError
 
 _BY_TRUTH = "nothing was chosen with clean labels"
@@ -32,7 +34,8 @@ class Request(options.OptionGroup):
     methods: Annotated[
         str | None,
         options.option("Methods, such as majority,dawid-skene.", metavar="NAME,NAME",
-                       autocompletion=options.completed("AGGREGATORS", "METHODS"),
+                       autocompletion=options.completed(
+                           "AGGREGATORS", "METHODS", "PAIR_AGGREGATORS"),
                        show_default="all that fit"),
     ] = None  # fmt: skip
     features: Annotated[
@@ -60,6 +63,7 @@ class Request(options.OptionGroup):
     out: options.OutFile = "-"
     seed: options.Seed = 0
     json: options.Json = False
+    pairs: PairOptions
     reading: options.LabelOptions
     columns: FeatureColumns
     training: options.TrainOptions
@@ -126,7 +130,12 @@ def compare(request: Request) -> None:
     enough unless the winner is better by more than two standard errors. --truth then only adds
     a last column, accuracy.
 
+    Of comparisons of two items, methods are ranked by --truth (true scores of items) or by the
+    probability of comparisons that were held out.
+
     Example: manyhands compare labels.csv --select
+
+    Example: manyhands compare pairs.csv --methods bradley-terry,crowd-bt
 
     Example: manyhands compare labels.csv --truth truth.csv --methods majority,dawid-skene
 
@@ -142,6 +151,10 @@ def compare(request: Request) -> None:
     labels = request.file.names if request.labels else []
     if bool(labels) == (request.dataset is not None):
         raise SettingError("give a file of labels, or --dataset with --data, one of the two")
+    compared = request.pairs.file(request.file) if labels else None
+    if compared is not None:
+        compare_pairs(request, compared)
+        return
     output.require_targets(request.out, read=[*labels, request.truth, request.features])
     if labels and request.features is None and request.file.tokens is None:
         if request.select:

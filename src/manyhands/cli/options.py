@@ -114,9 +114,10 @@ class ReadingOptions(OptionGroup):
                   "(wide); or only labels, without names of items and annotators (dense)."),
     ] = None  # fmt: skip
     kind: Annotated[
-        Literal["classes", "numbers", "ordinal", "multilabel"] | None,
+        Literal["classes", "numbers", "ordinal", "multilabel", "pairs"] | None,
         in_labels("Read labels such as 1, 2, 3 as names of classes, as numbers, as classes that "
-                  "have an order, or as sets of classes such as cat;dog (multilabel)."),
+                  "have an order, or as sets of classes such as cat;dog (multilabel); or rows as "
+                  "comparisons of two items (pairs)."),
     ] = None  # fmt: skip
     classes: Annotated[
         str | None,

@@ -13,6 +13,8 @@ import manyhands as mh
 from manyhands.cli import options, output
 from manyhands.cli.feature_options import FeatureColumns, matched
 from manyhands.cli.options import in_labels, in_output
+from manyhands.cli.pair_options import PairOptions
+from manyhands.cli.ranking import report_pairs
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import SettingError
 
@@ -30,9 +32,10 @@ class Request(options.OptionGroup):
         options.option(
             "Aggregator of the consensus: {AGGREGATORS classes}; for ordinal labels also "
             "{AGGREGATORS ordinal}; for sets {AGGREGATORS multilabel}; for numbers "
-            "{AGGREGATORS numbers}. auto takes the best on held-out labels.",
-            autocompletion=options.completed("AGGREGATORS"),
-            show_default="annotator-types; for numbers gaussian",
+            "{AGGREGATORS numbers}; for comparisons {PAIR_AGGREGATORS}. auto takes the best on "
+            "held-out labels.",
+            autocompletion=options.completed("AGGREGATORS", "PAIR_AGGREGATORS"),
+            show_default="annotator-types; for numbers gaussian, for comparisons crowd-bt",
         ),
     ] = None
     title: Annotated[
@@ -52,6 +55,7 @@ class Request(options.OptionGroup):
     truth: options.Truth = None
     seed: options.Seed = 0
     json: options.Json = False
+    pairs: PairOptions
     reading: options.TimedLabelOptions
     columns: FeatureColumns
 
@@ -82,6 +86,8 @@ def report(request: Request) -> None:
     LABELS is a table, or what an annotation tool exported. --truth adds scores and the calibration
     of the confidence. --features trains a network and shows where it differs.
 
+    Of comparisons of two items the page has the ranking with its intervals, and annotators.
+
     Example: manyhands report labels.csv --out report.html
 
     Example: manyhands report export.json --anonymous --out for-the-team.html
@@ -92,6 +98,10 @@ def report(request: Request) -> None:
     output.require_targets(for_tools=[request.out], read=read)
     if request.out != "-" and Path(request.out).suffix.lower() not in (".html", ".htm"):
         raise SettingError(f"--out must end in .html; got {request.out}")
+    compared = request.pairs.file(request.file)
+    if compared is not None:
+        report_pairs(request, compared)
+        return
     tagging = request.file.tokens is not None
     with warnings.catch_warnings():  # the page tells them
         warnings.simplefilter("ignore", mh.aggregation.ConsensusWarning)

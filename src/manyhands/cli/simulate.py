@@ -40,11 +40,13 @@ def simulate(
 ) -> None:  # fmt: skip
     """Write the labels of a simulated crowd to a folder.
 
-    The folder has labels.csv, truth.csv, annotators.csv and scenario.json, and features.csv and
-    test items if the items have features. Settings that are left out are those of the scenario;
-    for the crowd of a paper they are those of the paper.
+    The folder has labels.csv (pairs.csv for preferences), truth.csv, annotators.csv and
+    scenario.json, and features.csv and test items if the items have features. Settings that are
+    left out are those of the scenario; for the crowd of a paper they are those of the paper.
 
     Example: manyhands simulate spammers --out crowd --items 500 --share 0.4
+
+    Example: manyhands simulate preferences --out pairs --set n_pairs=500
 
     Example: manyhands simulate common-noise --out crowd --set common_share=0.3
     """

@@ -141,7 +141,8 @@ class ScenarioSource(DataSource):
 
     def simulate(self, settings: Any, items: Items | None, data: str | None) -> SimulatedCrowd:
         """The crowd of these settings that labels these items."""
-        return SCENARIOS[self.scenario](settings, items)
+        crowd: SimulatedCrowd = SCENARIOS[self.scenario](settings, items)
+        return crowd
 
     @property
     def expected_seconds(self) -> float:

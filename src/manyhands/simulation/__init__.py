@@ -8,6 +8,7 @@ from manyhands.simulation.independent import SensitivitySettings
 from manyhands.simulation.judge_panels import JudgePanelSettings
 from manyhands.simulation.perturbed_networks import PerturbedImageSettings, PerturbedNetworkSettings
 from manyhands.simulation.planted import PlantedSettings
+from manyhands.simulation.preferences import PreferenceSettings, SimulatedPreferences
 from manyhands.simulation.scenarios import SCENARIOS, Scenario
 from manyhands.simulation.settings import CrowdSettings
 from manyhands.simulation.shared_mistakes import SharedMistakeSettings
@@ -21,10 +22,12 @@ __all__ = [
     "PerturbedImageSettings",
     "PerturbedNetworkSettings",
     "PlantedSettings",
+    "PreferenceSettings",
     "Scenario",
     "SensitivitySettings",
     "SharedMistakeSettings",
     "SimulatedCrowd",
+    "SimulatedPreferences",
     "simulate_crowd",
     "write_crowd",
     "write_labels_and_truth",

@@ -1,56 +1,78 @@
 """Write a simulated crowd into a folder of CSV files."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from manyhands.annotations import Items
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
-from manyhands.io import atomic_write, new_files, write_annotations, write_table
+from manyhands.io import atomic_write, new_files, write_table
 from manyhands.io.json_text import read_json
 from manyhands.simulation.crowds import SimulatedCrowd
+from manyhands.simulation.preferences import SimulatedPreferences
 from manyhands.simulation.settings import CrowdSizes
 
 _LONGEST = 1 << 20  # bytes of scenario.json
-_TABLES = ("labels.csv", "truth.csv", "annotators.csv")
 
 
 def write_crowd(
-    crowd: SimulatedCrowd, folder: str | Path, scenario: str, settings: CrowdSizes
+    crowd: SimulatedCrowd | SimulatedPreferences,
+    folder: str | Path,
+    scenario: str,
+    settings: CrowdSizes,
 ) -> list[str]:
     """Write everything about a crowd; returns the paths.
 
-    The files are labels.csv, truth.csv, annotators.csv and scenario.json. Items with features add
+    The files are labels.csv (pairs.csv for comparisons), truth.csv, annotators.csv and
+    scenario.json. Items with features add
     features.csv, test items test_truth.csv and test_features.csv, labels with a source sources.csv.
     """
-    further = _further_tables(crowd)
-    scenario_path = Path(folder) / "scenario.json"
+    home, scenario_path = Path(folder), Path(folder) / "scenario.json"
+    own = getattr(crowd, "tables", None)
+    tables = _crowd_tables(crowd) if own is None else own()
     if not _was_simulated(scenario_path):
-        new_files(folder, *_TABLES, "scenario.json", *further)
-    written = write_labels_and_truth(crowd, folder)
+        new_files(folder, *tables, "scenario.json")
+    _write(tables, home)
     with atomic_write(scenario_path) as stream:
         content = {"scenario": scenario} | asdict(settings)
         stream.write((json.dumps(content, indent=2) + "\n").encode())
-    for name, columns in further.items():
-        write_table(columns, Path(folder) / name)
-        written.append(str(Path(folder) / name))
+    written = [str(home / name) for name in tables]
     return [*written[:3], str(scenario_path), *written[3:]]
 
 
 def write_labels_and_truth(crowd: SimulatedCrowd, folder: str | Path) -> list[str]:
     """Write labels.csv, truth.csv and annotators.csv; returns the paths."""
-    home = Path(folder)
+    return _write(_first_tables(crowd), Path(folder))
+
+
+def _write(tables: Mapping[str, Mapping[str, AnyArray]], home: Path) -> list[str]:
+    """Write tables into a folder, which is made; returns their paths."""
     if home.exists() and not home.is_dir():
         raise DataError(f"{home}: is a file; name a folder")
     home.mkdir(parents=True, exist_ok=True)
-    paths = [home / name for name in _TABLES]
-    write_annotations(crowd.annotations, paths[0])
-    write_table({"item": crowd.annotations.items, "truth": crowd.truth}, paths[1])
-    write_table(annotator_columns(crowd), paths[2])
-    return [str(path) for path in paths]
+    for name, columns in tables.items():
+        write_table(columns, home / name)
+    return [str(home / name) for name in tables]
+
+
+def _crowd_tables(crowd: Any) -> dict[str, dict[str, AnyArray]]:
+    """All tables of a crowd that labels items, by file name."""
+    return _first_tables(crowd) | _further_tables(crowd)
+
+
+def _first_tables(crowd: SimulatedCrowd) -> dict[str, dict[str, AnyArray]]:
+    """The tables that every such crowd has."""
+    truth = {"item": crowd.annotations.items, "truth": crowd.truth}
+    return {
+        "labels.csv": crowd.annotations.to_columns(),
+        "truth.csv": truth,
+        "annotators.csv": annotator_columns(crowd),
+    }
 
 
 def _was_simulated(path: Path) -> bool:

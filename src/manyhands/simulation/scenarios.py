@@ -19,14 +19,20 @@ from manyhands.simulation.perturbed_networks import (
     perturbed_networks,
 )
 from manyhands.simulation.planted import PlantedSettings, planted
+from manyhands.simulation.preferences import (
+    PreferenceSettings,
+    SimulatedPreferences,
+    preferences,
+)
 from manyhands.simulation.settings import CrowdSettings, CrowdSizes
 from manyhands.simulation.shared_mistakes import SharedMistakeSettings, shared_mistakes
 
 S = TypeVar("S", bound=CrowdSizes)
+C = TypeVar("C", bound="SimulatedCrowd | SimulatedPreferences")
 
 
 @dataclass(frozen=True)
-class Scenario(Generic[S]):
+class Scenario(Generic[S, C]):
     """A simulated crowd with its class of settings.
 
     Calling a scenario returns a crowd; the default settings are those of the class. `items` gives
@@ -38,9 +44,9 @@ class Scenario(Generic[S]):
     """
 
     settings: type[S]
-    make: Callable[[S, Items | None], SimulatedCrowd]
+    make: Callable[[S, Items | None], C]
 
-    def __call__(self, settings: S | None = None, items: Items | None = None) -> SimulatedCrowd:
+    def __call__(self, settings: S | None = None, items: Items | None = None) -> C:
         """The crowd of these settings."""
         chosen = self.settings() if settings is None else settings
         if not isinstance(chosen, self.settings):
@@ -63,7 +69,7 @@ class Scenario(Generic[S]):
         return self.settings(**chosen)
 
 
-SCENARIOS: Registry[Scenario[Any]] = Registry(
+SCENARIOS: Registry[Scenario[Any, Any]] = Registry(
     "scenario",
     {
         "symmetric": Scenario(CrowdSettings, independent.symmetric),
@@ -72,6 +78,7 @@ SCENARIOS: Registry[Scenario[Any]] = Registry(
         "adversaries": Scenario(CrowdSettings, independent.adversarial),
         "copycats": Scenario(CopycatSettings, copycats),
         "planted": Scenario(PlantedSettings, planted),
+        "preferences": Scenario(PreferenceSettings, preferences),
         "sensitivities": Scenario(SensitivitySettings, independent.sensitivities),
         "common-noise": Scenario(CommonNoiseSettings, common_noise),
         "judge-panel": Scenario(JudgePanelSettings, judge_panel),

@@ -8,6 +8,7 @@ from manyhands.aggregation.pairs.catalog import (
     fit_ranking,
     make_pair_aggregator,
     means_pairs,
+    parse_pair_settings,
 )
 from manyhands.aggregation.pairs.crowd_bt import CrowdBT
 from manyhands.aggregation.pairs.files import load_ranking
@@ -25,4 +26,5 @@ __all__ = [
     "load_ranking",
     "make_pair_aggregator",
     "means_pairs",
+    "parse_pair_settings",
 ]

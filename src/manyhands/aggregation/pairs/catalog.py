@@ -1,6 +1,6 @@
 """The table of aggregators of comparisons."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -8,11 +8,11 @@ from manyhands.aggregation.pairs.base import PairAggregator, as_comparisons
 from manyhands.aggregation.pairs.bradley_terry import BradleyTerry
 from manyhands.aggregation.pairs.crowd_bt import CrowdBT
 from manyhands.aggregation.pairs.ranking import Ranking
+from manyhands.aggregation.parsing import parse_declared, require_setting
 from manyhands.annotations.columns import open_frame
 from manyhands.annotations.convert import is_frame
 from manyhands.annotations.pair_columns import has_pairs
-from manyhands.core.errors import SettingError
-from manyhands.core.settings import Registry, nearest_names
+from manyhands.core.settings import Registry
 
 PAIR_AGGREGATORS: Registry[type[PairAggregator]] = Registry(
     "aggregator of comparisons", {each.name: each for each in (CrowdBT, BradleyTerry)}
@@ -30,13 +30,18 @@ def make_pair_aggregator(method: str | None, settings: Mapping[str, Any]) -> Pai
     model = PAIR_AGGREGATORS[method or PAIR_DEFAULT]
     known = [each.name for each in fields(model)]
     for name in settings:
-        if name not in known:
-            near = nearest_names(name, known)
-            hint = f" did you mean {' or '.join(near)}?" if near else ""
-            raise SettingError(
-                f"{model.name} has no setting {name!r};{hint} known: {', '.join(known)}"
-            )
+        require_setting(model.name, name, known)
     return model(**settings)
+
+
+def parse_pair_settings(method: str, pairs: Iterable[str]) -> dict[str, Any]:
+    """Settings of a method from texts "NAME=VALUE", converted to the types that it declares.
+
+    >>> parse_pair_settings("crowd-bt", ["ties=half", "prior_scale=inf"])
+    {'ties': 'half', 'prior_scale': inf}
+    """
+    owner: Any = PAIR_AGGREGATORS[method]
+    return parse_declared(method, owner, pairs)
 
 
 def means_pairs(labels: Any, method: str | None = None) -> bool:

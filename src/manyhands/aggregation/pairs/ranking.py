@@ -155,18 +155,26 @@ class Ranking(HtmlTable):
         """
         names = self.comparisons.item_vocabulary
         i, j = (np.array([names.code(each) for each in side]) for side in (left, right))
-        follows, delta = np.ones(len(i)), np.zeros(len(i))
-        if len(self.position) == 1:
-            delta += self.position[0]
-        if annotator is not None:
-            people = self.comparisons.annotator_vocabulary
-            who = np.array([people.code(each) for each in annotator])
-            follows = self.follows[who]
-            if len(self.position) > 1:
-                delta = self.position[who]
-        return outcome_probabilities(
-            self.scores[i] - self.scores[j], delta, self.tie_weight, follows
-        )
+        if annotator is None:
+            return self._outcomes(i, j, None)
+        people = self.comparisons.annotator_vocabulary
+        return self._outcomes(i, j, np.array([people.code(each) for each in annotator]))
+
+    def probabilities(self, comparisons: Comparisons) -> Floats:
+        """The probabilities of left, right and tie of comparisons by the same annotators (n, 3).
+
+        The comparisons have the codes of those of the ranking: they were split from one table.
+        """
+        return self._outcomes(comparisons.left, comparisons.right, comparisons.annotator)
+
+    def _outcomes(self, left: AnyArray, right: AnyArray, who: AnyArray | None) -> Floats:
+        n = len(left)
+        follows = np.ones(n) if who is None else self.follows[who]
+        delta = np.full(n, self.position[0] if len(self.position) == 1 else 0.0)
+        if who is not None and len(self.position) > 1:
+            delta = self.position[who]
+        d = self.scores[left] - self.scores[right]
+        return outcome_probabilities(d, delta, self.tie_weight, follows)
 
     def item_columns(self) -> dict[str, AnyArray]:
         """The columns of the table of items, in code order."""
