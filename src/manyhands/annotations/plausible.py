@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from manyhands.annotations.columns import is_text
+from manyhands.annotations.out_of_scope import refusal, regions_of_cells, tool_for
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingName
 
@@ -19,6 +20,7 @@ _LOOKED_AT = 20_000  # rows that tell whether nearly all cells differ
 _PROSE = 4.0  # words in a cell, on average
 _TEXTS_PER_ITEM = 1.1  # with more, a text is no text of the item
 MOST_CLASSES = 20  # that a column of unknown name has, if it holds labels
+_MOST_REGIONS = 100  # cells that tell whether they are boxes or masks
 _LONGEST = 40  # characters of a cell in an error message
 _TIME = r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$"
 
@@ -107,10 +109,12 @@ class Cells:
 
 
 def require_labels(name: str, column: Any) -> None:
-    """Raise a `DataError` for labels that are lists, texts, times or ids."""
+    """Raise a `DataError` for labels that are lists, texts, times, ids, boxes or masks."""
     problem = why_no_labels(column)
     if problem is None:
         return
+    if problem in ("boxes", "masks"):
+        raise refusal(problem, f"the column {name!r}, taken for the label")
     some = repr(next(iter(distinct_cells(column[:_LOOKED_AT])), ""))
     start = f"the column {name!r}, taken for the label, "
     if problem == "lists":
@@ -130,12 +134,22 @@ def require_labels(name: str, column: Any) -> None:
         f"{len(column)} rows, such as {some}: these are no classes; name the column of labels "
         "with ", SettingName("label", ...), ", or say what they are with ",
         SettingName("kind", "numbers"), " or ", SettingName("kind", "classes"),
+        *text_advice(column),
     )  # fmt: skip
 
 
+def text_advice(column: Any) -> tuple[str, ...]:
+    """What to do with cells if they are free texts."""
+    prose = is_prose(distinct_cells(column[:_LOOKED_AT]))
+    return (f"; to combine free texts, {tool_for('texts')}",) if prose else ()
+
+
 def why_no_labels(column: Any) -> str | None:
-    """What the cells of a column are instead of labels: "lists", "times", "texts"; or None."""
+    """What cells are instead of labels: "boxes", "masks", "lists", "times", "texts"; or None."""
     distinct = distinct_cells(column[:_LOOKED_AT])
+    regions = regions_of_cells(distinct[:_MOST_REGIONS])
+    if regions is not None:
+        return regions
     if distinct and sum(map(_is_list, distinct)) > len(distinct) / 2:
         return "lists"
     if pa.types.is_temporal(column.type) or _are_times(distinct):

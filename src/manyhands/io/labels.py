@@ -13,12 +13,13 @@ from manyhands.annotations.columns import is_candidate, is_text
 from manyhands.annotations.dense import dense_cells
 from manyhands.annotations.labels import as_list
 from manyhands.annotations.levels import level_order
+from manyhands.annotations.out_of_scope import are_box_rows, refusal, regions_of_columns
 from manyhands.annotations.pair_columns import has_pairs
 from manyhands.annotations.rows import encode_rows, nested_columns
 from manyhands.annotations.source import Source
 from manyhands.annotations.vocabulary import repeated
 from manyhands.core.arrays import AnyArray
-from manyhands.core.errors import DataError
+from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import require_choice
 from manyhands.io.comparisons import PairFile, require_pair_settings
 from manyhands.io.exports import ItemTexts, ToolItems
@@ -147,6 +148,10 @@ class ItemFile:
             return self._exported()
         if format in {"txt", "npy"} or self.layout == "dense":
             matrix = read_matrix(self._only("a matrix"), format, self.encoding)
+            if self.layout is None and format == "txt" and are_box_rows(matrix.cells):
+                dense = SettingName("layout", "dense")
+                error = refusal("boxes", self.shown)
+                raise DataError(*error.args, "; if every column is an annotator give ", dense)
             return self._dense_rows(matrix.cells, matrix.first_line, None, matrix.names)
         if format == "json":
             return self._json_rows()
@@ -211,6 +216,9 @@ class ItemFile:
                 self.item, self.annotator, self.label, self.kind, self.classes,
             )  # fmt: skip
         except DataError as error:
+            regions = None if self.label is not None else regions_of_columns(table.columns)
+            if regions is not None:
+                raise refusal(regions, str(table.path)) from None
             if not any(given):
                 require_paired_lists(table)
             hint = () if any(given) else layout_hint(table.columns, len(self.inputs))

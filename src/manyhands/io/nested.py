@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from manyhands.annotations.out_of_scope import refusal, regions_of_json
 from manyhands.core.errors import DataError
 from manyhands.io.json_text import parse_json
 from manyhands.io.texts import text_lines
@@ -17,6 +18,9 @@ def json_content(path: Path, encoding: str) -> dict[str, Any] | list[dict[str, A
         return found
     if found in ([], {}):
         raise DataError(f"{path}: has no records")
+    regions = regions_of_json(found)
+    if regions is not None:
+        raise refusal(regions, str(path))
     _require_nested(path, found)
     if not any(found.values()):
         raise DataError(f"{path}: has no label")

@@ -12,6 +12,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from manyhands.annotations.columns import find_column
+from manyhands.annotations.out_of_scope import tool_for
 from manyhands.annotations.rows import Part, place
 from manyhands.annotations.vocabulary import repeated
 from manyhands.core.arrays import AnyArray
@@ -58,6 +59,11 @@ def format_of(path: Path, given: str | None, known: Mapping[str, str]) -> str:
         if path.suffix.lower() in _PACKED:
             raise DataError(f"{path}: compressed files are not written; leave out {path.suffix}")
         names = " ".join(known)
+        if path.suffix.lower() == ".xml":
+            raise DataError(
+                f"{path}: XML is not read; to combine regions such as those of Pascal VOC or CVAT "
+                f"{tool_for('parts')}"
+            )
         if is_opened(path):
             raise DataError(
                 f"{path}: neither its name nor its content tells its format; give it with ",

@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from manyhands.annotations import Rows
-from manyhands.annotations.plausible import why_no_labels
+from manyhands.annotations.out_of_scope import refusal
+from manyhands.annotations.plausible import text_advice, why_no_labels
 from manyhands.core.errors import DataError, SettingName
 from manyhands.io.delimited import DELIMITERS
 from manyhands.io.exports import (
@@ -166,14 +167,17 @@ def read_exports(
 
 
 def _require_labels(found: ExportedLabels, path: str) -> None:
-    problem = why_no_labels(pa.chunked_array([[str(label) for label in found.label]]))
+    column = pa.chunked_array([[str(label) for label in found.label]])
+    problem = why_no_labels(column)
+    if problem in ("boxes", "masks"):
+        raise refusal(problem, path)
     if problem is not None:
         n, some = len(set(found.label)), next(iter(found.label))
         raise DataError(
             f"{path}: the label {found.fields.label} has {n} different values in "
             f"{len(found.label)} answers, such as {some!r}: these are no classes; name "
             "another one with ", SettingName("label", ...), ", or say what they are with ",
-            SettingName("kind", "classes"),
+            SettingName("kind", "classes"), *text_advice(column),
         )  # fmt: skip
 
 

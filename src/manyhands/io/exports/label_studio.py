@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from manyhands.annotations.out_of_scope import refusal, tool_for
 from manyhands.core.errors import DataError, SettingName
 from manyhands.io.exports.exported import (
     ExportedLabels,
@@ -235,9 +236,11 @@ def _control(tasks: Records, given: str | None) -> dict[str, str]:
         if _is_text_span(found[name]):
             raise refuse_spans(f"the control {name!r}")
         raise DataError(
-            f"the control {name!r} marks regions ({types[name]}), which are not read; labels of "
-            "whole items are of type " + ", ".join(VALUES)
+            f"the control {name!r} marks regions ({types[name]}), which are not read, because "
+            "labels of whole items are of type " + ", ".join(VALUES) + "; " + tool_for("parts")
         )
+    if not (whole or regions or inner) and "textarea" in types.values():
+        raise refusal("texts")
     name = pick("control", whole if given is not None else whole | regions or inner, given)
     result = found[name]
     if _is_region(result):

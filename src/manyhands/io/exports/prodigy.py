@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from manyhands.annotations.out_of_scope import refusal, tool_for
 from manyhands.core.errors import DataError
 from manyhands.io.exports.exported import (
     FILE_NAME,
@@ -118,10 +119,15 @@ def _kinds(records: Records) -> set[str]:
     """The kinds of all tasks; a task in which nothing was marked is one of spans beside others."""
     for record in records:
         if record.get("_view_id") in _OTHER_VIEWS:
+            about = _OTHER_VIEWS[record["_view_id"]]
+            out = {"image_manual": "parts", "text_input": "texts"}.get(record["_view_id"])
             raise DataError(
-                f"the view {record['_view_id']!r} {_OTHER_VIEWS[record['_view_id']]}, which is not "
+                f"the view {record['_view_id']!r} {about}, which is not "
                 "read; tasks with options, one label or spans of text are"
+                + (f"; {tool_for(out)}" if out else "")
             )
+        if any("points" in span for span in record.get("spans") or []):
+            raise refusal("parts")
     kinds = {
         "choice" if "options" in record or "accept" in record
         else "spans" if record.get("_view_id") in _SPAN_VIEWS
