@@ -32,6 +32,16 @@ def test_cells_and_names_of_classes_are_checked(tmp_path):
     assert report.summary["classes"] == 4
 
 
+def test_classes_that_are_made_of_others_look_like_sets(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("item,annotator,label\n1,u,cat;dog\n1,v,dog\n2,u,cat\n2,v,cat;dog\n")
+    checks = {finding.check: finding for finding in check_file(path).findings}
+    assert checks["looks-like-sets"].names == ("cat;dog",)
+    assert "--kind multilabel" in checks["looks-like-sets"].remedy
+    path.write_text("item,annotator,label\n1,u,dogs (big; small)\n1,v,cats\n2,u,cats\n")
+    assert "looks-like-sets" not in {each.check for each in check_file(path).findings}
+
+
 def test_rows_of_one_set_are_no_repeats(tmp_path):
     _, checks = found(tmp_path / "labels.csv", "1,u,cat\n1,u,dog\n1,v,cat;dog\n")
     assert "repeated-pair" not in checks

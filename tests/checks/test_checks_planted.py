@@ -62,6 +62,13 @@ def other_spelling(table):
     table.label[8] = "cat "
 
 
+def two_classes_in_one(table):
+    table.label = table.label.astype(object)
+    table.label[
+        np.flatnonzero((table.label == "cat") & (table.rng.random(len(table.label)) < 0.02))
+    ] = "cat;dog"
+
+
 def spaced_person(table):
     names = np.array([f"person {a}" for a in table.annotator], dtype=object)
     names[np.flatnonzero(table.annotator == 3)[:20]] = "person  3 "
@@ -186,6 +193,7 @@ FAULTS = [
         Fault("looks-missing", labels_at(word, 6), "note", names=(word,), rows=(6,))
         for word in ("unknown", "Unsure", "don't know")
     ),
+    Fault("looks-like-sets", two_classes_in_one, names=("cat;dog",), count=1),
     Fault("near-duplicate-classes", other_spelling, names=("'Cat'", "'cat '"), count=3),
     Fault("near-duplicate-names", spaced_person, names=("person  3 ", "person 3"), count=2),
     Fault("repeated-pair", said_again, rows=(2, 3002, 1, 3001), count=2),

@@ -1,9 +1,11 @@
 """Checks of labels: values that look wrong, and how labels are distributed over the classes."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 
+from manyhands.annotations.set_cells import find_separator, parse_set
 from manyhands.checks.label_table import (
     MAX_EXAMPLES,
     Finding,
@@ -15,6 +17,7 @@ from manyhands.checks.label_table import (
 from manyhands.core.arrays import AnyArray, Bools, Floats
 
 MANY_CLASSES = 50
+MIN_SETS = 0.2  # share of the classes that are made of others
 RARE = 0.001
 DOMINANT = 0.95
 
@@ -63,6 +66,30 @@ def many_classes(table: LabelTable) -> list[Finding]:
     if classes.is_whole_numbers:
         remedy = "read the labels as numbers with kind='numbers'"
     return table.about("class", once, message, remedy)
+
+
+def looks_like_sets(table: LabelTable) -> list[Finding]:
+    """Classes such as cat;dog beside cat and dog: labels are probably sets of classes."""
+    classes = table.rows.classes
+    if classes is None or classes.names.dtype != object or len(classes) < 2:
+        return []
+    names = [str(name) for name in classes.names.tolist()]
+    separator = find_separator(names)
+    parts = [parse_set(name, separator) for name in names]
+    used = Counter(part for each in parts for part in each)
+    alone = {part for each in parts for part in each if len(each) == 1}
+    joined = [
+        len(each) > 1 and all(used[part] > 1 for part in each) and not alone.isdisjoint(each)
+        for each in parts
+    ]
+    codes = np.flatnonzero(joined)
+    if len(codes) < MIN_SETS * len(names):
+        return []
+    message = (
+        f"{len(codes)} of {len(names)} classes are made of others ({names[codes[0]]}): labels are "
+        "probably sets of classes"
+    )
+    return table.about("class", codes, message, "read them with --kind multilabel")
 
 
 def class_never_said(table: LabelTable) -> Iterator[Finding]:

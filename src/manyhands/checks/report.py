@@ -36,6 +36,7 @@ CHECKS: Registry[Check] = Registry(
         "one-class": label_values.one_class,
         "many-classes": label_values.many_classes,
         "looks-missing": label_values.looks_missing,
+        "looks-like-sets": label_values.looks_like_sets,
         "outlier-numbers": label_values.outlier_numbers,
         "near-duplicate-classes": rows.near_duplicate_classes,
         "near-duplicate-names": rows.near_duplicate_names,

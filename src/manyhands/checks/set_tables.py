@@ -16,7 +16,8 @@ _OF_ROWS = (
 _OF_CLASSES = (
     "many-classes", "looks-missing", "near-duplicate-classes", "class-never-said", "imbalance",
 )  # fmt: skip
-_NONE = ("repeated-pair",)  # several rows of an item by one annotator are one set
+# Several rows of an item by one annotator are one set, and labels are known to be sets.
+_NONE = ("repeated-pair", "looks-like-sets")
 
 
 class SetTables:

@@ -9,6 +9,7 @@ from manyhands.noise.crowd_layer import CrowdLayer, OverCrowdLayer, SoftmaxCrowd
 from manyhands.noise.dataset import AnnotatedDataset, collate
 from manyhands.noise.madl import MaDL
 from manyhands.noise.mixture import Mixture
+from manyhands.noise.multilabel import MultilabelLayer
 from manyhands.noise.ordinal import CumulativeLink
 from manyhands.noise.regression import RegressionLayer
 from manyhands.noise.speelfc import GeoCrowdNet, SpeeLFC, SpeeLFCD, TraceReg
@@ -26,6 +27,7 @@ __all__ = [
     "GeoCrowdNet",
     "MaDL",
     "Mixture",
+    "MultilabelLayer",
     "NoiseModel",
     "OverCrowdLayer",
     "RegressionLayer",

@@ -154,6 +154,11 @@ class NoiseModel(AnnotatorModel):
                 f"the network gives {outputs.shape[-1]} classes where the labels have "
                 f"{self.n_classes}"
             )
+        if batch.label.ndim > 1:
+            raise DataError(
+                "labels are sets of classes, and this model is for single classes; use "
+                "MultilabelLayer"
+            )
         self.require_features(batch)
         if len(batch) == 0 and batch.share is None:
             return outputs.sum() * 0.0

@@ -29,10 +29,11 @@ class StepShare:
 class AnnotationBatch:
     """The annotations of a batch of items: row of the item, annotator and label, each (n,).
 
-    Annotators are codes; labels are class codes, or numbers for a `RegressionLayer`. `features`
-    (b, ...) are those of the items, for models that need them. `weight` (n,) is how often an
-    annotation counts in the loss; once by default. `mask` (n,) is 1, or 0 for annotations that only
-    pad the batch to a size. `share` tells that the batch is a part of a step.
+    Annotators are codes; labels are class codes, numbers for a `RegressionLayer`, or 0 and 1, shape
+    (n, k), for a `MultilabelLayer`. `features` (b, ...) are those of the items, for models that
+    need them. `weight` (n,) is how often an annotation counts in the loss; once by default. `mask`
+    (n,) is 1, or 0 for annotations that only pad the batch to a size. `share` tells that the batch
+    is a part of a step.
 
     >>> AnnotationBatch(torch.tensor([0, 0]), torch.tensor([3, 5]), torch.tensor([1, 1])).label
     tensor([1, 1])

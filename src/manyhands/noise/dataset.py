@@ -43,7 +43,8 @@ class AnnotatedDataset(Dataset[tuple[Any, Tensor, Tensor]]):
     """A torch dataset whose entry i is (input, annotators, labels) of item i.
 
     Inputs are a tensor, a list, a dataset, or a dictionary of tensors with a row per item, such as
-    `tokenizer(texts, padding=True, return_tensors="pt")`.
+    `tokenizer(texts, padding=True, return_tensors="pt")`. Labels are class codes (n,); of labels
+    that are sets, 1 for each class of a set and 0 for the others, shape (n, k).
     """
 
     def __init__(self, inputs: Any, annotations: Annotations) -> None:
@@ -52,11 +53,15 @@ class AnnotatedDataset(Dataset[tuple[Any, Tensor, Tensor]]):
             raise DataError(
                 f"{len(inputs)} inputs for {annotations.n_items} items; input i belongs to item i"
             )
-        annotations = annotations.as_kind("classes")
+        if annotations.kind != "multilabel":
+            annotations = annotations.as_kind("classes")
         self.inputs = inputs
         self._offsets = annotations.item_offsets
         self._annotator = torch.from_numpy(annotations.annotator.astype(np.int64))
-        self._label = torch.from_numpy(annotations.label.astype(np.int64))
+        if annotations.kind == "multilabel":
+            self._label = torch.from_numpy(annotations.members.astype(np.float32))
+        else:
+            self._label = torch.from_numpy(annotations.label.astype(np.int64))
 
     def __len__(self) -> int:
         return len(self.inputs)
