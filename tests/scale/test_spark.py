@@ -12,6 +12,7 @@ from command_line import assert_refused, call
 from part_tables import assert_same, class_table, in_memory, number_table, settings_of, write
 
 import manyhands as mh
+from manyhands.io import LabelFile
 from manyhands.scale import spark as spark_parts
 from manyhands.scale import spark_blocks
 
@@ -144,6 +145,24 @@ def test_the_command_writes_parquet(session, tmp_path):
     assert "bad.csv" in summary["warnings"][0]
     found = pd.read_parquet(out).sort_values("item", ignore_index=True)
     pd.testing.assert_frame_equal(found, in_memory(path, "majority")[0])
+
+
+@pytest.mark.slow
+def test_a_file_that_is_damaged_inside_is_named_and_the_rest_is_used(session, tmp_path):
+    table, files = class_table(), []
+    for place in range(3):
+        files.append(write(table[place::3], tmp_path / f"{place}.parquet"))
+    whole = Path(files[1]).read_bytes()
+    bad = tmp_path / "pages.parquet"  # its footer is whole
+    bad.write_bytes(whole[:8] + bytes(60) + whole[68:])
+    with (
+        pytest.warns(UserWarning, match=r"a file is left out: .*pages\.parquet: is damaged"),
+        mh.scale.spark_files(LabelFile(str(tmp_path)), "majority") as found,
+    ):
+        items = found.to_frame().toArrow().to_pandas().sort_values("item", ignore_index=True)
+    pd.testing.assert_frame_equal(items, in_memory(files, "majority")[0])
+    with pytest.raises(mh.ManyhandsError, match=r"pages\.parquet: is damaged"):
+        mh.scale.spark_files(LabelFile(str(tmp_path)), "majority", skip_corrupt=False)
 
 
 def test_without_spark_one_line_says_what_to_install(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ from manyhands.core.arrays import AnyArray, object_array
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.io.image_columns import image_column, images_of_column
 from manyhands.io.images import Images, is_image_path, read_images
-from manyhands.io.input_file import is_opened
+from manyhands.io.mapped_tables import map_numbers
 from manyhands.io.tables import SUFFIXES, Table, format_of
 from manyhands.io.text_columns import TEXT, TEXT_PAIR, pair_column, text_cells, text_column
 from manyhands.io.texts import existing, read_texts
@@ -111,7 +111,8 @@ def read_features(
     rows as `items`. The lines of a .txt file are texts of the items 0, 1, 2 ... An item with two
     rows is refused. The file may be packed (.gz .bz2 .xz .zst .zip) or an Excel workbook, of which
     `sheet` names a sheet. With `mmap` an array (.npy) that is not packed is mapped into memory:
-    its rows are read when they are used.
+    its rows are read when they are used. So are those of a Parquet table of numbers, which is
+    copied into a temporary array, and whose columns then have no names.
     """
     if Path(path).is_dir():
         _require_no_column(path, text=text, text_pair=text_pair, image=image)
@@ -122,14 +123,30 @@ def read_features(
     found = existing(path, sheet)
     kind = format_of(found, format, FEATURE_SUFFIXES)
     if kind == "npy":
-        return _from_array(found, _load(found, mmap=mmap and not is_opened(found)))
+        return _from_array(found, _load(found, mmap=mmap and not found.is_temporary))
     if kind == "npz":
         return _from_archive(found)
     if kind == "txt":
         _require_no_column(found, text=text, text_pair=text_pair, image=image)
         texts = read_texts(found, encoding=encoding)
         return Features(np.arange(len(texts)), texts)
-    table = Table(found, kind, encoding)
+    named = text is not None or text_pair is not None or image is not None
+    if mmap and kind == "parquet" and not named:
+        mapped = map_numbers(found, item)
+        if mapped is not None:
+            return _mapped_numbers(found, *mapped)
+    return _of_table(Table(found, kind, encoding), item, text, text_pair, image)
+
+
+def _mapped_numbers(path: Path, cells: list[Any], rows: AnyArray) -> Features:
+    items = normalize_names(cells)
+    _require_distinct(path, items)
+    return Features(items, rows)
+
+
+def _of_table(
+    table: Table, item: str | None, text: str | None, text_pair: str | None, image: str | None
+) -> Features:
     if text is not None and image is not None:
         raise SettingError("name either ", SettingName("text"), " or ", SettingName("image"))
     column = None if image is not None else text_column(table, text)

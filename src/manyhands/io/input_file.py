@@ -26,6 +26,7 @@ class InputFile(_Path):
     shown = ""  # the name that errors and notes show
     content_name = ""  # the name of the content: labels.csv for labels.csv.gz
     content_suffix: str | None = None  # by the content, if the name does not tell the format
+    is_temporary = False  # whether it is removed with this object
     from_archive = False  # whether an archive gives the content its name
     from_sheet = False  # whether the content is a sheet, written as CSV in UTF-8
     notes: tuple[str, ...] = ()  # what a user should know about how the content was found
@@ -44,7 +45,7 @@ class InputFile(_Path):
         """A private temporary file with this content."""
         handle, path = tempfile.mkstemp(prefix="manyhands-")
         file = cls.of(path, shown, content_name)
-        file.notes = notes
+        file.notes, file.is_temporary = notes, True
         remove = weakref.finalize(file, _remove, path)
         try:
             with naming_file(Path(path).parent), os.fdopen(handle, "wb") as stream:

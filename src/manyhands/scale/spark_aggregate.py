@@ -27,7 +27,12 @@ from manyhands.scale.label_survey import LabelReading
 from manyhands.scale.part_file import PartAnnotations, PartedAnnotations
 from manyhands.scale.spark import SparkParts, require_spark
 from manyhands.scale.spark_parts import divide_table
-from manyhands.scale.spark_session import read_files, spark_session
+from manyhands.scale.spark_session import (
+    corrupt_files,
+    read_files,
+    spark_errors,
+    spark_session,
+)
 from manyhands.scale.spark_survey import TableSurvey, survey_table
 from manyhands.scale.spill import Naming, RowCodes, split_items
 from manyhands.scale.streaming import StreamSettings, skipped_files
@@ -165,16 +170,28 @@ def spark_files(
     opened = open_labels(file, skip_corrupt=skip_corrupt)
     if opened.source.titles is not None:
         raise SettingError("an annotator per file is not for Spark; write a column of annotators")
-    session = spark_session(master)
-    table = read_files(session, opened.source.tables)
+    session, tables = spark_session(master), list(opened.source.tables)
     item, annotator, label = opened.source.names
-    return aggregate(
-        table, method, item=item, annotator=annotator, label=label, kind=opened.reading.kind,
-        classes=opened.reading.classes, missing=opened.reading.missing,
-        bounds=opened.reading.bounds, duplicates=file.duplicates, known=known, memory=memory,
-        broadcast=broadcast,
-        source=opened.read_from, skipped=skipped_files(opened.corrupt), **(settings or {}),
-    )  # fmt: skip
+
+    def fitted(skipped: Mapping[str, str]) -> SparkConsensus:
+        left = [table for table in tables if str(table.path) not in skipped]
+        return aggregate(
+            read_files(session, left), method, item=item, annotator=annotator, label=label,
+            kind=opened.reading.kind, classes=opened.reading.classes,
+            missing=opened.reading.missing, bounds=opened.reading.bounds,
+            duplicates=file.duplicates, known=known, memory=memory, broadcast=broadcast,
+            source=opened.read_from, skipped=skipped_files(skipped), **(settings or {}),
+        )  # fmt: skip
+
+    try:
+        return fitted(opened.corrupt)
+    except spark_errors() as error:  # executors do not say which file they could not read
+        corrupt = corrupt_files(session, tables, opened.source.names)
+        if not corrupt:
+            raise
+        if not skip_corrupt or len(corrupt) == len(tables):
+            raise DataError(next(iter(corrupt.values()))) from error
+        return fitted({**opened.corrupt, **corrupt})
 
 
 def _model(method: str, settings: Mapping[str, Any]) -> Aggregator[Any]:

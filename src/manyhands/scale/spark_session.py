@@ -43,3 +43,26 @@ def read_files(session: "SparkSession", tables: Sequence[BatchedTable]) -> "Data
         paths, header=True, sep=first.delimiter, quote='"', escape='"', mode="FAILFAST",
         encoding=first.encoding, multiLine=True, enforceSchema=False,
     )  # fmt: skip
+
+
+def spark_errors() -> tuple[type[Exception], ...]:
+    """The errors of jobs of Spark."""
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    return PySparkException, Py4JJavaError
+
+
+def corrupt_files(
+    session: "SparkSession", tables: Sequence[BatchedTable], names: Sequence[str]
+) -> dict[str, str]:
+    """The files that executors cannot read, each with a reason; every file is read."""
+    found = {}
+    for table in tables:
+        try:
+            columns = [f"`{name}`" for name in names]
+            rows = read_files(session, [table]).select(*columns)
+            rows.write.format("noop").mode("overwrite").save()
+        except spark_errors():
+            found[str(table.path)] = f"{table.path}: is damaged, Spark cannot read its rows"
+    return found
