@@ -440,6 +440,8 @@ def test_wrong_requests_say_what_to_do():
         judge_panel(ann, {"elsewhere": 1})
     with pytest.raises(DataError, match="these labels are numbers"):
         judge_panel(Annotations.from_arrays([0, 1], [0, 0], [0.5, 1.5]))
+    with pytest.raises(DataError, match="these labels are sets of classes"):
+        judge_panel(Annotations.from_arrays([0, 1], [0, 0], ["a|b", "a"], kind="multilabel"))
     with pytest.raises(SettingError, match="50 judges at most"):
         judge_panel(Annotations.from_arrays(range(60), range(60), [0, 1] * 30))
 

@@ -25,6 +25,7 @@ from manyhands.report.anonymous import without_names
 from manyhands.report.cells import believed_counts, is_right, said_counts
 from manyhands.report.confusions import confusions_of
 from manyhands.report.items import choose_items, describe_items
+from manyhands.report.panel import panel_of
 from manyhands.report.profiles import profile_annotators
 from manyhands.report.shown import number, shown
 from manyhands.report.spans import SpanView, contested_spans, span_types
@@ -80,6 +81,7 @@ def report_content(
         Name of the file in the commands that the report suggests; None suggests no commands.
     """
     scores = None if truth is None else _scores(consensus, truth)
+    given = consensus.annotations
     if anonymous:
         consensus, file = without_names(consensus), None if file is None else "LABELS"
         agreement = agreement if agreement is None else _coefficients_only(agreement)
@@ -131,6 +133,7 @@ def report_content(
             )
         },
         "scores": scores,
+        "panel": None if spans else panel_of(given, truth, ann.annotator_vocabulary),
         "network": None if network is None else _network(consensus, network),
     }
 

@@ -48,8 +48,9 @@ def make_judge_labels(
     """
     require_choice("abstentions", abstentions, ("missing", "label"))
     ann = as_annotations(labels)
-    if ann.kind == "numbers":
-        raise DataError("panels of judges are for classes; these labels are numbers")
+    if ann.kind != "classes":
+        what = {"multilabel": "sets of classes"}.get(ann.kind, ann.kind)
+        raise DataError(f"panels of judges are for classes; these labels are {what}")
     if ann.n_annotations == 0:
         raise DataError("there is not a single label; nothing can be said about the judges")
     ann = _with_judges(ann, samples)
