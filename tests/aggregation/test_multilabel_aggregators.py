@@ -238,6 +238,11 @@ def test_what_is_not_for_sets_is_refused_in_a_sentence():
         mh.aggregate(ann, "dawid-skene")
     with pytest.raises(SettingError, match="auto chooses among methods for classes"):
         mh.aggregate(ann, "auto")
+    for coefficient in (mh.agreement.fleiss, mh.agreement.cohen, mh.agreement.icc):
+        with pytest.raises(DataError, match="use alpha with the level sets"):
+            coefficient(ann)
+    with pytest.raises(DataError, match="these labels are sets of classes"):
+        mh.selection.next_labels(ann)
     found = MultilabelMajority().fit(ann)
     with pytest.raises(DataError, match="not those of sets"):
         found.calibrated({0: {"a"}})

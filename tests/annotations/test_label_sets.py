@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -138,6 +139,19 @@ def test_files_of_sets(tmp_path):
     path.write_text("item,annotator,label\n1,u,cat\n1,v,\n")
     with pytest.raises(DataError, match=r"line 3: the label is blank; write \[\]"):
         mh.read(path, kind="multilabel")
+
+
+def test_lists_in_files_need_the_kind(tmp_path):
+    path = tmp_path / "labels.parquet"
+    columns = {"item": ITEMS, "annotator": PEOPLE, "label": [sorted(each) for each in SETS]}
+    pq.write_table(pa.table(columns), path)
+    with pytest.raises(DataError, match="labels are lists; read them as sets of classes with kind"):
+        mh.read(path)
+    assert mh.read(path, kind="multilabel").label_sets == [frozenset(each) for each in SETS]
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"item": 1, "annotator": "u", "label": ["a", "b"]}\n' * 2)
+    with pytest.raises(DataError, match="read them as sets of classes with kind='multilabel'"):
+        mh.read(path)
 
 
 def test_kinds_are_converted_only_where_nothing_is_lost():

@@ -24,11 +24,7 @@ def class_labels(labels: Labels, name: str) -> Annotations:
     try:
         return annotations.as_kind("classes")
     except DataError:
-        if annotations.kind == "multilabel":
-            raise DataError(
-                f"{name} compares single classes, and the labels are sets of classes; use alpha, "
-                "which compares sets, or the labels about one class with Annotations.of_class"
-            ) from None
+        require_no_sets(annotations, name)
         raise DataError(
             f"{name} compares classes, and the labels are numbers with decimals; use icc, or alpha "
             "with ", SettingName("level", "interval"),
@@ -41,6 +37,7 @@ def number_labels(labels: Labels, name: str) -> Annotations:
     try:
         numbers = annotations.as_kind("numbers")
     except DataError:
+        require_no_sets(annotations, name)
         raise DataError(
             f"{name} compares numbers, and the labels are classes "
             f"({join_names(annotations.classes, 3)}); use alpha with ",
@@ -52,3 +49,12 @@ def number_labels(labels: Labels, name: str) -> Annotations:
             "computed"
         )
     return numbers
+
+
+def require_no_sets(annotations: Annotations, name: str) -> None:
+    """Raise a `DataError` for labels that are sets of classes."""
+    if annotations.kind == "multilabel":
+        raise DataError(
+            f"{name} compares single labels, and the labels are sets of classes; use alpha with "
+            "the level sets, or the labels about one class with Annotations.of_class"
+        )

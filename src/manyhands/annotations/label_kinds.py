@@ -49,10 +49,11 @@ def sets_as_classes(
     label: AnyArray, sets: SetVocabulary, kind: Kind
 ) -> tuple[AnyArray, Vocabulary]:
     """Sets of one class each as these classes; other sets raise a `DataError`."""
-    others = np.flatnonzero(sets.member_sk[label].sum(axis=1) != 1)
-    if len(others):
+    n_classes_n = sets.member_sk[label].sum(axis=1)
+    if (n_classes_n != 1).any():
+        example = sets.names[label[int(n_classes_n.argmax())]]
         raise DataError(
-            f"labels are sets of classes ({sets.names[label[others[0]]]}) where {_NEEDED[kind]} "
+            f"labels are sets of classes ({example}) where {_NEEDED[kind]} "
             "needed; use a method for sets such as multilabel-dawid-skene, or take the labels "
             "about one class with Annotations.of_class"
         )

@@ -120,8 +120,9 @@ def require_labels(name: str, column: Any) -> None:
     if problem == "lists":
         raise DataError(
             f"{start}holds lists such as {some}: several "
-            "labels in a cell; keep one label per row, or name another column with ",
-            SettingName("label", ...), ", or take every list for a class with ",
+            "labels in a cell; read them as sets of classes with ",
+            SettingName("kind", "multilabel"), ", keep one label per row, name another column "
+            "with ", SettingName("label", ...), ", or take every list for a class with ",
             SettingName("kind", "classes"),
         )  # fmt: skip
     if problem == "times":

@@ -211,7 +211,11 @@ def encode_rows(
     separator: str | None = None,
 ) -> Rows:
     """Encode three columns; `items` and `annotators` list the names in code order."""
-    kind = "multilabel" if kind is None and holds_collections(label) else kind
+    if kind is None and holds_collections(label):
+        if source:
+            sets = SettingName("kind", "multilabel")
+            raise DataError(f"{source}: labels are lists; read them as sets of classes with ", sets)
+        kind = "multilabel"
     if separator is not None and kind != "multilabel":
         of_sets = SettingName("kind", "multilabel")
         raise SettingError(SettingName("separator"), " is for sets of classes: ", of_sets)

@@ -27,8 +27,8 @@ def task_of(kind: Kind) -> Task:
     """
     if kind not in TASK_OF:
         raise DataError(
-            "networks are trained from labels that are single classes or numbers, and these are "
-            "sets of classes; train on the labels about one class (Annotations.of_class), or on "
-            "the consensus"
+            "estimators and methods learn from labels that are single classes or numbers, and "
+            "these are sets of classes; give the labels about one class (Annotations.of_class), "
+            "or train a network of your own with manyhands.noise.MultilabelLayer"
         )
     return TASK_OF[kind]

@@ -20,6 +20,7 @@ from manyhands.annotations import (
 from manyhands.annotations.vocabulary import join_names
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
+from manyhands.engine.tasks import task_of
 
 
 class SingleAnnotatorWarning(UserWarning):
@@ -80,8 +81,11 @@ def _labelled(annotations: Annotations) -> list[Any]:
 def require_annotations(labels: Labels, kind: Kind = "classes") -> Annotations:
     """The labels of a crowd, of this kind, or an error that says how to make them."""
     try:
-        return as_annotations(labels, kind=kind)
+        given = as_annotations(labels)
+        return given.as_kind(kind)
     except DataError as error:
+        if form_of(labels) == "annotations" and labels.kind == "multilabel":
+            task_of(labels.kind)  # raises the error that says what can be trained
         raise error.at("y") from None
 
 
