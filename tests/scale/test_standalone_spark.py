@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from part_tables import assert_same, class_table, in_memory, write
+from part_tables import assert_same, class_table, in_memory, number_table, write
 
 import manyhands as mh
 from manyhands.scale import spark as spark_parts
@@ -34,9 +34,10 @@ def wait_for(condition):
     pytest.fail("the cluster did not start")
 
 
-@pytest.fixture
-def cluster(tmp_path):
-    """The address of a master, and its two workers of one core."""
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """The address of a master, and its two workers of one core; the last test kills one."""
+    tmp_path = tmp_path_factory.mktemp("cluster")
     pyspark = pytest.importorskip("pyspark")
     home = Path(pyspark.__file__).parent
     port = free_port()
@@ -77,7 +78,7 @@ def cluster(tmp_path):
             process.wait(LIMIT_S)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def session(cluster):
     pyspark = pytest.importorskip("pyspark")
     running = pyspark.sql.SparkSession.getActiveSession()
@@ -106,6 +107,21 @@ def executors_of(worker):
         except OSError:  # it has just ended
             continue
     return found
+
+
+SHORT = {"majority": {}, "mean": {}, "one-coin": {"max_iter": 2}, "glad": {"max_iter": 2},
+         "mixture": {"max_iter": 3, "n_restarts": 2}, "gaussian": {"max_iter": 1}}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", SHORT)
+def test_a_cluster_gives_what_memory_gives(session, method, tmp_path):
+    is_numbers = mh.AGGREGATORS[method].kind == "numbers"
+    path = write(number_table() if is_numbers else class_table(), tmp_path / "labels.parquet")
+    labels = session.read.parquet(path)
+    with mh.scale.aggregate(labels, method, parts=3, **SHORT[method]) as found:
+        items = found.to_frame().toArrow().to_pandas().sort_values("item", ignore_index=True)
+        tables = items, pd.DataFrame(found.annotator_columns()), found
+        assert_same(tables, in_memory(path, method, settings=SHORT[method]))
 
 
 def test_a_killed_worker_does_not_change_the_result(cluster, session, tmp_path, monkeypatch):

@@ -15,7 +15,8 @@ from part_tables import (
 
 import manyhands as mh
 from manyhands.aggregation.evidence import gather_evidence
-from manyhands.scale import label_survey
+from manyhands.io import LabelFile
+from manyhands.scale import StreamSettings, label_survey, stream_files
 from manyhands.scale.agreement import agreement_sums, coefficients
 
 METHODS = [name for name, method in mh.AGGREGATORS.items() if method.works_in_parts]
@@ -27,6 +28,15 @@ def test_every_method_gives_the_same(method, tmp_path):
     path, settings = write(table, tmp_path / "labels.parquet"), settings_of(method)
     expected = in_memory(path, method, settings=settings)
     assert_same(streamed(path, method, parts=4, settings=settings), expected)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7, 40])
+def test_any_number_of_parts_gives_the_same(parts, tmp_path):
+    """One annotator gave half of all labels."""
+    path = write(class_table(), tmp_path / "labels.parquet")
+    settings = settings_of("dawid-skene")
+    expected = in_memory(path, "dawid-skene", settings=settings)
+    assert_same(streamed(path, "dawid-skene", parts=parts, settings=settings), expected)
 
 
 def test_the_listed_methods_work_in_parts():
@@ -143,6 +153,24 @@ def test_agreement_in_parts_is_that_of_all_labels(n_classes, tmp_path):
     }
     found = streamed(path, "majority", parts=4)[2].agreement
     assert found == pytest.approx(expected, rel=1e-12, nan_ok=True)
+
+
+def test_tables_of_agreement_in_parts_are_those_of_all_labels(tmp_path):
+    table = class_table()
+    again = table.sample(frac=0.3, random_state=0).assign(label="eel")  # the last label counts
+    path = write(pd.concat([table, again]), tmp_path / "labels.parquet")
+    annotations, stream = mh.read(path), StreamSettings(parts=4)
+    with stream_files(LabelFile(path), "majority", stream=stream) as consensus:
+        for name in ("by_class", "by_annotator"):
+            found = getattr(consensus, f"agreement_{name}")()
+            expected = getattr(mh.agreement, name)(annotations)[list(found.columns)]
+            pd.testing.assert_frame_equal(found, expected, rtol=1e-9)
+    path = write(number_table(), tmp_path / "numbers.parquet")
+    with (
+        stream_files(LabelFile(path), "mean", stream=stream) as consensus,
+        pytest.raises(mh.ManyhandsError, match="labels are numbers"),
+    ):
+        consensus.agreement_by_class()
 
 
 def test_agreement_of_single_labels_is_undefined():

@@ -6,7 +6,7 @@ import numpy as np
 
 from manyhands.aggregation.evidence import Evidence
 from manyhands.annotations.grouping import duplicated_pairs
-from manyhands.core.arrays import Floats
+from manyhands.core.arrays import Bools, Floats
 
 
 class AgreementSums(NamedTuple):
@@ -24,10 +24,17 @@ class AgreementSums(NamedTuple):
     apart: float
 
 
+def one_label_each_n(evidence: Evidence) -> Bools:
+    """Which labels count: of repeated labels of an annotator the last one."""
+    ann = evidence.annotations
+    repeats: Bools = duplicated_pairs(ann.item, ann.annotator)
+    return ~np.append(repeats[1:], False)[: ann.n_annotations]
+
+
 def agreement_sums(evidence: Evidence) -> AgreementSums:
     """The sums of a part; of repeated labels of an annotator the last one counts."""
     ann, k = evidence.annotations, evidence.annotations.n_classes
-    used = ~np.append(duplicated_pairs(ann.item, ann.annotator)[1:], False)[: ann.n_annotations]
+    used = one_label_each_n(evidence)
     cell_n = ann.item[used].astype(np.int64) * k + ann.label[used]
     counts_ik = np.bincount(cell_n, minlength=ann.n_items * k).reshape(-1, k).astype(np.float64)
     n_i = counts_ik.sum(axis=1)

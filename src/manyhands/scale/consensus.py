@@ -20,10 +20,17 @@ from manyhands.aggregation.guard import (
 from manyhands.aggregation.parts import Parts
 from manyhands.aggregation.regression import squared_distances
 from manyhands.aggregation.sums import agreement_of_numbers
+from manyhands.annotations.columns import make_frame
 from manyhands.core.arrays import AnyArray, Floats
-from manyhands.core.errors import SettingError
+from manyhands.core.errors import DataError, SettingError
 from manyhands.io.batches import write_tables
 from manyhands.scale.agreement import AgreementSums, agreement_sums, coefficients, fleiss_kappa
+from manyhands.scale.agreement_tables import (
+    annotator_sums,
+    annotator_table,
+    class_sums,
+    class_table,
+)
 
 T = TypeVar("T")
 
@@ -120,6 +127,23 @@ class PartedConsensus:
     def annotator_columns(self) -> dict[str, AnyArray]:
         """The columns of the annotators table."""
         return self.crowd.annotator_columns()
+
+    def agreement_by_class(self) -> Any:
+        """A row per class as in `agreement.by_class`; one pass over the labels."""
+        self._require_classes()
+        sums = self.parts.total(class_sums)
+        return make_frame(class_table(sums, self.classes), self.crowd.annotations.backend)
+
+    def agreement_by_annotator(self) -> Any:
+        """A row per annotator as in `agreement.by_annotator`, without kappas of pairs."""
+        self._require_classes()
+        ann, sums = self.crowd.annotations, self.parts.total(annotator_sums)
+        columns = annotator_table(sums, self.annotators)
+        return make_frame(columns, ann.backend)
+
+    def _require_classes(self) -> None:
+        if self.crowd.annotations.class_vocabulary is None:
+            raise DataError("labels are numbers: agreement in parts is for classes")
 
     @property
     def table_arguments(self) -> tuple[Any, ...]:
