@@ -127,6 +127,7 @@ LONG = {
     "docs/how-to/report.md",
     "docs/how-to/resume-training.md",
     "docs/tutorials/classifier.md",
+    "docs/tutorials/preferences.md",
 }
 
 

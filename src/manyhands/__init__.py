@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from manyhands.datasets import DATASETS, ITEM_SETS
     from manyhands.estimators import (
         CrowdClassifier,
+        CrowdRanker,
         CrowdRegressor,
         CrowdTagger,
         consensus,
@@ -85,6 +86,7 @@ __all__ = [
     "Comparisons",
     "Consensus",
     "CrowdClassifier",
+    "CrowdRanker",
     "CrowdRegressor",
     "CrowdTagger",
     "ManyhandsError",
@@ -132,6 +134,7 @@ _HOMES = {
     "Comparisons": "annotations",
     "Consensus": "aggregation",
     "CrowdClassifier": "estimators",
+    "CrowdRanker": "estimators",
     "CrowdRegressor": "estimators",
     "CrowdTagger": "estimators",
     "DATASETS": "datasets",

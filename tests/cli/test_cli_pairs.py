@@ -110,3 +110,24 @@ def test_labels_of_items_are_no_comparisons(tmp_path):
     assert "--left is for comparisons of two items" in done.err
     done = call("aggregate", str(path), "--kind", "pairs")
     assert "no columns look like the two items" in done.err
+
+
+def test_train_and_predict(folder, tmp_path):
+    features, model = str(folder / "features.csv"), str(tmp_path / "model")
+    truth, people = str(folder / "truth.csv"), str(tmp_path / "a.csv")
+    done = call("train", features, str(folder / "pairs.csv"), "--out", model, "--epochs", "8",
+                "--truth", truth, "--annotators", people)  # fmt: skip
+    assert done.code == 0, done.err
+    assert "crowd-layer-mw: 450 comparisons of 15 items by 6 annotators" in done.out
+    assert "p_left" in pd.read_csv(tmp_path / "a.csv").columns
+    out = tmp_path / "scores.csv"
+    done = call("predict", model, str(folder / "test_features.csv"), "--out", str(out), "--truth",
+                str(folder / "test_truth.csv"))  # fmt: skip
+    assert done.code == 0, done.err
+    assert "rank correlation" in done.err
+    table = pd.read_csv(out)
+    assert table.columns.tolist() == ["item", "score"]
+    assert len(table) == 100
+    done = call("predict", model, features, "--labels", str(folder / "pairs.csv"))
+    assert done.code == 2
+    assert "--labels is not for a model that scores items" in done.err

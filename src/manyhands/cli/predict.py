@@ -7,6 +7,8 @@ import typer
 import manyhands as mh
 from manyhands.cli import options, output
 from manyhands.cli.feature_options import FeatureColumns, FeaturesFile, matched
+from manyhands.cli.pair_options import score_line
+from manyhands.cli.ranker import predict_scores
 from manyhands.cli.scoring import Truths, score_lines
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, SettingError
@@ -39,7 +41,8 @@ def predict(
     these items count too, weighted by what the model knows of their annotators; the table then
     has the columns agreement and n_annotations as well. For a tagger FEATURES are tokens (one
     per line, a blank line between sentences), and --out may be a .conll or .bio file. With --truth
-    the predictions of items are scored, also against shares of labels.
+    the predictions of items are scored, also against shares of labels. A model that was trained on
+    comparisons gives a score per item.
 
     Example: manyhands predict model features.csv --out predictions.csv
 
@@ -57,6 +60,20 @@ def predict(
             f"{model}: the model was trained for --task {task}; got --task {reading.task}; leave "
             "it out"
         )
+    if task == "ranking":
+        output.require_targets(out, read=[features, truth])
+        rows, found_scores = predict_scores(
+            trained, features, columns, reading, truth, labels=labels
+        )
+        if out != "-" or not json:
+            output.put_table(rows, out)
+        if json:
+            scored = {} if found_scores is None else found_scores.as_dict()
+            listed = {"predictions": output.records(rows)} if out == "-" else {}
+            output.say_json({"items": len(rows["item"]), "scores": scored} | listed)
+        elif found_scores is not None:
+            output.remark(score_line(found_scores))
+        return
     tagging = task == "tagging"
     if tagging and truth is not None:
         raise SettingError(f"--truth is for items; {model} tags tokens; compare scores taggers")

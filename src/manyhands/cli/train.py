@@ -13,6 +13,8 @@ import manyhands as mh
 from manyhands.cli import options, output
 from manyhands.cli.feature_options import FeatureColumns, FeaturesFile, matched
 from manyhands.cli.options import in_output, in_training
+from manyhands.cli.pair_options import PairOptions
+from manyhands.cli.ranker import train_pairs
 from manyhands.core.errors import SettingError
 from manyhands.core.settings import require
 from manyhands.engine.torchrun import is_first, quiet_torch, started_by_torchrun
@@ -39,7 +41,8 @@ class Request(options.OptionGroup):
             "Method, such as conal, speelfc, crowd-layer-mw or em; for numbers crowd-layer-b, "
             "em-regression or two-stage-mean. The documentation lists all of them.",
             autocompletion=options.completed("METHODS"),
-            show_default="conal; regression: crowd-layer-b; tagging: speelfc",
+            show_default="conal; regression: crowd-layer-b; tagging: speelfc; comparisons: "
+            "crowd-layer-mw",
         ),
     ] = None
     resume: Annotated[
@@ -49,6 +52,7 @@ class Request(options.OptionGroup):
     truth: options.Truth = None
     seed: options.Seed = 0
     json: options.Json = False
+    pairs: PairOptions
     reading: options.LabelOptions
     columns: FeatureColumns
     training: options.TrainOptions
@@ -79,6 +83,10 @@ def train(request: Request) -> None:
 
     Example: manyhands train features.csv labels.csv --method conal --out model
 
+    LABELS may be comparisons of two items. The network then scores items, such as a reward model.
+
+    Example: manyhands train features.csv pairs.csv --out model
+
     Example: torchrun --nproc-per-node 2 -m manyhands train X.npy labels.csv --out model
 
     Example: manyhands train photos/ labels.csv --augment flip,crop --out model
@@ -94,6 +102,10 @@ def train(request: Request) -> None:
     mh.io.require_folder(request.out)
     read = [request.features, request.labels, request.truth]
     output.require_targets(request.annotators, read=read)
+    compared = None if request.labels is None else request.pairs.file(request.file)
+    if compared is not None:
+        train_pairs(request, compared)
+        return
     run = _train_items if request.file.tokens is None else _train_tokens
     with nullcontext() if request.is_first else output.unheard():
         run(request)

@@ -5,12 +5,14 @@ from manyhands.estimators.classifier import CrowdClassifier
 from manyhands.estimators.files import ESTIMATORS, load
 from manyhands.estimators.labels import SingleAnnotatorWarning
 from manyhands.estimators.many import fit_many, why_separate
+from manyhands.estimators.ranker import CrowdRanker
 from manyhands.estimators.regressor import CrowdRegressor
 from manyhands.estimators.tagger import CrowdTagger
 
 __all__ = [
     "ESTIMATORS",
     "CrowdClassifier",
+    "CrowdRanker",
     "CrowdRegressor",
     "CrowdTagger",
     "SingleAnnotatorWarning",

@@ -25,6 +25,7 @@ from manyhands.engine.text import TextEncoder
 from manyhands.engine.transformer_text import SubwordEncoder
 from manyhands.estimators.base import CrowdEstimator
 from manyhands.estimators.classifier import CrowdClassifier
+from manyhands.estimators.ranker import as_ranker
 from manyhands.estimators.regressor import CrowdRegressor
 from manyhands.estimators.tagger import CrowdTagger
 from manyhands.io.bundle import read_bundle, under, write_bundle
@@ -128,7 +129,7 @@ def save_model(model: CrowdEstimator, folder: str | Path) -> None:
     write_bundle(folder, NAME, as_arrays(tensors), header)
 
 
-def load(folder: str | Path, *, network: Network | None = None) -> CrowdEstimator:
+def load(folder: str | Path, *, network: Network | None = None) -> Any:
     """Load a model that was saved to a folder.
 
     A network of your own is not in the files, only its weights: give the network, or a function
@@ -139,7 +140,7 @@ def load(folder: str | Path, *, network: Network | None = None) -> CrowdEstimato
         raise DataError(f"{folder}: holds {header.get('task')!r}, not a model of a known task")
     try:
         with own_random_numbers():  # a new network draws weights
-            return _restored(as_tensors(arrays), header, network)
+            return as_ranker(_restored(as_tensors(arrays), header, network))
     except ManyhandsError as error:
         raise DataError(f"{folder}: {error}") from None
     except Exception as error:  # nothing in a file may be more than refused

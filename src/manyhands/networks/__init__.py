@@ -5,6 +5,7 @@ from manyhands.networks.catalog import NETWORKS, Network, NetworkEntry
 from manyhands.networks.cnn import SmallCNN
 from manyhands.networks.image_encoder import ImageEncoder
 from manyhands.networks.mlp import MLP, LogisticRegression
+from manyhands.networks.pair_network import PairNetwork
 from manyhands.networks.text import Tagger, TextCNN
 from manyhands.networks.vgg import VGG16
 from manyhands.networks.wide_resnet import WideResNet
@@ -18,6 +19,7 @@ __all__ = [
     "LogisticRegression",
     "Network",
     "NetworkEntry",
+    "PairNetwork",
     "RegressionHeads",
     "SmallCNN",
     "Tagger",

@@ -13,6 +13,8 @@ from manyhands.core.settings import Registry, nearest_names
 from manyhands.networks.cnn import SmallCNN
 from manyhands.networks.image_encoder import ImageEncoder
 from manyhands.networks.mlp import MLP, LogisticRegression
+from manyhands.networks.pair_network import PREFIX as PAIR_PREFIX
+from manyhands.networks.pair_network import PairNetwork
 from manyhands.networks.pretrained import PREFIX, is_pretrained
 from manyhands.networks.text import Tagger, TextCNN
 from manyhands.networks.transformer import transformer_network
@@ -76,6 +78,8 @@ def network_by_name(
 ) -> nn.Module:
     """A network of `NETWORKS`, or one named hf:DIR, with these settings.
 
+    pair:NAME compares two items by the scores that the network NAME gives them.
+
     A setting that it does not have is refused.
 
     >>> network_by_name("wide-resnet", (3, 32, 32), 10, {"dept": 16})
@@ -84,6 +88,9 @@ def network_by_name(
     manyhands.core.errors.SettingError: network_settings: the network wide-resnet has no setting \
 'dept'; did you mean depth? known: depth, width, dropout
     """
+    if name.startswith(PAIR_PREFIX):
+        scorer = network_by_name(name.removeprefix(PAIR_PREFIX), shape[1:], 1, settings)
+        return PairNetwork(scorer, n_classes, shape[-1])
     if is_pretrained(name):
         return transformer_network(name, shape, n_classes, settings)
     if name not in NETWORKS and Path(name, "config.json").is_file():
