@@ -225,6 +225,7 @@ def test_compare_wants_labels_or_a_dataset(folder, tmp_path):
 def test_help_names_the_default_method_of_every_estimator(monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")
     defaults = {task: each().method for task, each in mh.estimators.ESTIMATORS.items()}
+    defaults["comparisons"] = mh.CrowdRanker().method
     shown = "; ".join(f"{task}: {name}" for task, name in defaults.items())
     assert f"default: ({shown.removeprefix('classification: ')})" in call("train", "--help").out
 

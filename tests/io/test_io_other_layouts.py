@@ -143,7 +143,7 @@ def test_parquet_with_no_rows_or_holes_is_told(tmp_path):
         read_annotations(path)
     assert read_annotations(path, missing="").n_annotations == 1
     pq.write_table(pa.table({"item": [1], "annotator": [1], "label": [[0, 1]]}), path)
-    with pytest.raises(DataError, match=r"labels\.parquet: a column of type list"):
+    with pytest.raises(DataError, match=r"labels\.parquet: labels are lists; read them as sets"):
         read_annotations(path)
 
 

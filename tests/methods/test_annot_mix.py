@@ -26,9 +26,11 @@ def a_module(seed=0):
     problem = Problem(annotations=featured(n_annotators=A).annotations, shape=(D,))
     method = AnnotMix(SMALL, "own")
     module = method.make_module(nn.Linear(D, K), problem, TrainingSettings()).double()
+    drawn = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in module.parameters():
-            parameter.add_(0.7 * torch.randn_like(parameter))
+            shift = torch.randn(parameter.shape, generator=drawn, dtype=torch.float64)
+            parameter.add_(0.7 * shift)
     return module
 
 

@@ -30,15 +30,20 @@ def batch_of(n_items=3, n_annotators=4, seed=0):
 def random_layer(seed=0, **settings):
     torch.manual_seed(seed)
     layer = MultilabelLayer(4, 3, dtype=torch.float64, **settings)
+    drawn = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for each in layer.parameters():
-            each.add_(torch.randn_like(each))
+            each.add_(torch.randn(each.shape, generator=drawn, dtype=torch.float64))
     return layer
+
+
+def random_outputs():
+    return torch.randn(3, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
 def test_probabilities_sum_to_one_and_are_those_of_the_docstring():
     layer, batch = random_layer(), batch_of()
-    outputs = torch.randn(3, 3, dtype=torch.float64)
+    outputs = random_outputs()
     log_nky = layer(outputs, batch.row, batch.annotator)
     torch.testing.assert_close(log_nky.exp().sum(dim=-1), torch.ones(6, 3, dtype=torch.float64))
     confusion_akzy = layer.confusion()
@@ -52,7 +57,7 @@ def test_probabilities_sum_to_one_and_are_those_of_the_docstring():
 def test_gradients_are_right_and_reach_everything():
     layer, batch = random_layer(), batch_of()
     layer.set_label_counts(np.array([2, 3, 1, 0]))
-    outputs = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
+    outputs = random_outputs().requires_grad_()
     assert torch.autograd.gradcheck(lambda each: annotation_loss(layer, each, batch), outputs)
     annotation_loss(layer, outputs, batch).backward()
     for each in (*layer.parameters(), outputs):
@@ -75,7 +80,7 @@ def test_gradients_are_right_and_reach_everything():
 
 def test_the_posterior_is_that_of_bayes():
     layer, batch = random_layer(), batch_of()
-    outputs = torch.randn(3, 3, dtype=torch.float64)
+    outputs = random_outputs()
     found, confusion_akzy = layer.posterior(outputs, batch), layer.confusion()
     for b in range(3):
         joint = torch.stack([1 - outputs[b].sigmoid(), outputs[b].sigmoid()])

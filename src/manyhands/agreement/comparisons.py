@@ -79,7 +79,7 @@ def summarize_pairs(comparisons: Comparisons, **interval: Any) -> AgreementSumma
 
     `interval`, `confidence`, `n_resamples` and `seed` are as those of `alpha`.
 
-    >>> pairs = Comparisons.from_arrays(list("aab"), list("bbc"), list("uvu"), list("aab"))
+    >>> pairs = Comparisons.from_arrays(list("xxy"), list("yyz"), list("uvu"), list("xxy"))
     >>> summarize_pairs(pairs, interval="none").coefficients[1].value
     1.0
     """

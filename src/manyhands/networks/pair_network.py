@@ -21,8 +21,8 @@ class PairNetwork(nn.Module):
     `deviation` scale the features of an item before they are scored.
 
     >>> network = PairNetwork(nn.Linear(3, 1), n_classes=2)
-    >>> network(torch.zeros(4, 2, 3)).tolist()[0]
-    [0.0, 0.0]
+    >>> network(torch.zeros(4, 2, 3)).softmax(dim=1).tolist()[0]
+    [0.5, 0.5]
     """
 
     mean: Tensor

@@ -28,9 +28,9 @@ def ranking_content(
     With `anonymous` items and annotators have numbers in place of names.
 
     >>> import manyhands as mh
-    >>> pairs = mh.Comparisons.from_arrays(list("aab"), list("bcc"), None, list("aab"))
+    >>> pairs = mh.Comparisons.from_arrays(list("xxy"), list("yzz"), None, list("xxy"))
     >>> ranking_content(mh.aggregate(pairs))["items"]["rows"][0]["name"]
-    'a'
+    'x'
     """
     if anonymous:
         ranking = _without_names(ranking)

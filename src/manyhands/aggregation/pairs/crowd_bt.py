@@ -27,7 +27,7 @@ class CrowdBT(PairAggregator):
     crowdsourced setting; ties and sides are added.
 
     >>> from manyhands.annotations import Comparisons
-    >>> columns = list("abcabcabc"), list("bcabcabca"), list("uuuvvvwww"), list("abaabacbc")
+    >>> columns = list("xyzxyzxyz"), list("yzxyzxyzx"), list("uuuvvvwww"), list("xyxxyxyzz")
     >>> CrowdBT().fit(Comparisons.from_arrays(*columns)).annotator_quality.argmin()
     np.int64(2)
     """

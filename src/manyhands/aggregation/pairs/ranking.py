@@ -118,8 +118,8 @@ class Ranking(HtmlTable):
         """The chance that one item is truly above another, by their names.
 
         >>> import manyhands as mh
-        >>> pairs = mh.Comparisons.from_arrays(list("aab"), list("bcc"), None, list("aab"))
-        >>> round(mh.aggregate(pairs).chance("a", "c"), 2) > 0.5
+        >>> pairs = mh.Comparisons.from_arrays(list("xxy"), list("yzz"), None, list("xxy"))
+        >>> round(mh.aggregate(pairs).chance("x", "z"), 2) > 0.5
         True
         """
         code = self.comparisons.item_vocabulary.code
