@@ -128,7 +128,9 @@ def test_some_annotators_stand_for_all_of_a_large_crowd():
     torch.manual_seed(0)
     layer = MaDL(3000, K, n_features=D).double()
     with torch.no_grad():
-        layer.embedding.weight.copy_(torch.randn(3000, 16, generator=torch.Generator().manual_seed(1)) * 0.2)
+        layer.embedding.weight.copy_(
+            torch.randn(3000, 16, generator=torch.Generator().manual_seed(1)) * 0.2
+        )
         found = layer.label_weights(torch.arange(3000))
     assert found.mean().item() == pytest.approx(1.0, abs=0.02)
     u = layer.embedding.weight
