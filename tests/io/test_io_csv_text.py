@@ -2,8 +2,10 @@
 
 import csv
 
+import numpy as np
 import pytest
 
+import manyhands as mh
 from manyhands.core.errors import DataError
 from manyhands.io import read_annotations, read_truth
 
@@ -197,3 +199,28 @@ def test_a_late_repeat_in_a_long_truth_table_is_found_in_good_time(tmp_path):
     path.write_text("item,truth\n" + "\n".join([*rows, "59999,x"]) + "\n")
     with pytest.raises(DataError, match="item 59999 is given more than once"):
         read_truth(path)
+
+
+def test_a_file_with_one_truth_per_line_is_for_rows(tmp_path):
+    path, matrix = tmp_path / "truth.txt", tmp_path / "labels.txt"
+    matrix.write_text("1 1 -1\n0 0 1\n1 -1 0\n")
+    path.write_text("1\n\n0\n\n")
+    found = read_truth(path)
+    assert (found, found.n_items) == ({0: 1, 2: 0}, 3)
+    consensus = mh.aggregate(read_annotations(matrix), method="majority")
+    assert consensus.score(found).n_items == 2
+    np.save(tmp_path / "truth.npy", np.array([1, 0, 0]))
+    assert read_truth(tmp_path / "truth.npy") == {0: 1, 1: 0, 2: 0}
+    path.write_text("tall building, inside\nforest\n")
+    assert read_truth(path) == {0: "tall building, inside", 1: "forest"}
+    with pytest.raises(DataError, match=r"truth.txt: 2 truths in a list, and there are 3 items"):
+        consensus.score(read_truth(path))
+    path.write_text("item\ttruth\n7\tx\n")
+    assert read_truth(path) == {7: "x"}
+    for body, message in [("1 0\n0 1\n", "line 1: 2 numbers where one truth"), ("", "is empty")]:
+        path.write_text(body)
+        with pytest.raises(DataError, match=message):
+            read_truth(path)
+    np.save(tmp_path / "truth.npy", np.zeros((2, 2)))
+    with pytest.raises(DataError, match="an array with one dimension"):
+        read_truth(tmp_path / "truth.npy")

@@ -20,7 +20,15 @@ from manyhands.aggregation.evidence import (
 )
 from manyhands.aggregation.kernels.passes import labels_on_device
 from manyhands.aggregation.parts import PartState
-from manyhands.annotations import Annotations, Kind, Labels, as_annotations, recode_like
+from manyhands.annotations import (
+    Annotations,
+    Kind,
+    Labels,
+    Truth,
+    as_annotations,
+    as_truths,
+    recode_like,
+)
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import AT_LEAST_ONE, NOT_NEGATIVE, Rule, setting, settings_of
@@ -117,10 +125,11 @@ class Aggregator(ABC, Generic[P]):
                 )
         return replace(self, **params)
 
-    def fit(self, annotations: Labels, known: Mapping[Any, Any] | None = None) -> Consensus:
+    def fit(self, annotations: Labels, known: Truth | None = None) -> Consensus:
         """The consensus of these labels; `known` maps some items to their certain truths.
 
-        Labels are `Annotations`, or a frame or a matrix as `as_annotations` takes them.
+        Labels are `Annotations`, or a frame or a matrix as `as_annotations` takes them. `known` may
+        also be a frame, a series or a list; see `annotations.as_truths`.
         """
         annotations = as_annotations(annotations, kind=read_kind(self.kind))
         if annotations.n_annotations == 0:
@@ -167,14 +176,13 @@ class Aggregator(ABC, Generic[P]):
             **estimates,
         )
 
-    def update(
-        self, consensus: Consensus, more: Labels, known: Mapping[Any, Any] | None
-    ) -> Consensus:
+    def update(self, consensus: Consensus, more: Labels, known: Truth | None) -> Consensus:
         """See `Consensus.update`."""
         before = consensus.annotations
         merged = before.extended(as_annotations(more, kind=before.kind))
         self.require_affordable(merged)
-        evidence = gather_evidence(merged, consensus.evidence.known_by_name() | dict(known or {}))
+        more_known = {} if known is None else as_truths(known, merged.item_vocabulary)
+        evidence = gather_evidence(merged, consensus.evidence.known_by_name() | dict(more_known))
         if merged.n_classes != before.n_classes:
             return self._fit(evidence, None)  # the old parameters know nothing of the new class
         start: P = consensus.parameters

@@ -16,7 +16,7 @@ from manyhands.aggregation.compare import affordable, leave_one_label_out, predi
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.guard import fit_guarded
 from manyhands.aggregation.pairs import Ranking, fit_ranking, means_pairs
-from manyhands.annotations import Annotations, Comparisons, Labels, as_annotations
+from manyhands.annotations import Annotations, Comparisons, Labels, Truth, as_annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, SettingError
 from manyhands.evaluation import paired_difference
@@ -43,7 +43,7 @@ def aggregate(
     annotations: Labels,
     method: str | None = None,
     *,
-    known: Mapping[Any, Any] | None = None,
+    known: Truth | None = None,
     **settings: Any,
 ) -> Consensus: ...
 
@@ -52,7 +52,7 @@ def aggregate(
     annotations: Labels,
     method: str | None = None,
     *,
-    known: Mapping[Any, Any] | None = None,
+    known: Truth | None = None,
     **settings: Any,
 ) -> Consensus | Ranking:
     """The consensus of a set of labels by a method of `AGGREGATORS`, or the ranking of items.

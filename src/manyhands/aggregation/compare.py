@@ -13,7 +13,7 @@ from manyhands.aggregation.catalog import AGGREGATORS, aggregators_for
 from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.cost import require_confusions
 from manyhands.aggregation.guard import ConsensusWarning
-from manyhands.annotations import Annotations, Labels, as_annotations
+from manyhands.annotations import Annotations, Labels, Truth, as_annotations
 from manyhands.core.arrays import AnyArray, Floats, symmetric_confusions
 from manyhands.core.errors import DataError, SettingError, TooLargeError
 from manyhands.core.settings import generator
@@ -46,7 +46,7 @@ def compare(
     annotations: Labels,
     methods: Sequence[str] | None = None,
     *,
-    truth: Mapping[Any, Any] | None = None,
+    truth: Truth | None = None,
     seed: int = 0,
     done: Callable[[], None] = lambda: None,
 ) -> Comparison:
@@ -103,9 +103,7 @@ def _methods_for(annotations: Annotations) -> list[str]:
     return aggregators_for("ordinal" if annotations.ordered else annotations.kind)
 
 
-def _row(
-    name: str, annotations: Annotations, truth: Mapping[Any, Any] | None, seed: int
-) -> dict[str, Any]:
+def _row(name: str, annotations: Annotations, truth: Truth | None, seed: int) -> dict[str, Any]:
     method = AGGREGATORS[name]()
     began = time.perf_counter()
     consensus = method.fit(annotations)

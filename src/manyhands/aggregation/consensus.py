@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from manyhands.aggregation.evidence import (
 )
 from manyhands.aggregation.levels import level_columns
 from manyhands.aggregation.sums import agreement_of_numbers
-from manyhands.annotations import Annotations, Labels
+from manyhands.annotations import Annotations, Labels, Truth
 from manyhands.annotations.columns import make_frame
 from manyhands.annotations.html import HtmlTable
 from manyhands.core.arrays import AnyArray, Bools, Floats
@@ -130,6 +130,21 @@ class Consensus(HtmlTable):
         )
 
     @property
+    def items(self) -> AnyArray:
+        """The names of the items, a row of `probabilities` each."""
+        return self.annotations.items
+
+    @property
+    def annotators(self) -> AnyArray:
+        """The names of the annotators, a row of `confusion` each."""
+        return self.annotations.annotators
+
+    @property
+    def classes(self) -> AnyArray:
+        """The names of the classes, a column of `probabilities` each; none for numbers."""
+        return self.annotations.classes
+
+    @property
     def evidence(self) -> Evidence:
         """The annotations and the truths that were known beforehand."""
         return Evidence(self.annotations, self.known)
@@ -193,8 +208,7 @@ class Consensus(HtmlTable):
         if self.given_confusion is not None or self.parameters is None:
             return self.given_confusion
         require_confusions(self.annotations)
-        confusion: Floats | None = self.parameters.confusion()
-        return confusion
+        return cast(Floats | None, self.parameters.confusion())
 
     @property
     def annotator_quality(self) -> Floats:
@@ -271,7 +285,7 @@ class Consensus(HtmlTable):
         """
         return self._continuing().predict(self, annotations)
 
-    def update(self, more: Labels, known: Mapping[Any, Any] | None = None) -> "Consensus":
+    def update(self, more: Labels, known: Truth | None = None) -> "Consensus":
         """The consensus of all labels once more have arrived, started from these parameters.
 
         Items, annotators and classes may be new. Truths that were known before stay known.
@@ -289,12 +303,9 @@ class Consensus(HtmlTable):
 
         save_consensus(folder, self)
 
-    def score(self, truth: Mapping[Any, Any]) -> scorecard.Scorecard:
-        """How well this consensus does on the items whose truth is given as {item: truth}.
-
-        Items whose truth was known beforehand do not count.
-        """
-        truth = self._without_known(truth)
+    def score(self, truth: Truth) -> scorecard.Scorecard:
+        """The scores on items with a truth (see `as_truths`) that was not known beforehand."""
+        truth = self.evidence.without_known(truth)
         items, classes = self.annotations.item_vocabulary, self.annotations.class_vocabulary
         if self.probabilities is None or classes is None:
             return scorecard.regression_scorecard(items, self._numbers, truth)
@@ -307,10 +318,10 @@ class Consensus(HtmlTable):
         classes, p_ik = self.annotations.class_vocabulary, self.probabilities
         if p_ik is None or classes is None:
             raise DataError("shares of labels are truths of classes; these labels are numbers")
-        items, truth = self.annotations.item_vocabulary, self._without_known(truth)
+        items, truth = self.annotations.item_vocabulary, self.evidence.without_known(truth)
         return scorecard.soft_scorecard(items, classes, p_ik, self.labels, truth)
 
-    def calibrated(self, truth: Mapping[Any, Any]) -> "Consensus":
+    def calibrated(self, truth: Truth) -> "Consensus":
         """The same consensus with a temperature for its probabilities, fitted to some truths.
 
         Labels do not change. Truths that were known beforehand are left out, as they tell nothing.
@@ -319,9 +330,8 @@ class Consensus(HtmlTable):
         classes = self.annotations.class_vocabulary
         if self.probabilities is None or classes is None:
             raise DataError("only class probabilities can be calibrated; these labels are numbers")
-        row, names = scorecard.match_truth(
-            self.annotations.item_vocabulary, self._without_known(truth)
-        )
+        truth = self.evidence.without_known(truth)
+        row, names = scorecard.match_truth(self.annotations.item_vocabulary, truth)
         code = classes.codes(names)
         if not np.any(code >= 0):
             raise DataError("the truths to calibrate with are all classes that nobody said")
@@ -332,18 +342,6 @@ class Consensus(HtmlTable):
             temperature=self.temperature * temperature,
             codes=self._winners[0],
         )
-
-    def _without_known(self, truth: Mapping[Any, Any]) -> Mapping[Any, Any]:
-        """The truths of items that were not known beforehand."""
-        known = self.evidence.is_known
-        if not known.any():
-            return truth
-        codes = self.annotations.item_vocabulary.codes(truth)
-        pairs = zip(truth.items(), codes, strict=True)
-        others = {name: value for (name, value), code in pairs if code < 0 or not known[code]}
-        if not others:
-            raise DataError("all these truths were known beforehand; give others")
-        return others
 
     def __repr__(self) -> str:
         method = "" if self.method is None else f"{type(self.method).__name__} of "

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from manyhands.aggregation.parts import Parts, PartState, resolved
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Truth, as_truths
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, Offsets
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.kernels import kernel
@@ -71,6 +71,18 @@ class Evidence:
         names = ann.class_vocabulary
         truths = values if names is None else names.names[values]
         return dict(zip(ann.items[rows], truths, strict=True))
+
+    def without_known(self, truth: Truth) -> Mapping[Any, Any]:
+        """The truths of the items whose truth is not known here."""
+        vocabulary, known = self.annotations.item_vocabulary, self.is_known
+        truth = as_truths(truth, vocabulary)
+        if not known.any():
+            return truth
+        pairs = zip(truth.items(), vocabulary.codes(truth), strict=True)
+        others = {name: value for (name, value), code in pairs if code < 0 or not known[code]}
+        if not others:
+            raise DataError("all these truths were known beforehand; give others")
+        return others
 
 
 class _OfPart(NamedTuple):
@@ -137,8 +149,9 @@ def nothing_known() -> AnyArray:
     return np.zeros(0, dtype=np.int32)
 
 
-def gather_evidence(annotations: Annotations, known: Mapping[Any, Any] | None = None) -> Evidence:
+def gather_evidence(annotations: Annotations, known: Truth | None = None) -> Evidence:
     """Evidence from names: `known` maps item names to class names or numbers."""
+    known = {} if known is None else as_truths(known, annotations.item_vocabulary)
     if annotations.class_vocabulary is None:
         _require_one_scale(annotations)
     if not known:

@@ -16,7 +16,7 @@ from manyhands.aggregation.one_coin import OneCoin
 from manyhands.aggregation.ordinal_dawid_skene import OrdinalDawidSkene
 from manyhands.aggregation.ordinal_thresholds import OrdinalThresholds
 from manyhands.agreement import alpha, fleiss
-from manyhands.annotations import Annotations, Labels, as_annotations
+from manyhands.annotations import Annotations, Labels, Truth, as_annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import TooLargeError
 
@@ -38,7 +38,7 @@ class ConsensusWarning(UserWarning):
 def fit_guarded(
     model: Aggregator[Any],
     annotations: Labels,
-    known: Mapping[Any, Any] | None = None,
+    known: Truth | None = None,
     *,
     replace_collapsed: bool = True,
 ) -> Consensus:
@@ -147,9 +147,7 @@ def _lost_classes(sums: CollapseSums, method: str, classes: AnyArray) -> str:
     return ""
 
 
-def _next_best(
-    failed: Aggregator[Any], annotations: Annotations, known: Mapping[Any, Any] | None
-) -> Consensus:
+def _next_best(failed: Aggregator[Any], annotations: Annotations, known: Truth | None) -> Consensus:
     """The consensus of another model, on the same device."""
     models: list[Aggregator[Any]] = [OrdinalDawidSkene()] if failed.kind == "ordinal" else []
     models += [AnnotatorTypes(device=failed.device), OneCoin(device=failed.device)]

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from manyhands.aggregation.compare import (
     predict_validation_labels,
     require_comparable,
 )
-from manyhands.annotations import Annotations, Kind, Labels, as_annotations
+from manyhands.annotations import Annotations, Kind, Labels, Truth, as_annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.settings import require
 from manyhands.evaluation import (
@@ -52,7 +51,7 @@ def select(
     methods: Sequence[str] | None = None,
     *,
     monitor: str = RANKS,
-    truth: Mapping[Any, Any] | None = None,
+    truth: Truth | None = None,
     runs: int = 1,
     seed: int = 0,
     done: Callable[[], None] = lambda: None,
@@ -171,6 +170,6 @@ def _columns(names: Sequence[str], extra: Mapping[str, Mapping[str, float]]) -> 
     return {key: np.array([extra[name][key] for name in names]) for key in keys}
 
 
-def _accuracy(name: str, annotations: Annotations, truth: Mapping[Any, Any]) -> float:
+def _accuracy(name: str, annotations: Annotations, truth: Truth) -> float:
     scores = AGGREGATORS[name]().fit(annotations).score(truth).as_dict()
     return float(scores["accuracy"])

@@ -27,6 +27,7 @@ from manyhands.annotations.tags import (
 )
 from manyhands.annotations.times import Times
 from manyhands.annotations.token_labels import TaggedSentences, TokenLabels, align_to_tokens
+from manyhands.annotations.truths import Truth, as_truths
 from manyhands.annotations.vocabulary import Vocabulary
 
 __all__ = [
@@ -44,9 +45,11 @@ __all__ = [
     "Times",
     "TokenLabels",
     "TokenizedTexts",
+    "Truth",
     "Vocabulary",
     "align_to_tokens",
     "as_annotations",
+    "as_truths",
     "decode_bio",
     "decode_chain",
     "find_spans",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Vocabulary
+from manyhands.annotations import Truth, Vocabulary, as_truths
 from manyhands.annotations.vocabulary import join_names
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
@@ -87,7 +87,7 @@ class SoftScorecard:
 
 def classification_scorecard(
     items: Vocabulary, classes: Vocabulary, probabilities_ik: Floats, labels: AnyArray,
-    confidence: Floats, truth: Mapping[Any, Any],
+    confidence: Floats, truth: Truth,
 ) -> ClassificationScorecard:  # fmt: skip
     """Score class probabilities and labels; rows follow the order of `items`.
 
@@ -95,6 +95,11 @@ def classification_scorecard(
     """
     row, names = match_truth(items, truth)
     code = classes.codes(names)
+    if not (code >= 0).any():
+        raise DataError(
+            f"no truth is a class of the labels: the truths are {join_names(dict.fromkeys(names))}"
+            f", the classes {join_names(classes.names)}; check the names of the classes"
+        )
     # A true class without any label has no column and counts as an error.
     wide_ik = np.concatenate([probabilities_ik[row], np.zeros((len(row), 1))], axis=1)
     code = np.where(code < 0, wide_ik.shape[1] - 1, code)
@@ -119,9 +124,7 @@ def classification_scorecard(
     return OrdinalScorecard(*of_classes, rps, float(np.abs(median_i - code).mean()))
 
 
-def regression_scorecard(
-    items: Vocabulary, values: Floats, truth: Mapping[Any, Any]
-) -> RegressionScorecard:
+def regression_scorecard(items: Vocabulary, values: Floats, truth: Truth) -> RegressionScorecard:
     """Score numbers, which follow the order of `items`."""
     row, names = match_truth(items, truth)
     try:
@@ -177,8 +180,9 @@ def soft_scorecard(
     )
 
 
-def match_truth(items: Vocabulary, truth: Mapping[Any, Any]) -> tuple[AnyArray, list[Any]]:
-    """The rows of the items whose truth is known, and their truths."""
+def match_truth(items: Vocabulary, truth: Truth) -> tuple[AnyArray, list[Any]]:
+    """The rows of the items whose truth is known, and their truths; see `as_truths`."""
+    truth = as_truths(truth, items)
     codes = items.codes(truth)
     names = [value for value, code in zip(truth.values(), codes, strict=True) if code >= 0]
     if not names:

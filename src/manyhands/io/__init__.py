@@ -12,7 +12,7 @@ from manyhands.io.conll import (
 )
 from manyhands.io.convert import copy_table, is_table, write_annotations
 from manyhands.io.costs import read_costs
-from manyhands.io.features import Features, read_features, read_truth
+from manyhands.io.features import Features, read_features
 from manyhands.io.folders import locked_folder, make_folder, new_files, require_folder
 from manyhands.io.images import Images, read_images
 from manyhands.io.input_file import InputFile
@@ -35,6 +35,7 @@ from manyhands.io.tool_imports import (
     write_relabel,
     write_suggestions,
 )
+from manyhands.io.truths import read_truth
 from manyhands.io.word_vectors import WordVectors, read_word_vectors
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Features of items: numbers or texts of a file, images of a folder; and truths of a table."""
+"""Features of items: numbers or texts of a file, images of a folder."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from manyhands.annotations.columns import is_candidate
 from manyhands.annotations.vocabulary import (
     join_names,
-    normalize_classes,
     normalize_names,
     repeated,
 )
@@ -27,7 +26,6 @@ from manyhands.io.texts import existing, read_texts
 
 FEATURE_SUFFIXES = SUFFIXES | {".npy": "npy", ".npz": "npz", ".txt": "txt"}
 _LEAVE_OUT = "leave the row out"
-_REMEDY = "name the columns of a truth table item and truth"
 
 
 @dataclass(frozen=True)
@@ -302,43 +300,3 @@ def _member(path: Path, archive: Any, name: str) -> AnyArray:
         return np.asarray(archive[name])
     except Exception:
         raise DataError(f"{path}: {name!r} is no array of numbers, or cut short") from None
-
-
-def read_truth(
-    path: str | Path,
-    *,
-    format: str | None = None,
-    item: str | None = None,
-    truth: str | None = None,
-    encoding: str = "utf-8",
-    sheet: str | None = None,
-) -> dict[Any, Any]:
-    """{item: truth} from a table with columns item and truth, one row per item.
-
-    The file may be packed (.gz .bz2 .xz .zst .zip) or an Excel workbook, of which `sheet` names a
-    sheet.
-    """
-    table = Table.open(path, format, encoding, sheet)
-    item = _column_by_name(table, table.columns, "item", item)
-    truth = _truth_column(table, [name for name in table.columns if name != item], truth)
-    columns = table.select([item, truth])
-    items = _items(table, columns[item]).tolist()
-    truths = table.filled("truth", columns[truth], _LEAVE_OUT, frozenset(["", "nan"]))
-    twice = repeated(items)
-    if twice:
-        raise DataError(f"{table.path}: the truth of item {twice[0]!r} is given more than once")
-    return dict(zip(items, normalize_classes(truths).tolist(), strict=True))
-
-
-def _truth_column(table: Table, columns: list[str], given: str | None) -> str:
-    candidates = any(is_candidate(column, "truth") for column in columns)
-    labels = any(is_candidate(column, "label") for column in columns)
-    role = "label" if given is None and labels and not candidates else "truth"
-    return _column_by_name(table, columns, role, given)
-
-
-def _column_by_name(table: Table, columns: list[str], role: str, given: str | None) -> str:
-    """The given column, or the one called as the role, or the one with a similar name."""
-    if given is None and columns.count(role) == 1:
-        return role
-    return table.find_column(role, given, among=columns, remedy=_REMEDY)

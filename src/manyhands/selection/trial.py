@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations, Sentences, TaggedSentences, TokenLabels
+from manyhands.annotations import (
+    Annotations,
+    Sentences,
+    TaggedSentences,
+    TokenLabels,
+    Truth,
+    as_truths,
+)
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.datasets import Corpus
@@ -86,9 +93,7 @@ def trial_of_corpus(corpus: Corpus) -> Trial:
     return Trial(corpus.features, ann, truth, test.features, test_truth)
 
 
-def trial_of_files(
-    features: Features, annotations: Annotations, truth: Mapping[Any, Any] | None
-) -> Trial:
+def trial_of_files(features: Features, annotations: Annotations, truth: Truth | None) -> Trial:
     """Train on the labelled items; score on items with a truth and no labels, if there are any.
 
     `truth` maps items to classes or numbers.
@@ -99,7 +104,7 @@ def trial_of_files(
     )
     if truth is None:
         return Trial(features.values, ann)
-    truths = _truths(ann, truth)
+    truths = _truths(ann, as_truths(truth, ann.item_vocabulary))
     known = known_truth(truths)
     if not known.any():
         raise DataError("not one item of the truth table has features; do the ids match?")
