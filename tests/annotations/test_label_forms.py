@@ -283,3 +283,19 @@ def test_a_frame_with_numbered_annotators_has_a_row_per_item():
     assert (ann.items.tolist(), ann.n_annotations) == (["z", "y", "x"], 5)
     assert ann.annotators.tolist() == ["annotator_1", "annotator_2"]
     assert items_in_order(frame)
+
+
+@pytest.mark.parametrize(("code", "labels"), [(999999999, (0.2, 0.5)), (999, (0, 7)), (-9, (0, 3))])
+def test_a_number_that_fills_a_matrix_is_no_label(code, labels):
+    grid = np.full((4, 5), code, dtype=float)
+    grid[0, 0], grid[1, 1], grid[2, 1] = labels[0], labels[1], labels[0]
+    assert as_annotations(grid).n_annotations == 3
+    assert Annotations.from_dense(grid, missing=code).n_annotations == 3
+    assert Annotations.from_dense(grid, missing=()).n_annotations == 20
+    with pytest.raises(DataError, match=f"give missing={code}"):
+        Annotations.from_dense(grid)
+    with_code = grid.copy()
+    with_code[3, 3] = -1  # another code for "no label" is there
+    assert Annotations.from_dense(with_code).n_annotations == 19
+    near = np.where(grid == code, 9, grid)
+    assert Annotations.from_dense(near).n_annotations == 20

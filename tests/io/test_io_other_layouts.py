@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import manyhands as mh
 from manyhands.core.errors import DataError, SettingError
 from manyhands.io import read_annotations
 
@@ -270,3 +271,12 @@ def test_what_is_not_an_ordinary_file_is_told(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(DataError, match="not an ordinary file"):
         read_annotations(tmp_path / "pipe.csv")
+
+
+def test_a_number_that_fills_a_matrix_is_read_as_no_label(tmp_path):
+    path = tmp_path / "answers.txt"
+    path.write_text("999999999 0.5 999999999\n0.2 999999999 999999999\n")
+    found = mh.read(path)
+    assert (found.n_annotations, found.kind) == (2, "numbers")
+    assert "999999999 fills 67% of the cells and is read as no label" in found.source.notes
+    assert mh.read(path, missing=-1).n_annotations == 6

@@ -9,7 +9,7 @@ import numpy as np
 
 from manyhands.annotations.class_columns import choose_label_columns
 from manyhands.annotations.columns import arrow_columns, make_frame, open_frame
-from manyhands.annotations.dense import dense_cells, dense_matrix, require_no_label
+from manyhands.annotations.dense import dense_cells, dense_matrix, require_codes, require_no_label
 from manyhands.annotations.grouping import (
     Duplicates,
     ItemArray,
@@ -145,7 +145,8 @@ class Annotations(SetViews, ItemArray, HtmlTable):
         >>> Annotations.from_dense([[0, -1], [1, 1]]).n_annotations
         3
         """
-        cells = dense_cells(matrix, as_list(missing), items, annotators)
+        require_codes(matrix, codes := as_list(missing))
+        cells = dense_cells(matrix, codes, items, annotators)
         rows = encode_rows(**cells, kind=kind, classes=classes, separator=separator)
         return cls.from_rows(rows)
 

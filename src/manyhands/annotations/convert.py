@@ -15,7 +15,7 @@ from manyhands.annotations.columns import (
     numbered_annotators,
     open_frame,
 )
-from manyhands.annotations.dense import as_grid
+from manyhands.annotations.dense import as_grid, filler
 from manyhands.annotations.labels import Kind
 from manyhands.annotations.vocabulary import encode
 from manyhands.core.arrays import AnyArray
@@ -197,6 +197,9 @@ def _described(labels: Any) -> str:
 def _missing_codes(grid: AnyArray) -> tuple[Any, ...]:
     """The codes of a matrix that mean "no label"; an error where -1 may be a label."""
     numbers = _whole_matrix(grid)
+    code = None if numbers is None else filler(numbers, (-1,))
+    if code is not None:
+        return (code,)
     if numbers is None or not (numbers == -1).any():
         return _NO_LABEL
     others = np.unique(numbers[~np.isnan(numbers) & (numbers != -1)])

@@ -9,6 +9,8 @@ import numpy as np
 from manyhands.core.arrays import AnyArray, Bools, Codes
 from manyhands.core.errors import DataError
 
+_FAR = 5  # a code for "no label" is at least this many times the largest label
+
 
 def dense_cells(
     matrix: Any,
@@ -34,6 +36,42 @@ def dense_cells(
         "item": items_i[row], "annotator": annotators_a[column], "label": label,
         "items": items_i, "annotators": annotators_a, "row_of": row.astype(np.int32),
     }  # fmt: skip
+
+
+def filler(matrix: Any, missing: Iterable[Any]) -> int | None:
+    """The number that fills most cells of a matrix and probably means "no label"; None without one.
+
+    It is written with nines, such as 999999999, -9 or -99, and far from all other numbers. A matrix
+    with a cell that is `missing` has another code for "no label".
+
+    >>> filler([[999, 1, 999], [2, 999, 999]], [-1]), filler([[5, 1], [2, 9]], [-1])
+    (999, None)
+    """
+    grid = as_grid(matrix)
+    if grid.dtype.kind not in "iuf" or grid.size == 0 or _is_missing(grid, list(missing)).any():
+        return None
+    for code in (float(grid.max()), float(grid.min())):
+        is_code = grid == code
+        others = grid[~is_code]
+        nines = code.is_integer() and set(str(abs(int(code)))) == {"9"} and code not in (9, 1)
+        alone = len(others) and 2 * is_code.sum() > grid.size and others.min() != others.max()
+        if nines and alone and (others.min() >= 0 if code < 0 else _is_far(code, others)):
+            return int(code)
+    return None
+
+
+def require_codes(matrix: Any, missing: Sequence[Any]) -> None:
+    """Raise a `DataError` if another number than the given ones fills a matrix; see `filler`."""
+    code = filler(matrix, missing) if missing else None
+    if code is not None:
+        raise DataError(
+            f"{code} fills most cells of the matrix and probably means 'no label'; give "
+            f"missing={code}, or missing=() if it is a label"
+        )
+
+
+def _is_far(code: float, others: AnyArray) -> bool:
+    return bool(code >= _FAR * max(abs(float(others.min())), abs(float(others.max())), 1.0))
 
 
 def dense_matrix(

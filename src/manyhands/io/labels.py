@@ -10,7 +10,7 @@ import numpy as np
 from manyhands.annotations import Kind, Rows
 from manyhands.annotations.class_columns import choose_label_columns
 from manyhands.annotations.columns import is_candidate, is_text
-from manyhands.annotations.dense import dense_cells
+from manyhands.annotations.dense import dense_cells, filler
 from manyhands.annotations.labels import as_list
 from manyhands.annotations.levels import level_order
 from manyhands.annotations.out_of_scope import are_box_rows, refusal, regions_of_columns
@@ -323,6 +323,13 @@ class ItemFile:
         items: Sequence[Any] | None = None,
         annotators: Sequence[Any] | None = None,
     ) -> Rows:
-        cells = dense_cells(grid, self._codes(DENSE_MISSING), items, annotators)
+        codes, notes = self._codes(DENSE_MISSING), []
+        code = filler(grid, codes) if self.missing is None else None
+        if code is not None:
+            codes = [code]
+            notes = [
+                f"{code} fills {np.mean(grid == code):.0%} of the cells and is read as no label"
+            ]
+        cells = dense_cells(grid, codes, items, annotators)
         rows = self._encoded(**cells, missing=(), first_line=first_line)
-        return self._read(rows, "dense")
+        return self._read(rows, "dense", notes=notes)
