@@ -117,3 +117,15 @@ def test_every_method_knows_its_name(name):
     assert set(default_settings(name)) == {
         field.name for field in dataclasses.fields(AGGREGATORS[name])
     }
+
+
+def test_an_aggregator_is_a_method_too():
+    grid = [[0, 1, 0], [1, 1, 0], [0, 0, 0]]
+    found = mh.aggregate(grid, method=mh.aggregation.DawidSkene(max_iter=3))
+    wanted = mh.aggregate(grid, method="dawid-skene", max_iter=3)
+    assert np.array_equal(found.probabilities, wanted.probabilities)
+    with pytest.raises(SettingError, match="give max_iter to DawidSkene, not beside it"):
+        mh.aggregate(grid, method=mh.aggregation.DawidSkene(), max_iter=3)
+    for wrong in (mh.aggregation.DawidSkene, 5):
+        with pytest.raises(SettingError, match="method must be a name of AGGREGATORS"):
+            mh.aggregate(grid, method=wrong)

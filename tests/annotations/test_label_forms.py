@@ -96,7 +96,7 @@ def test_minus_one_that_may_be_a_label_is_refused(matrix):
     [
         ([0, 1], "got one column of 2 labels: it does not say who"),
         (pd.Series([0, 1]), "got one column of 2 labels"),
-        ("labels.csv", "got str"),
+        ("labels.csv", "got .labels.csv.: read a file"),
         (None, "got NoneType"),
         (7, "got int"),
         (np.zeros((2, 2, 2)), r"got ndarray of shape \(2, 2, 2\)"),
@@ -299,3 +299,28 @@ def test_a_number_that_fills_a_matrix_is_no_label(code, labels):
     assert Annotations.from_dense(with_code).n_annotations == 19
     near = np.where(grid == code, 9, grid)
     assert Annotations.from_dense(near).n_annotations == 20
+
+
+def test_cells_of_several_types_are_names():
+    frame = pd.DataFrame(
+        {"item": [1, "b", "b"], "annotator": ["u", "u", 7], "label": ["x", "y", "x"]}
+    )
+    assert triples(as_annotations(frame)) == [("1", "u", "x"), ("b", "7", "x"), ("b", "u", "y")]
+    pairs = pd.DataFrame(
+        {"left": [1, "b"], "right": ["b", 1], "annotator": [1, 2], "winner": ["b", 1]}
+    )
+    assert mh.Comparisons.from_frame(pairs).items.tolist() == ["1", "b"]
+
+
+def test_a_frame_with_counted_columns_is_a_matrix():
+    grid = [["x", -1, "y", "x"], [-1, "x", "x", -1]]
+    assert as_annotations(pd.DataFrame(grid)).n_annotations == 5
+    named = as_annotations(pd.DataFrame(grid, index=["a", "b"]))
+    assert (named.items.tolist(), named.annotators.tolist()) == (["a", "b"], [0, 1, 2, 3])
+    with pytest.raises(DataError, match="no column looks like the item"):
+        as_annotations(pd.DataFrame([[1, 2, 3]]))
+
+
+def test_the_name_of_a_file_is_no_table_of_labels():
+    with pytest.raises(DataError, match=r"got 'labels.csv': read a file with mh.read\(path\)"):
+        mh.aggregate("labels.csv")

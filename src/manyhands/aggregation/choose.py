@@ -6,7 +6,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from manyhands.aggregation.base import read_kind
+from manyhands.aggregation.base import Aggregator, read_kind
 from manyhands.aggregation.catalog import (
     AGGREGATORS,
     default_method,
@@ -19,6 +19,7 @@ from manyhands.aggregation.pairs import Ranking, fit_ranking, means_pairs
 from manyhands.annotations import Annotations, Comparisons, Labels, Truth, as_annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError, SettingError
+from manyhands.core.settings import require
 from manyhands.evaluation import paired_difference
 
 _COLUMNS = ("item", "annotator", "label")
@@ -41,7 +42,7 @@ def aggregate(annotations: Comparisons, method: str | None = None, **settings: A
 @overload
 def aggregate(
     annotations: Labels,
-    method: str | None = None,
+    method: str | Aggregator[Any] | None = None,
     *,
     known: Truth | None = None,
     **settings: Any,
@@ -50,12 +51,14 @@ def aggregate(
 
 def aggregate(
     annotations: Labels,
-    method: str | None = None,
+    method: str | Aggregator[Any] | None = None,
     *,
     known: Truth | None = None,
     **settings: Any,
 ) -> Consensus | Ranking:
     """The consensus of a set of labels by a method of `AGGREGATORS`, or the ranking of items.
+
+    A method is a name, or an aggregator with its settings: `DawidSkene(max_iter=20)`.
 
     `Comparisons`, or a frame with two items and a winner in a row, become a `Ranking` by a method
     of `PAIR_AGGREGATORS`; `left`, `right`, `annotator` and `winner` name columns of a frame.
@@ -84,11 +87,14 @@ def aggregate(
     >>> aggregate(ann, method="dawid-skene", max_iter=5).n_iterations
     5
     """
+    method, model = _named(method)
     if means_pairs(annotations, method):
         if known is not None:
             raise SettingError("known truths are for labels of items, not for comparisons")
         return fit_ranking(annotations, method, settings)
     columns = {name: settings.pop(name) for name in _COLUMNS if name in settings}
+    if model is not None and settings:
+        raise SettingError(f"give {', '.join(settings)} to {type(model).__name__}, not beside it")
     kind = None if method in (None, AUTO) else read_kind(AGGREGATORS[str(method)].kind)
     annotations = (
         Annotations.from_frame(annotations, kind=kind, **columns)
@@ -102,10 +108,19 @@ def aggregate(
         if settings:
             raise SettingError(f"auto has no settings; got {', '.join(settings)}")
         name, why = _choose(annotations)
-    model = make_aggregator(name, settings)
+    model = model or make_aggregator(name, settings)
     replaceable = method is None or method == AUTO
     consensus = fit_guarded(model, annotations, known, replace_collapsed=replaceable)
     return replace(consensus, chosen=why) if why else consensus
+
+
+def _named(method: Any) -> tuple[str | None, Aggregator[Any] | None]:
+    """The name of a method, and the aggregator if it is one."""
+    if method is None or isinstance(method, str):
+        return method, None
+    if isinstance(method, type) or not hasattr(method, "require_affordable"):
+        require(False, "method", "a name of AGGREGATORS, or an aggregator: DawidSkene()", method)
+    return method.name, method
 
 
 def _marked_truths(annotations: Annotations) -> Mapping[Any, Any]:

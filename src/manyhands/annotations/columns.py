@@ -10,7 +10,9 @@ from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 
+from manyhands.annotations.vocabulary import as_arrow
 from manyhands.core.errors import DataError, SettingName
 from manyhands.core.settings import nearest_names
 
@@ -312,7 +314,15 @@ def open_frame(frame: Any) -> "nw.DataFrame[Any]":
 
 def arrow_columns(table: "nw.DataFrame[Any]") -> Callable[[Sequence[str]], dict[str, Any]]:
     """What selects some columns of a frame by their names, as arrow arrays."""
-    return lambda names: {name: table.get_column(name).to_arrow() for name in names}
+    return lambda names: {name: _to_arrow(table.get_column(name)) for name in names}
+
+
+def _to_arrow(column: "nw.Series[Any]") -> Any:
+    """A column as an arrow array; cells of several types are names, written as text."""
+    try:
+        return column.to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return as_arrow(column.to_list())
 
 
 def make_frame(columns: Mapping[str, Any], backend: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from manyhands.annotations.columns import make_frame, open_frame
+from manyhands.annotations.columns import arrow_columns, make_frame, open_frame
 from manyhands.annotations.comparison_rows import (
     ComparisonRows,
     Outcome,
@@ -114,7 +114,7 @@ class Comparisons(ItemArray, HtmlTable):
         """
         table = open_frame(frame)
         chosen = choose_pair_columns(table.columns, left, right, winner, annotator)
-        cells = {name: table.get_column(name).to_arrow() for name in chosen if name is not None}
+        cells = arrow_columns(table)([name for name in chosen if name is not None])
         rows = encode_comparisons(
             cells[chosen.left], cells[chosen.right],
             None if chosen.annotator is None else cells[chosen.annotator],

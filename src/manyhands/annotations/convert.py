@@ -1,6 +1,7 @@
 """Labels as users have them: frames, matrices and dictionaries become annotations."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import narwhals as nw
@@ -38,7 +39,8 @@ def as_annotations(labels: Labels, *, kind: Kind | None = None) -> Annotations:
     - `Annotations` are returned as they are.
     - A frame (pandas, polars, pyarrow ...) has one row per label. Its columns are found by their
       names, as in a file; `Annotations.from_frame` takes other names. A frame with a column of
-      items and columns annotator_1, annotator_2 ... has one row per item.
+      items and columns annotator_1, annotator_2 ... has one row per item. So has a pandas frame
+      with columns 0, 1, 2, 3 ... and the items as its index.
     - A matrix (array, tensor or lists) has one row per item and one column per annotator. NaN, None
       and blank cells are no label. -1 is no label where the other labels are whole numbers, 0 or
       more, of two kinds or more; where -1 may as well be a label it is refused:
@@ -155,6 +157,10 @@ def _from_frame(frame: Any, kind: Kind | None) -> Annotations:
         names = table.get_column(item).to_list()
         owners: Any = {"items": names, "annotators": named}
         return Annotations.from_dense(grid, _missing_codes(grid), kind=kind, **owners)
+    if _is_unnamed(table.columns):
+        index = getattr(frame, "index", None)
+        rows = None if index is None else index.tolist()
+        return Annotations.from_dense(frame, _missing_codes(_as_grid(frame)), kind=kind, items=rows)
     try:
         return Annotations.from_frame(frame, kind=kind)
     except DataError as error:
@@ -163,6 +169,11 @@ def _from_frame(frame: Any, kind: Kind | None) -> Annotations:
             "; these are settings of Annotations.from_frame, and Annotations.from_dense takes a "
             "frame with a column per annotator",
         ) from None
+
+
+def _is_unnamed(columns: Sequence[Any]) -> bool:
+    """Whether a frame is a matrix: its columns are counted. Three may be those of a long frame."""
+    return len(columns) > 3 and list(columns) == list(range(len(columns)))
 
 
 def _wide_columns(columns: Sequence[str]) -> tuple[str, list[str]]:
@@ -180,7 +191,9 @@ def _from_dicts(labels: Mapping[Any, Any], kind: Kind | None) -> Annotations:
 
 def _as_grid(labels: Any) -> AnyArray:
     rows = isinstance(labels, Iterable) or hasattr(labels, "__array__")
-    if isinstance(labels, str) or not rows:
+    if isinstance(labels, str | Path):
+        raise DataError(f"expected {_FORMS}; got {str(labels)!r}: read a file with mh.read(path)")
+    if not rows:
         raise DataError(f"expected {_FORMS}; got {_described(labels)}")
     try:
         return as_grid(labels)
