@@ -270,3 +270,27 @@ def test_a_comparison_where_no_label_can_be_spared_has_no_nan(tmp_path):
     (tmp_path / "labels.csv").write_text(HEADER + "a,u,x\nb,u,y\n")
     rows = plain_json(call("compare", tmp_path / "labels.csv", "--json").out)["methods"]
     assert {row["validation"] for row in rows} == {None}
+
+
+def test_truths_that_meet_nothing_are_told(labels, tmp_path):
+    truth = tmp_path / "truth.csv"
+    truth.write_text("item,truth\na,x\nb,z\nq,x\n")
+    outcome = call("aggregate", labels, "--truth", truth, "--out", tmp_path / "out.csv")
+    assert "note: 1 of 3 items of the truth table have no labels and are not scored" in outcome.out
+    assert "the truth of 1 of 2 items is a class that nobody said (z)" in outcome.out
+    words = ["--truth", truth, "--out", tmp_path / "out.csv", "--json"]
+    assert len(plain_json(call("aggregate", labels, *words).out)["score_notes"]) == 2
+    truth.write_text("item,truth\na,x\nb,y\n")
+    assert "score_notes" not in plain_json(call("aggregate", labels, *words).out)
+
+
+def test_truths_may_be_one_per_line_of_a_matrix(tmp_path):
+    matrix, truth = tmp_path / "answers.txt", tmp_path / "truth.txt"
+    matrix.write_text("1 1 -1\n0 0 1\n1 -1 0\n")
+    truth.write_text("1\n0\n0\n")
+    words = ["aggregate", matrix, "--out", tmp_path / "out.csv", "--json", "--truth"]
+    assert plain_json(call(*words, truth).out)["scores"]["n_items"] == 3
+    truth.write_text("1\n0\n")
+    outcome = call(*words, truth)
+    assert outcome.code == 2
+    assert "truth.txt: 2 truths in a list, and there are 3 items" in outcome.err

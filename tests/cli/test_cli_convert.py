@@ -9,6 +9,7 @@ from command_line import HEADER, call, plain_json
 
 from manyhands.io import read_annotations
 
+HEADER_OF_LONG = '"item","annotator","label"'
 ROWS = [
     ["item", "annotator", "label", "submitted", "note"],
     ["007", "A1B2", "cat", "2024-02-29T12:00:00+01:00", "said, twice"],
@@ -154,3 +155,17 @@ def test_digits_that_numbers_cannot_hold_stay_text(big, tmp_path):
     csv_file.write_text(f"item,label\n{big},x\n")
     assert call("convert", csv_file, lines).code == 0
     assert json.loads(lines.read_text())["item"] == big
+
+
+def test_a_dash_writes_csv_to_standard_output(table, tmp_path):
+    copied = call("convert", table, "-")
+    assert copied.code == 0
+    assert list(csv.reader(copied.out.splitlines(keepends=True))) == ROWS
+    assert copied.err == "4 rows with all columns written\n"
+    matrix = tmp_path / "labels.txt"
+    matrix.write_text("1 -1 2\n2 2 1\n")
+    found = call("convert", matrix, "-")
+    assert (found.out.splitlines()[0], len(found.out.splitlines())) == (HEADER_OF_LONG, 6)
+    refused = call("convert", table, "-", "--json")
+    assert (refused.code, refused.out) == (2, "")
+    assert "both standard output" in refused.err

@@ -1,5 +1,7 @@
 """manyhands convert: between formats."""
 
+import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,6 +12,7 @@ import manyhands as mh
 from manyhands.cli import options, output
 from manyhands.core.errors import SettingError
 
+Layout = Literal["long", "wide"]
 _COPIED = "all columns and rows are copied as they are"
 
 
@@ -17,11 +20,13 @@ _COPIED = "all columns and rows are copied as they are"
 def convert(
     source: options.AnyLabelsFile,
     target: Annotated[
-        str, typer.Argument(metavar="OUT", help="File to write; the suffix decides the format.")
+        str,
+        typer.Argument(metavar="OUT", help="File to write; the suffix decides the format. With - "
+                                           "it is CSV on standard output."),
     ],
     reading: options.TimedLabelOptions,
     to: Annotated[
-        Literal["long", "wide"],
+        Layout,
         options.in_output("Layout of a table that is written: one row per label (long), or one "
                           "column per annotator (wide)."),
     ] = "long",
@@ -43,33 +48,47 @@ def convert(
 
     Example: manyhands convert spans.jsonl tokens.conll
     """
+    file = reading.file(source)
+    if target == "-":
+        if json:
+            raise SettingError("--json and OUT - are both standard output; name a file for OUT")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "labels.csv"
+            _, n_rows, what = _convert(file, str(path), reading, to)
+            sys.stdout.write(path.read_text(encoding="utf-8"))
+        output.remark(f"{n_rows} {what} written")
+        return
+    output.require_unread(target, file.names)
+    read, n_rows, what = _convert(file, target, reading, to)
+    if json:
+        output.say_json({"source": read, "out": target, "rows": n_rows})
+    else:
+        output.say(f"{target}: {n_rows} {what} written")
+
+
+def _convert(
+    file: "mh.io.LabelFile", target: str, reading: options.TimedLabelOptions, to: Layout
+) -> tuple[dict[str, object], int, str]:
+    """Write the file; what it was taken for, how many rows were written, and of what."""
     plain = options.TimedLabelOptions(
         format=reading.format, encoding=reading.encoding, sheet=reading.sheet
     )
-    file = reading.file(source)
-    output.require_unread(target, file.names)
     as_it_is = replace(reading, missing=reading.missing or None) == plain and to == "long"
-    what = "rows"
     as_it_is = as_it_is and file.is_flat
     if as_it_is and _is_table(file.inputs[0], reading.format) and _is_table(Path(target)):
         n_rows = mh.io.copy_table(
             file.inputs, target, format=reading.format, encoding=reading.encoding
         )
-        read: dict[str, object] = {"path": file.shown, "layout": "table", "notes": [_COPIED]}
-        what = "rows with all columns"
-    elif file.tokens is not None:
+        read = {"path": file.shown, "layout": "table", "notes": [_COPIED]}
+        return read, n_rows, "rows with all columns"
+    if file.tokens is not None:
         if to != "long" or reading.duplicates != "keep":
             raise SettingError("--to and --duplicates are for labels of items, not tagged tokens")
-        annotations, what = _convert_tokens(file, target, reading), "tags"
-        n_rows, read = annotations.n_annotations, output.source_of(annotations, file)
-    else:
-        annotations = output.told(file.read_items())
-        mh.io.write_annotations(annotations, target, layout=to)
-        n_rows, read = annotations.n_annotations, output.source_of(annotations)
-    if json:
-        output.say_json({"source": read, "out": target, "rows": n_rows})
-    else:
-        output.say(f"{target}: {n_rows} {what} written")
+        annotations = _convert_tokens(file, target, reading)
+        return output.source_of(annotations, file), annotations.n_annotations, "tags"
+    annotations = output.told(file.read_items())
+    mh.io.write_annotations(annotations, target, layout=to)
+    return output.source_of(annotations), annotations.n_annotations, "rows"
 
 
 def _convert_tokens(

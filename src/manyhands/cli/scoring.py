@@ -32,10 +32,16 @@ class Truths:
             shares = mh.io.read_soft_truth(path, encoding=reading.encoding, sheet=sheet)
         return cls(reading.truth(path) if hard else None, shares)
 
-    def of_consensus(self, consensus: "mh.Consensus") -> dict[str, dict[str, float]]:
-        """The scores of a consensus: `scores`, and `soft_scores` where there are shares."""
+    def of_consensus(self, consensus: "mh.Consensus") -> dict[str, Any]:
+        """The scores of a consensus: `scores`, and `soft_scores` where there are shares.
+
+        `score_notes` say which truths could not be found, if there are some.
+        """
         soft = self._soft_for(consensus.annotations.kind)
-        found = {"scores": {} if self.hard is None else consensus.score(self.hard).as_dict()}
+        hard = self.hard
+        found: dict[str, Any] = {"scores": {} if hard is None else consensus.score(hard).as_dict()}
+        notes = [] if hard is None else _notes(hard, consensus.annotations)
+        found |= {"score_notes": notes} if notes else {}
         return found | ({"soft_scores": consensus.score_soft(soft).as_dict()} if soft else {})
 
     def of_predictions(
@@ -72,10 +78,32 @@ class Truths:
         return self.soft if kind == "classes" else None
 
 
-def score_lines(found: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """A line of scores, and one of soft scores."""
+def _notes(truth: Mapping[Any, Any], ann: "mh.Annotations") -> list[str]:
+    """Which truths are of other items, or of classes that nobody said."""
+    here = ann.item_vocabulary.codes(truth) >= 0
+    notes = []
+    if not here.all():
+        notes.append(
+            f"{int((~here).sum())} of {len(here)} items of the truth table have no labels and are "
+            "not scored"
+        )
+    if ann.kind == "classes" and ann.class_vocabulary is not None:
+        names = [name for name, kept in zip(truth.values(), here, strict=True) if kept]
+        unsaid = np.array(names, dtype=object)[ann.class_vocabulary.codes(names) < 0].tolist()
+        if unsaid:
+            distinct = ", ".join(map(str, dict.fromkeys(unsaid).keys()))
+            notes.append(
+                f"the truth of {len(unsaid)} of {len(names)} items is a class that nobody said "
+                f"({distinct}): these count as errors of probability 0"
+            )
+    return notes
+
+
+def score_lines(found: Mapping[str, Any]) -> list[str]:
+    """A line of scores, and one of soft scores; then the notes on them."""
     told = {"scores": "", "soft_scores": "against the shares of labels: "}
-    return [
+    notes = [f"note: {text}" for text in found.get("score_notes", ())]
+    return notes + [
         prefix + ", ".join(f"{key} {_number(value)}" for key, value in found[name].items())
         for name, prefix in told.items()
         if found.get(name)
