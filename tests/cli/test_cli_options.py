@@ -224,3 +224,11 @@ def test_an_option_with_one_value_is_given_once(tmp_path):
     assert_refused(outcome)
     assert "--item is given twice" in outcome.err
     assert call("aggregate", tmp_path / "labels.csv", "--missing", "NA", "--missing", "").code == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_paragraphs_of_help_fill_their_lines(command):
+    description = call(command, "--help").out.split("╭")[0]
+    paragraphs = [part.strip().splitlines() for part in re.split(r"\n\s*\n", description)]
+    broken = [line for lines in paragraphs for line in lines[:-1] if len(line.strip()) < 50]
+    assert broken == []

@@ -75,6 +75,7 @@ class Command(TyperCommand):
         """Print the help, with the names of the registries that it refers to."""
         for each in _without_types_of_flags(self, ctx):
             each.help = _with_names(each.help or "")
+        self.help = _in_paragraphs(self.help or "")
         super().format_help(ctx, formatter)
 
     def spelled(self, setting: SettingName) -> str:
@@ -105,6 +106,11 @@ def _without_types_of_flags(command: Any, ctx: Any) -> list[Any]:
         if getattr(each, "is_flag", False):
             each.metavar = ""
     return parameters
+
+
+def _in_paragraphs(text: str) -> str:
+    """A text whose paragraphs are one line each, so that the terminal decides where lines end."""
+    return "\n\n".join(" ".join(each.split()) for each in text.split("\n\n"))
 
 
 def _with_names(help: str) -> str:
