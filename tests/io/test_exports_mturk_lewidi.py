@@ -154,3 +154,25 @@ def test_boxes_of_which_one_is_ticked_are_one_question(ticked):
     assert found.label == ["positive", "neutral", "negative"]
     with pytest.raises(DataError, match="several answers may be the label"):
         EXPORTS["mturk"].read([*rows, row("H2", "W2", ["negative", "neutral"])])
+
+
+def test_a_file_without_hits_has_its_items_in_an_input():
+    labels = [("a.mp3", "7", "rock"), ("a.mp3", "8", "pop"), ("b.mp3", "7", "pop")]
+    results = [
+        {
+            "WorkerID": worker,
+            "Input.song": song,
+            "Input.true_label": "pop",
+            "Answer.pred_label": said,
+        }
+        for song, worker, said in labels
+    ]
+    assert rows(read("mturk", results)) == labels
+    assert EXPORTS["mturk"].matches(results)
+    two = [row | {"Input.artist": "x"} for row in results]
+    with pytest.raises(
+        DataError, match=r"several inputs may be the item: Input.song, Input.artist"
+    ):
+        read("mturk", two)
+    ids = [row | {"Input.song_id": row["Input.song"]} for row in two]
+    assert rows(read("mturk", ids)) == labels

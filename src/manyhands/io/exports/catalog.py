@@ -76,7 +76,8 @@ _ALL = (
         argilla.matches, argilla.read,
     ),
     Export(
-        mturk.NAME, "Amazon Mechanical Turk (results)", "columns HITId, WorkerId and Answer.NAME",
+        mturk.NAME, "Amazon Mechanical Turk (results)",
+        "columns WorkerId, Answer.NAME, and HITId or Input.NAME",
         mturk.matches, mturk.read,
     ),
     Export(

@@ -1,9 +1,10 @@
 """Amazon Mechanical Turk's results: one row per assignment, a column per answer or per option."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from manyhands.annotations.columns import NONE, strength
 from manyhands.annotations.labels import is_blank
 from manyhands.core.errors import DataError, SettingName
 from manyhands.io.exports.exported import (
@@ -22,6 +23,7 @@ from manyhands.io.json_text import parse_cell
 
 NAME = "mturk"
 REMEDY = "download the results again with the column WorkerId"
+_HIT = "HITId"
 _ANSWER, _INPUT, _PACKED = "Answer.", "Input.", "Answer.taskAnswers"
 _COMMENTS = {"comment", "comments", "feedback"}
 _REMARKS = _COMMENTS | {
@@ -37,11 +39,15 @@ _EXTRAS = ("AssignmentId", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
 
 
 def matches(content: Any) -> bool:
-    """Whether these are rows of a results file of Mechanical Turk."""
+    """Whether these are rows of a results file of Mechanical Turk.
+
+    Published files often have lost the column HITId; then an `Input.` column has the items.
+    """
     if not is_records(content):
         return False
     names = names_of(content[:20])
-    return {"HITId", "WorkerId"} <= set(names) and any(name.startswith(_ANSWER) for name in names)
+    items = _HIT in names or any(name.startswith(_INPUT) for name in names)
+    return items and _worker(names) in names and any(name.startswith(_ANSWER) for name in names)
 
 
 def read(
@@ -77,7 +83,7 @@ def read(
         options = questions[question]
     _require_labels(question, answers)
     column = item or item_column(rows)
-    person = annotator or "WorkerId"
+    person = annotator or _worker(names_of(rows))
     found = LabelRows(NAME, person, REMEDY, column, f"{question!r}")
     boxes = not options and _are_check_boxes([answer.get(question) for answer in answers])
     for row, answer in zip(rows, answers, strict=True):
@@ -100,7 +106,7 @@ def read(
 
 def places_of(content: Any, label: str) -> tuple[str, str]:
     """Where items and annotators stand."""
-    return item_column(content), "WorkerId"
+    return item_column(content), _worker(names_of(content))
 
 
 def span_answers(content: Any) -> dict[str, bool]:
@@ -119,16 +125,21 @@ def documents(
     rows: Records = content
     said = [_spans(_answers(row).get(label.removeprefix(_ANSWER))) for row in rows]
     field = text_field(zip(map(inputs_of, rows), said, strict=True))
-    column = item or item_column(rows)
+    column, person = item or item_column(rows), annotator or _worker(names_of(rows))
     for row, spans in zip(rows, said, strict=True):
         text = inputs_of(row).get(field) if field else None
-        who, kept = field_of(row, annotator or "WorkerId"), None if _is_rejected(row) else spans
+        who, kept = field_of(row, person), None if _is_rejected(row) else spans
         yield MarkedDocument(field_of(row, column), text, who, kept, "rejected")
 
 
 def inputs_of(row: Record) -> dict[str, Any]:
     """The data of a HIT."""
     return {key.removeprefix(_INPUT): row[key] for key in row if key.startswith(_INPUT)}
+
+
+def _worker(names: Iterable[str]) -> str:
+    """The column of workers, which some files write WorkerID."""
+    return next((name for name in names if name.lower() == "workerid"), "WorkerId")
 
 
 def _is_rejected(row: Record) -> bool:
@@ -251,9 +262,13 @@ def _shown(options: dict[str, str]) -> str:
 def item_column(rows: Records) -> str:
     """The column of the requester's own ids, if it tells HITs apart as HITId does."""
     names = [name for name in names_of(rows) if name.startswith(_INPUT)]
+    if _HIT not in names_of(rows):
+        names = [name for name in names if strength(name, "truth") == NONE]
     ids = [name for name in names if name.lower().endswith(("id", "index", "key"))]
+    if _HIT not in names_of(rows):
+        return pick("input", dict.fromkeys(ids if len(ids) == 1 else names, ""), None, "item")
     if len(ids) != 1:
-        return "HITId"
-    pairs = {(row.get("HITId"), row.get(ids[0])) for row in rows}
+        return _HIT
+    pairs = {(row.get(_HIT), row.get(ids[0])) for row in rows}
     n_hits, n_ids = (len({pair[n] for pair in pairs}) for n in range(2))
-    return ids[0] if n_hits == n_ids == len(pairs) else "HITId"
+    return ids[0] if n_hits == n_ids == len(pairs) else _HIT
