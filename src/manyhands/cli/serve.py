@@ -52,6 +52,9 @@ def serve(request: Request) -> None:
 
     Example: manyhands serve export.json --port 8765 --no-browser
     """
+    named = [path for path in request.labels or [] if path != mh.io.STANDARD_INPUT]
+    if named:  # a file that is missing is told here, not on the page
+        mh.io.input_files(named, request.reading.sheet)
 
     def announce(start: str, page: str) -> None:
         if request.json:
