@@ -75,10 +75,10 @@ class Evidence:
     def without_known(self, truth: Truth) -> Mapping[Any, Any]:
         """The truths of the items whose truth is not known here."""
         vocabulary, known = self.annotations.item_vocabulary, self.is_known
-        truth = as_truths(truth, vocabulary)
+        truths = as_truths(truth, vocabulary)
         if not known.any():
-            return truth
-        pairs = zip(truth.items(), vocabulary.codes(truth), strict=True)
+            return truths
+        pairs = zip(truths.items(), vocabulary.codes(truths), strict=True)
         others = {name: value for (name, value), code in pairs if code < 0 or not known[code]}
         if not others:
             raise DataError("all these truths were known beforehand; give others")
