@@ -25,7 +25,11 @@ def test_texts_are_items_and_x_is_a_tie(tmp_path):
     found = PAIR_SETS["humour"].read(tmp_path, "texts")
     pairs = found.comparisons
     assert found.features.tolist() == pairs.items.tolist()
-    assert set(found.features) == {"a pun about lemons", "an apple a day", 'a "good" pun about an apple'}
+    assert set(found.features) == {
+        "a pun about lemons",
+        "an apple a day",
+        'a "good" pun about an apple',
+    }
     said = zip(
         pairs.items[pairs.left], pairs.items[pairs.right], pairs.annotators[pairs.annotator],
         pairs.winners, strict=True,

@@ -9,16 +9,14 @@ a line of names; the answer is A, B or X, which is neither.
 
 from pathlib import Path
 
-from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.datasets.corpus import PairCorpus, Reader
-from manyhands.datasets.sentiment import plain_texts, tfidf
+from manyhands.datasets.sentiment import VECTORIZERS
 from manyhands.io import read_comparisons
 from manyhands.io.tables import Table
 
 _FILE = "results.tsv"
 _N_COLUMNS = 4
-_FEATURES = {"tfidf": tfidf, "texts": plain_texts}
 
 
 def load_humour(home: Path, features: str) -> PairCorpus:
@@ -39,8 +37,7 @@ def load_humour(home: Path, features: str) -> PairCorpus:
         outcomes={"A": "left", "B": "right", "X": "tie"},
     )  # fmt: skip
     texts = [str(text) for text in comparisons.items.tolist()]
-    rows: AnyArray = _FEATURES[features](texts)[0]
-    return PairCorpus("humour", rows, comparisons)
+    return PairCorpus("humour", VECTORIZERS[features](texts)[0], comparisons)
 
 
 HUMOUR = Reader(

@@ -35,7 +35,7 @@ def load_sentiment(home: Path, features: str) -> Corpus:
         texts = read_texts(home / "Sentiment_text_train.txt").tolist()
         if not texts:
             raise DataError("there are no training sentences; the file of texts is empty")
-        rows = _VECTORIZERS[features](texts, test[_SENTENCE].to_pylist())
+        rows = VECTORIZERS[features](texts, test[_SENTENCE].to_pylist())
     return Corpus(
         "sentiment",
         rows[0],
@@ -65,7 +65,8 @@ def plain_texts(*texts: list[str]) -> list[AnyArray]:
     return [object_array(each) for each in texts]
 
 
-_VECTORIZERS: Mapping[str, Callable[..., list[AnyArray]]] = {
+# Features of texts; more lists of texts are encoded as the first one.
+VECTORIZERS: Mapping[str, Callable[..., list[AnyArray]]] = {
     "tfidf": tfidf,
     "words": word_counts,
     "texts": plain_texts,
