@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import manyhands as mh
-from benchmarks import consensus_errors
+from benchmarks import consensus_errors, unlabelled_items
 from benchmarks.benchmark import (
     SHORTFALLS,
     Row,
@@ -31,7 +31,7 @@ from manyhands.evaluation.entities import score_entities
 from manyhands.experiments import code_block, markdown_table, write_page
 
 PAGE = "shortfalls.md"
-PARTS = ("topics", "tags", "targets", "scales", "errors")
+PARTS = ("topics", "tags", "targets", "scales", "errors", "unlabelled")
 SEEDS = 3
 TOPIC_LABELS = ("ratings of the crowd", "true ratings")
 TAGGERS = ("true tags", "union of all entities", "tags of the crowd")
@@ -54,6 +54,8 @@ def measure_all(data: Path, command: str, parts: Sequence[str]) -> Iterator[Row]
         yield from scale_rows(mh.DATASETS["music"].read(data), SEEDS)
     if "errors" in parts:
         yield from consensus_errors.error_rows(data)
+    if "unlabelled" in parts:
+        yield from unlabelled_items.unlabelled_rows(data)
 
 
 def topic_rows(corpus: Any, n_seeds: int, **settings: Any) -> Iterator[Row]:
@@ -257,6 +259,10 @@ def make_page(rows: list[Row]) -> str:
             ["method", *SCALES.values()],
             [_scale_cells(name, kinds["scales"]) for name in SCALED], left=1,
         ),
+        unlabelled_items.TITLE,
+        unlabelled_items.TEXT,
+        unlabelled_items.NOTE,
+        unlabelled_items.unlabelled_table(kinds["unlabelled"]),
         _OTHERS,
     ]  # fmt: skip
     return "\n\n".join(parts) + "\n"

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from benchmarks import consensus_errors, shortfalls
+from benchmarks import consensus_errors, shortfalls, unlabelled_items
 from benchmarks.benchmark import SHORTFALLS
 
 import manyhands as mh
@@ -42,6 +42,8 @@ def test_the_page_has_a_row_for_every_method_and_labels():
     taught = consensus_errors.TAUGHT.values()
     names = (*shortfalls.TOPIC_LABELS, *shortfalls.TARGETS, *shortfalls.SCALED, *taught)
     assert all(f"| {name} |" in page or f"| `{name}` |" in page for name in names)
+    rows = [f"| {name} | {n:,} |" for name, ns in unlabelled_items.LABELLED.items() for n in ns]
+    assert all(row in page for row in rows)
     assert "nan" not in page
 
 
@@ -71,3 +73,34 @@ def test_a_row_for_every_table_of_classes():
     rows = list(consensus_errors.rows_of_seed("few", corpus, 0, epochs=2))
     assert [row["method"] for row in rows] == list(consensus_errors.TAUGHT)
     assert [row["mistakes"] for row in rows] == [0, 0, 0, 0]
+
+
+def test_items_lose_their_labels_and_stay():
+    rng = np.random.default_rng(0)
+    features, truth = rng.normal(size=(20, 3)), np.arange(20) % 2
+    item = np.repeat(np.arange(20), 2)
+    ann = mh.Annotations.from_arrays(item, np.tile(["u", "w"], 20), truth[item])
+    valid = SimpleNamespace(features=rng.normal(size=(5, 3)))
+    corpus = SimpleNamespace(features=features, annotations=ann, valid=valid)
+    alone, few = unlabelled_items.training_set(corpus, 6, 1, beside=False)
+    everything, many = unlabelled_items.training_set(corpus, 6, 1, beside=True)
+    assert np.array_equal(everything[:6], alone)
+    assert sorted(map(tuple, everything)) == sorted(
+        map(tuple, np.concatenate([features, valid.features]))
+    )
+    assert many.labels_per_item.tolist() == [2] * 6 + [0] * 19
+    assert np.array_equal(many.label, few.label)
+    corpus.valid = None
+    assert len(unlabelled_items.training_set(corpus, 6, 1, beside=True)[0]) == 20
+
+
+def test_a_row_with_and_without_other_items():
+    rng = np.random.default_rng(0)
+    features, truth = rng.normal(size=(40, 3)), np.arange(40) % 2
+    item = np.repeat(np.arange(40), 2)
+    ann = mh.Annotations.from_arrays(item, np.tile(["u", "w"], 40), truth[item])
+    test = SimpleNamespace(features=features, truth=truth)
+    corpus = SimpleNamespace(features=features, annotations=ann, valid=None, test=test)
+    rows = list(unlabelled_items.rows_of_seed("few", corpus, 20, 0, epochs=2))
+    assert [row["method"] for row in rows] == list(unlabelled_items.BESIDE)
+    assert [row["n_items"] for row in rows] == [20, 40]

@@ -109,7 +109,7 @@ def test_a_network_of_a_paper_is_for_inputs_of_its_kind():
 def test_defaults_of_the_task_do_not_replace_those_of_the_paper():
     crowd = rated()
     model = fit_numbers("crowd-layer-b", crowd, published=True, batch_size=None, epochs=1)
-    assert (model.settings_.batch_size, model.settings_.validation_unit) == (64, "items")
+    assert (model.settings_.batch_size, model.settings_.validation_unit) == (128, "items")
 
 
 def test_a_published_model_is_saved_and_fitted_again_to_the_same_bits(crowd, tmp_path):

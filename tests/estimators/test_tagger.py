@@ -118,12 +118,11 @@ def test_the_same_seed_gives_the_same_bits(name, small, fitted):
     assert np.array_equal(again.confusion_, fitted(name).confusion_)
 
 
-@pytest.mark.parametrize("name", ["crowd-layer-mw", "crf-ma"])
 def test_taggers_are_trained_as_published(name, small):
-    labels, _ = small
+    labels, tags = small
     settings = {"batch_size": None, "validation_fraction": None, "epochs": 1, "warm_up": 0}
     model = mh.CrowdTagger(method=name, published=True, **(QUICK | settings))
-    model.fit(labels.sentences, labels)
+    model.fit(labels.sentences, labels, **({"truth": tags} if name == "truth" else {}))
     assert len(model.predict(labels.sentences)) == len(labels.sentences)
     assert model.settings_.validation_fraction == 0.0
     if name == "crowd-layer-mw":

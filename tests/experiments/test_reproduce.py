@@ -52,6 +52,7 @@ def test_all_tables_and_figures_of_the_papers_are_there():
         "p4/figure-2", "p4/figure-3",
         "ours/selection-rules", "ours/every-method", "ours/method-selection", "ours/settings",
         "ours/fine-tuned-sentences", "ours/labelme-images", "ours/comparison",
+        "ours/preferences",
     }  # fmt: skip
 
 

@@ -35,21 +35,28 @@ def datasets(
     if folder is not None and not Path(folder).is_dir():
         raise DataError(f"{folder}: no such folder")
     found = {name: _entry(reader, folder) for name, reader in mh.DATASETS.items()}
+    pairs = {name: _entry(each, folder) for name, each in mh.datasets.PAIR_SETS.items()}
     items = {name: _items(each, folder) for name, each in mh.datasets.ITEM_SETS.items()}
     if json:
-        say_json(found | {"item_sets": items})
+        say_json(found | {"pair_sets": pairs, "item_sets": items})
         return
-    for name, entry in found.items():
-        say(f"{name}: {entry['about']}")
-        for features, state in entry["features"].items():
-            say(f"    {features}: {', '.join(state)}")
+    _say_entries(found)
+    say_text("\nComparisons of two items, for mh.CrowdRanker:")
+    _say_entries(pairs)
     say_text("\nItems for simulated crowds:")
     for name, entry in items.items():
         say(f"{name}: {entry['about']}")
         say(f"    {', '.join(entry['files'])}")
 
 
-def _entry(reader: "mh.datasets.Reader", folder: str | None) -> dict[str, Any]:
+def _say_entries(entries: dict[str, dict[str, Any]]) -> None:
+    for name, entry in entries.items():
+        say(f"{name}: {entry['about']}")
+        for features, state in entry["features"].items():
+            say(f"    {features}: {', '.join(state)}")
+
+
+def _entry(reader: "mh.datasets.Reader[Any]", folder: str | None) -> dict[str, Any]:
     """A corpus; for each set of features the files it needs, or those that are missing."""
     features = {
         name: reader.needed(name) if folder is None else _state(reader.missing(folder, name))

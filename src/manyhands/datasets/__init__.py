@@ -1,7 +1,7 @@
 """Datasets: public corpora in a local folder, items for simulated crowds, and demo data."""
 
-from manyhands.datasets.catalog import DATASETS, ITEM_SETS
-from manyhands.datasets.corpus import Corpus, ItemSet, Reader, Split
+from manyhands.datasets.catalog import DATASETS, ITEM_SETS, PAIR_SETS
+from manyhands.datasets.corpus import Corpus, ItemSet, PairCorpus, Reader, Split
 from manyhands.datasets.demo import (
     DigitsDemo,
     RatingsDemo,
@@ -15,9 +15,11 @@ from manyhands.datasets.dogs_cats import dogs_cats
 __all__ = [
     "DATASETS",
     "ITEM_SETS",
+    "PAIR_SETS",
     "Corpus",
     "DigitsDemo",
     "ItemSet",
+    "PairCorpus",
     "RatingsDemo",
     "Reader",
     "SentencesDemo",

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from manyhands.annotations import Annotations, Items, Sentences
+from manyhands.annotations import Annotations, Comparisons, Items, Sentences
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
+
+Content = TypeVar("Content")  # what a reader returns
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,22 @@ class Corpus:
             )
 
 
+@dataclass(frozen=True)
+class PairCorpus:
+    """Items that annotators compared two by two; row i of `features` belongs to item i."""
+
+    name: str
+    features: AnyArray
+    comparisons: Comparisons
+
+    def __post_init__(self) -> None:
+        if len(self.features) != self.comparisons.n_items:
+            raise DataError(
+                f"{self.name}: {len(self.features)} rows of features for "
+                f"{self.comparisons.n_items} items"
+            )
+
+
 def n_rows(features: Any) -> int:
     """The number of items that features describe: tokens of sentences, otherwise rows."""
     if isinstance(features, Sentences):
@@ -72,7 +90,7 @@ def n_rows(features: Any) -> int:
 
 
 @dataclass(frozen=True)
-class Reader:
+class Reader(Generic[Content]):
     """A corpus in a folder: its files, and how they are read.
 
     `feature_sets` lists the files that each set of features needs in addition to `files`; the first
@@ -83,7 +101,7 @@ class Reader:
     about: str
     files: Sequence[str]
     feature_sets: Mapping[str, Sequence[str]]
-    load: Callable[[Path, str], Corpus]
+    load: Callable[[Path, str], Content]
 
     def needed(self, features: str | None = None) -> list[str]:
         """The files that one set of features needs."""
@@ -93,7 +111,7 @@ class Reader:
         """The missing files of one set of features."""
         return missing_files(Path(data) / self.folder, self.needed(features))
 
-    def read(self, data: str | Path, features: str | None = None) -> Corpus:
+    def read(self, data: str | Path, features: str | None = None) -> Content:
         """Read the corpus from a folder of corpora, with one of its feature sets."""
         home = Path(data) / self.folder
         _require_files(home, self.needed(features), self.folder)

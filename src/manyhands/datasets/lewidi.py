@@ -125,7 +125,7 @@ def _shares(path: Path, item: str, entry: Mapping[str, Any]) -> Floats:
 
 def _reader(
     name: str, about: str, class_of: Mapping[int, int], *, dialogues: bool = False
-) -> Reader:
+) -> Reader[Corpus]:
     return Reader(
         f"lewidi_2023/{name}_dataset",
         about,

@@ -1,5 +1,6 @@
 """Sentence polarity: sentences of film reviews with labels of 203 workers of Mechanical Turk."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,7 @@ def load_sentiment(home: Path, features: str) -> Corpus:
         texts = read_texts(home / "Sentiment_text_train.txt").tolist()
         if not texts:
             raise DataError("there are no training sentences; the file of texts is empty")
-        rows = list(_VECTORIZERS[features](texts, test[_SENTENCE].to_pylist()))
+        rows = VECTORIZERS[features](texts, test[_SENTENCE].to_pylist())
     return Corpus(
         "sentiment",
         rows[0],
@@ -44,26 +45,32 @@ def load_sentiment(home: Path, features: str) -> Corpus:
     )
 
 
-def tfidf(train: list[str], test: list[str]) -> tuple[AnyArray, AnyArray]:
+def tfidf(train: list[str], *others: list[str]) -> list[AnyArray]:
     """TF-IDF weights of words and word pairs, reduced by a singular value decomposition."""
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
     weights = vectorizer.fit_transform(train)
     svd = TruncatedSVD(min(_DIMENSIONS, weights.shape[1] - 1), random_state=0)
-    return as_rows(svd.fit_transform(weights)), as_rows(svd.transform(vectorizer.transform(test)))
+    reduced = as_rows(svd.fit_transform(weights))
+    return [reduced, *(as_rows(svd.transform(vectorizer.transform(each))) for each in others)]
 
 
-def word_counts(train: list[str], test: list[str]) -> tuple[AnyArray, AnyArray]:
+def word_counts(train: list[str], test: list[str]) -> list[AnyArray]:
     """Word counts of each sentence, for words that are not rare in the training sentences."""
     vectorizer = CountVectorizer(min_df=min(_MIN_SENTENCES, len(train)), dtype=np.float32)
-    return vectorizer.fit_transform(train).toarray(), vectorizer.transform(test).toarray()
+    return [vectorizer.fit_transform(train).toarray(), vectorizer.transform(test).toarray()]
 
 
-def plain_texts(train: list[str], test: list[str]) -> tuple[AnyArray, AnyArray]:
+def plain_texts(*texts: list[str]) -> list[AnyArray]:
     """The sentences as they are, an array of strings each."""
-    return object_array(train), object_array(test)
+    return [object_array(each) for each in texts]
 
 
-_VECTORIZERS = {"tfidf": tfidf, "words": word_counts, "texts": plain_texts}
+# Features of texts; more lists of texts are encoded as the first one.
+VECTORIZERS: Mapping[str, Callable[..., list[AnyArray]]] = {
+    "tfidf": tfidf,
+    "words": word_counts,
+    "texts": plain_texts,
+}
 
 SENTIMENT = Reader(
     "sentiment",

@@ -14,6 +14,7 @@ from manyhands.experiments.figures.p3 import P3_FIGURES
 from manyhands.experiments.figures.p4 import P4_FIGURES
 from manyhands.experiments.grid import GRIDS
 from manyhands.experiments.method_selection import MethodSelection
+from manyhands.experiments.preferences import PREFERENCES
 from manyhands.experiments.published import published_curves, published_tables
 from manyhands.experiments.settings import SettingsExperiment
 from manyhands.experiments.tables import TableExperiment
@@ -33,6 +34,7 @@ _ALL: list[Experiment] = [
     EveryMethod(),
     Comparison(),
     MethodSelection(),
+    PREFERENCES,
     SettingsExperiment(),
 ]
 

@@ -44,21 +44,12 @@ class ExperimentData:
 
 
 @dataclass(frozen=True)
-class DataSource(ABC):
-    """A crowd that can be loaded any number of times.
-
-    `same_for_seeds` tells whether it is the same for every seed.
-    """
-
-    same_for_seeds: ClassVar[bool] = False
+class Source(ABC):
+    """What a run learns from; it can be loaded any number of times."""
 
     @abstractmethod
     def unavailable(self, data: str | None) -> str:
         """Why it cannot be loaded from this folder; empty if it can."""
-
-    @abstractmethod
-    def load(self, data: str | None, seed: int) -> ExperimentData:
-        """The crowd of a seed; a corpus is the same for every seed."""
 
     def fingerprint(self) -> dict[str, Any]:
         """What distinguishes it from other sources."""
@@ -68,6 +59,20 @@ class DataSource(ABC):
     @abstractmethod
     def expected_seconds(self) -> float:
         """The usual time of a run on it that searches for its epoch, on one core."""
+
+
+@dataclass(frozen=True)
+class DataSource(Source):
+    """A crowd that can be loaded.
+
+    `same_for_seeds` tells whether it is the same for every seed.
+    """
+
+    same_for_seeds: ClassVar[bool] = False
+
+    @abstractmethod
+    def load(self, data: str | None, seed: int) -> ExperimentData:
+        """The crowd of a seed; a corpus is the same for every seed."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ class CorpusSource(DataSource):
             return f"there is no reader of {self.dataset}"
         if data is None:
             return NO_FOLDER
-        return _first_missing(DATASETS[self.dataset].missing(data, self.features))
+        return first_missing(DATASETS[self.dataset].missing(data, self.features))
 
     def load(self, data: str | None, seed: int) -> ExperimentData:
         """See `DataSource.load`."""
@@ -122,7 +127,7 @@ class ScenarioSource(DataSource):
         """See `DataSource.unavailable`."""
         if self.items is None:
             return ""
-        return NO_FOLDER if data is None else _first_missing(ITEM_SETS[self.items].missing(data))
+        return NO_FOLDER if data is None else first_missing(ITEM_SETS[self.items].missing(data))
 
     def load(self, data: str | None, seed: int) -> ExperimentData:
         """See `DataSource.load`."""
@@ -150,7 +155,8 @@ class ScenarioSource(DataSource):
         return _SECONDS.get(self.items or self.scenario, _USUAL_SECONDS)
 
 
-def _first_missing(files: Sequence[str]) -> str:
+def first_missing(files: Sequence[str]) -> str:
+    """The first of the missing files, as a sentence; empty if none is missing."""
     return f"{files[0]} is not there" if files else ""
 
 

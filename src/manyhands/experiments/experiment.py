@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from manyhands.core.settings import require_choice
-from manyhands.experiments.data import CorpusSource, DataSource
+from manyhands.experiments.data import CorpusSource, Source
 from manyhands.experiments.encoders import missing_encoder
 from manyhands.experiments.grids import Grid
 from manyhands.experiments.pages import code_block, write_page
@@ -44,7 +44,7 @@ class RunOptions:
         return self.protocol in (protocol, "both")
 
     def unavailable(
-        self, source: DataSource, slow: bool = False, settings: Mapping[str, Any] | None = None
+        self, source: Source, slow: bool = False, settings: Mapping[str, Any] | None = None
     ) -> str:
         """Why a source cannot be used here, or the encoder of the settings; empty if it can."""
         if self.recorded:

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
 from manyhands.evaluation import summarize_runs
 from manyhands.experiments import pages
-from manyhands.experiments.data import CorpusSource
+from manyhands.experiments.data import CorpusSource, Source
 from manyhands.experiments.experiment import CorpusExperiment, RunOptions, WrittenPages
 from manyhands.experiments.published import our_specification
 from manyhands.experiments.records import Record, Records
-from manyhands.experiments.runs import MethodRun
+from manyhands.experiments.runs import MethodRun, Run
 
 _SCORE = "accuracy"
 
@@ -22,7 +22,7 @@ class GridColumn:
     """A network with settings of training on a set of features; `slow` is for a GPU."""
 
     title: str
-    source: CorpusSource
+    source: Source
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     slow: bool = False
 
@@ -39,6 +39,7 @@ class GridExperiment(CorpusExperiment):
     title: str
     specification: str
     usual_runs = 5
+    measured: ClassVar[str] = "Accuracy on the test items"
 
     @property
     def given(self) -> dict[str, Any]:
@@ -48,20 +49,34 @@ class GridExperiment(CorpusExperiment):
     @property
     def columns(self) -> list[GridColumn]:
         """The columns of its table."""
-        return [_column(each, self.given) for each in self.given["columns"]]
+        return [self.column(each) for each in self.given["columns"]]
+
+    def column(self, given: Mapping[str, Any]) -> GridColumn:
+        """A column; its settings of training change those that all columns have."""
+        training = {**self.given.get("training", {}), **given.get("training", {})}
+        settings = {"training": training}
+        return GridColumn(given["title"], self.source(given), settings, given.get("slow", False))
+
+    def source(self, given: Mapping[str, Any]) -> Source:
+        """What a column learns from."""
+        return CorpusSource(given["dataset"], given.get("features"))
+
+    def run(self, column: GridColumn, method: str, seed: int) -> Run:
+        """One run of a cell."""
+        assert isinstance(column.source, CorpusSource), "the columns of a grid are corpora"
+        return MethodRun(column.source, method, seed, column.settings)
 
     @property
     def datasets(self) -> tuple[str, ...]:  # type: ignore[override]
         """The corpora that it uses."""
-        return tuple(dict.fromkeys(column.source.dataset for column in self.columns))
+        sources = [column.source for column in self.columns]
+        return tuple(dict.fromkeys(str(each.fingerprint()["dataset"]) for each in sources))
 
-    def groups(self, options: RunOptions) -> dict[tuple[str, str], Sequence[MethodRun]]:
+    def groups(self, options: RunOptions) -> dict[tuple[str, str], Sequence[Run]]:
         """See `CorpusExperiment.groups`; a group for each cell."""
         reasons, seeds = self.reasons(options), self.seeds(options)
         return {
-            (column.title, method): [
-                MethodRun(column.source, method, seed, column.settings) for seed in seeds
-            ]
+            (column.title, method): [self.run(column, method, seed) for seed in seeds]
             for column in self.columns
             if column.title not in reasons
             for method in self.given["methods"]
@@ -93,7 +108,7 @@ class GridExperiment(CorpusExperiment):
         times = {title: _seconds(found, title) for title in titles}
         others = [method for method in methods if method != baseline]
         body = [
-            "## Accuracy on the test items (%)", "", _table(titles, methods, cells, times), "",
+            f"## {self.measured} (%)", "", _table(titles, methods, cells, times), "",
             f"## Difference from `{baseline}` (points)", "",
             "Mean over seeds of the difference of two runs with the same seed, and its standard "
             "error.", "",
@@ -109,13 +124,6 @@ class GridExperiment(CorpusExperiment):
             for title in titles
         ]  # fmt: skip
         return WrittenPages([self.write_page(folder, options, [about, ""], body)], rows)
-
-
-def _column(given: Mapping[str, Any], common: Mapping[str, Any]) -> GridColumn:
-    """A column; its settings of training change those that all columns have."""
-    source = CorpusSource(given["dataset"], given.get("features"))
-    training = {**common.get("training", {}), **given.get("training", {})}
-    return GridColumn(given["title"], source, {"training": training}, given.get("slow", False))
 
 
 def _scores(records: Sequence[Record]) -> dict[int, float]:

@@ -192,6 +192,7 @@ _STYLE = (
     "body{font:16px/1.5 system-ui;max-width:76rem;margin:1.5rem auto;padding:0 1rem}"
     + grids.STYLE
     + ".mh-list{border-collapse:collapse;font-size:.8rem}.mh-list td,.mh-list th{"
-    "padding:.2rem .5rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}"
+    "padding:.2rem .4rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top;"
+    "overflow-wrap:anywhere;min-width:2.5rem}"
     "pre{background:#f4f4f4;padding:.7rem}details{margin:1rem 0}summary{cursor:pointer}"
 )
