@@ -169,7 +169,10 @@ class ConfusionPass:
         log_confusion_alk: Floats,
         posterior_ik: Floats,
         counts_balk: Floats,
+        *,
+        products: bool = False,
     ) -> list[float]:
+        """The log-likelihoods of blocks; with `products` prior and table are probabilities."""
         ann, known = self.evidence.annotations, self.evidence.known
         n_subtypes = log_prior_ik.shape[1] // ann.n_classes
         log_rows = np.ascontiguousarray(log_confusion_alk, dtype=np.float64).reshape(-1)
@@ -184,6 +187,7 @@ class ConfusionPass:
                 n_subtypes,
                 log_prior,
                 log_rows,
+                products,
                 posterior_ik.reshape(-1),
                 counts_balk[block].reshape(-1),
                 self._mass_bk[block],
