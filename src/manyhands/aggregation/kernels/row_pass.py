@@ -163,26 +163,15 @@ class RowPass(ConfusionPass):
         self._most_labels = int(np.diff(ann.item_offsets).max(initial=0))
         self._busiest = int(np.bincount(ann.annotator).max(initial=0))
 
-    def _expect(
-        self,
-        log_prior_ik: Floats,
-        log_confusion_alk: Any,
-        posterior_ik: Floats,
-        counts_balk: Floats,
-        *,
-        products: bool = False,
-    ) -> list[float]:
+    def _as_rows(self, log_prior_ik: Floats, log_confusion_alk: Any) -> tuple[Floats, Floats, bool]:
         table = log_confusion_alk
         if isinstance(table, RowConfusions) and -table.least * self._most_labels < _LOG_RANGE:
-            prior_ik = np.exp(log_prior_ik)
-            return super()._expect(
-                prior_ik, table.share_rk, posterior_ik, counts_balk, products=True
-            )
+            return np.exp(log_prior_ik), table.share_rk, True
         log_rk = getattr(table, "log_rk", None)  # of `RowConfusions`, `UsedRows`
         if log_rk is None:
             log_alk = np.asarray(table)
             log_rk = log_alk.reshape(-1, log_alk.shape[2])[self._rows.row_r]
-        return super()._expect(log_prior_ik, log_rk, posterior_ik, counts_balk, products=products)
+        return log_prior_ik, log_rk, False
 
     def fit_confusions(self, expected: Expectation, pseudo_alk: Floats) -> ConfusionStep:
         """The M-step; see `fit_confusions`. It writes the tables of the step before the last one.
