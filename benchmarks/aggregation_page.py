@@ -80,7 +80,9 @@ defaults of each tool: manyhands uses {threads or "all"} cores, crowd-kit's pand
 operations mostly one.
 
 **Noise.** Times on shared machines are noisy. Both sides of a ratio are measured in the same run,
-one after the other. Times from different runs should not be compared.
+one after the other. Times from different runs should not be compared. A row that was measured again
+may be from a busier machine: steps that are long wait more often for a core than short ones, which
+flatters the faster side, and a step on two threads loses more than one on a single thread.
 
 {markdown_table(["machine", ""], facts, left=2)}"""
 

@@ -56,6 +56,31 @@ def test_steps_are_those_of_all_rows(n_classes, strength):
         np.testing.assert_allclose(found.posterior_ik, expected.posterior_ik, atol=1e-12)
 
 
+@pytest.mark.parametrize("known", [None, "some"])
+@pytest.mark.parametrize("weak", [1.0, 1e-9, 1e-250])
+def test_products_too_small_for_floats_are_sums_of_logs(weak, known):
+    """An item has a hundred labels that are improbable, and the prior may be far below 1."""
+    rng = np.random.default_rng(2)
+    n_items, n_annotators = 40, 300
+    item = np.concatenate([np.zeros(100, dtype=int), rng.integers(0, n_items, 300)])
+    annotator = np.concatenate([np.arange(100), rng.integers(0, n_annotators, 300)])
+    ann = Annotations.from_arrays(item, annotator, rng.integers(0, 4, 400), classes=range(4))
+    codes = nothing_known() if known is None else np.where(np.arange(n_items) % 5, -1, 2)
+    evidence = Evidence(ann, codes.astype(np.int32) if known else codes)
+    whole, rows = ConfusionPass(evidence), RowPass(evidence, LabelRows.of(ann))
+    pseudo = weak * rng.dirichlet(np.ones(4), (1, 4))
+    log_prior = np.log([0.1, 0.2, 0.3, 0.4])
+    start = whole.majority() ** 4
+    found, expected = (
+        each(log_prior, each.fit_confusions(each.count(start), pseudo).log_confusion_alk)
+        for each in (rows, whole)
+    )
+    assert np.isfinite(expected.log_likelihood)
+    assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-12)
+    np.testing.assert_allclose(found.posterior_ik, expected.posterior_ik, atol=1e-10)
+    np.testing.assert_allclose(found.counts_alk, expected.counts_alk, atol=1e-10)
+
+
 def test_a_table_of_all_rows_may_be_given():
     whole, rows = both()
     table = np.log(np.random.default_rng(0).dirichlet(np.ones(4), (205, 4)))

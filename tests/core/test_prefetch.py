@@ -87,7 +87,7 @@ def test_the_e_step_without_the_hint_has_the_same_bits(n_classes, monkeypatch):
     def expectation(kernel):
         found = [np.zeros(n) for n in (len(ann) * n_classes, log_confusion.size, n_classes)]
         total = kernel(0, len(ann), ann.item_offsets, row, known, 1, log_prior,
-                       log_confusion.ravel(), *found, np.zeros(n_classes))  # fmt: skip
+                       log_confusion.ravel(), False, *found, np.zeros(n_classes))  # fmt: skip
         return [total, *found]
 
     before = expectation(usual)

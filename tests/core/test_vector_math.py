@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyhands.core.row_vectors import add_to_rows, sum_rows
+from manyhands.core.row_vectors import add_to_rows, multiply_rows, sum_rows
 from manyhands.core.vector_math import fast_exp, fast_log
 
 
@@ -68,3 +68,23 @@ def test_rows_are_added_as_numpy_does(n_columns, known, kind):
     expected = table.copy()
     np.add.at(expected, row, values[2:])
     np.testing.assert_allclose(flat.reshape(6, n_columns), expected, rtol=1e-14)
+
+
+@numba.njit
+def multiplied(table, row, start, columns):
+    """The product of rows."""
+    into = np.full(len(columns) + 2, np.nan)
+    multiply_rows(into, np.int64(1), start, np.int64(3), table, row, 0, len(row), columns)
+    return into
+
+
+@pytest.mark.parametrize("n_columns", [1, 3, 8, 10, 19])
+@pytest.mark.parametrize("known", [True, False])
+def test_rows_are_multiplied_as_numpy_does(n_columns, known):
+    rng = np.random.default_rng(n_columns)
+    table, row = rng.normal(size=(6, n_columns)), np.array([4, 0, 4, 5], dtype=np.int32)
+    start = rng.normal(size=n_columns + 3)
+    columns = (0,) * n_columns if known else np.zeros(n_columns)
+    into = multiplied(table.reshape(-1), row, start, columns)
+    np.testing.assert_allclose(into[1:-1], start[3:] * table[row].prod(axis=0), rtol=1e-14)
+    assert np.isnan(into[[0, -1]]).all()  # nothing beside the row is written

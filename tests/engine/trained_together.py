@@ -82,7 +82,17 @@ FITS = {
     "conal by items, sparse": (_classes, {"method": "conal", "noise": ITEMS, "sparse": True}),
     **{
         name: (_classes, {"method": name})
-        for name in ("em", "conal-em", "max-mig", "two-stage-majority", "doctor-net")
+        for name in (
+            "em",
+            "conal-em",
+            "max-mig",
+            "two-stage-majority",
+            "doctor-net",
+            "mixture",
+            "coinnet",
+            "crowdlab",
+            "cross-fit",
+        )
     },
     "heads, sparse": (_classes, {"method": "weighted-doctor-net", "sparse": True}),
     "batch normalisation": (_classes, {"method": "speelfc", **NORM}),

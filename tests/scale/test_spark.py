@@ -17,6 +17,7 @@ from manyhands.scale import spark as spark_parts
 from manyhands.scale import spark_blocks
 
 LISTED = ["majority", "dawid-skene", "one-coin", "glad", "mixture"]
+DEFAULT = mh.aggregation.DEFAULTS["classes"]
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +48,30 @@ def on_spark(session, path, method, *, parts, settings=None, **reading):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", LISTED)
+@pytest.mark.parametrize("method", [*LISTED, DEFAULT])
 def test_classes_on_two_workers(session, method, tmp_path):
     path = write(class_table(), tmp_path / "labels.parquet")
     settings = settings_of(method) | ({"max_iter": 3} if method != "majority" else {})
+    settings |= {"n_starts": 1} if method == "annotator-types" else {}  # as few jobs as can be
     found = on_spark(session, path, method, parts=3, settings=settings)
     assert_same(found, in_memory(path, method, settings=settings))
+
+
+@pytest.mark.slow
+def test_agreement_on_two_workers(session, tmp_path):
+    """Some labels are repeated, and then the last one counts, wherever it lies."""
+    table = class_table()
+    again = table.sample(frac=0.3, random_state=0)
+    path = write(pd.concat([table, again]), tmp_path / "labels.parquet")
+    annotations = mh.read(path)
+    with mh.scale.aggregate(session.read.parquet(path), "majority", parts=3) as found:
+        for name, value in found.agreement.items():
+            expected = getattr(mh.agreement, name)(annotations, interval="none").value
+            assert value == pytest.approx(expected, rel=1e-12), name
+        for name in ("by_class", "by_annotator"):
+            table = getattr(found, f"agreement_{name}")()
+            expected = getattr(mh.agreement, name)(annotations)[list(table.columns)]
+            pd.testing.assert_frame_equal(table, expected, rtol=1e-9)
 
 
 @pytest.mark.slow

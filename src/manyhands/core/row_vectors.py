@@ -1,7 +1,7 @@
-"""Add rows of a table, for compiled loops: a row is one vector, and its sum stays in registers.
+"""Add or multiply rows of a table, for compiled loops: a row is one vector.
 
 A compiler that cannot prove that two arrays do not overlap adds one number after the other. These
-functions tell LLVM to load a whole row, whatever its length.
+functions tell LLVM to load a whole row, whatever its length. Sums stay in registers.
 
 How many columns a row has is the length of `columns`. A tuple is known when a loop is compiled: a
 row is then one vector, and there is one compiled loop for every length. An array gives one loop for
@@ -28,6 +28,19 @@ def _sum_rows(
     typing_context: Any, into: Any, at: Any, start: Any, start_at: Any, rows: Any, row_n: Any,
     begin: Any, end: Any, columns: Any,
 ) -> Any:  # fmt: skip
+    return _joined(into, at, start, start_at, rows, row_n, begin, end, columns, by="fadd")
+
+
+def _multiply_rows(
+    typing_context: Any, into: Any, at: Any, start: Any, start_at: Any, rows: Any, row_n: Any,
+    begin: Any, end: Any, columns: Any,
+) -> Any:  # fmt: skip
+    return _joined(into, at, start, start_at, rows, row_n, begin, end, columns, by="fmul")
+
+
+def _joined(*given: Any, by: str) -> Any:
+    """What joins rows by an instruction, for arguments of these types."""
+
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         def data(place: int) -> Any:
             return context.make_array(signature.args[place])(context, builder, args[place]).data
@@ -38,14 +51,14 @@ def _sum_rows(
             with _loop(builder, args[6], args[7], 1) as (n, _):
                 row = _row(builder, data(5), n, n_columns, shift)
                 more = _load(builder, _vector(builder, data(4), row, width))
-                builder.store(builder.fadd(builder.load(total), more), total)
+                builder.store(getattr(builder, by)(builder.load(total), more), total)
             target = _vector(builder, data(0), builder.add(args[1], shift), width)
             _store(builder, builder.load(total), target)
 
         _by_columns(context, builder, signature.args[8], args[8], add)
         return context.get_dummy_value()
 
-    return types.void(into, at, start, start_at, rows, row_n, begin, end, columns), emit
+    return types.void(*given), emit
 
 
 def _add_to_rows(
@@ -116,6 +129,9 @@ sum_rows: Callable[..., None] = cast(Any, intrinsic(_sum_rows))
 """`into[at:] = start[start_at:] + sum of rows[row_n[n]]` for n from `begin` to `end`.
 
 All arrays but `row_n` are flat arrays of floats; `at` and `start_at` are 64-bit integers."""
+
+multiply_rows: Callable[..., None] = cast(Any, intrinsic(_multiply_rows))
+"""`into[at:] = start[start_at:] x product of rows[row_n[n]]` for n from `begin` to `end`."""
 
 add_to_rows: Callable[..., None] = cast(Any, intrinsic(_add_to_rows))
 """`rows[row_n[n]] += values[at:]` for n from `begin` to `end`, one after the other."""

@@ -11,7 +11,7 @@ import numpy as np
 from manyhands.core.arrays import AnyArray, Codes, Floats, Offsets
 from manyhands.core.kernels import kernel
 from manyhands.core.prefetch import prefetch
-from manyhands.core.row_vectors import Columns, add_to_rows, sum_rows
+from manyhands.core.row_vectors import Columns, add_to_rows, multiply_rows, sum_rows
 from manyhands.core.vector_math import fast_exp, fast_log
 
 TINY = 1e-300  # log(0) would turn sums into NaN; no real probability is this small
@@ -20,7 +20,6 @@ _ITEMS = 32  # at a time
 _LARGE = 1e200  # products of sums stay below: one logarithm for many of them
 _FAR = 1e4  # below the largest log-score: no probability is left
 _CELLS = 1024  # of tables that are worked on at a time
-_ANNOTATORS = 32  # the same of annotators
 
 
 @kernel
@@ -72,6 +71,7 @@ def expect_items(
     n_subtypes: int,
     log_prior: Floats,
     log_rows: Floats,
+    products: bool,
     posterior: Floats,
     counts: Floats,
     mass: Floats,
@@ -79,7 +79,9 @@ def expect_items(
 ) -> float:
     """Posterior, counts and mass of some items, and the log-likelihood of their labels.
 
-    Tables are flat. An empty `posterior` is not written, and empty `counts` are not added to.
+    Tables are flat. An empty `posterior` is not written, and empty `counts` are not added to. With
+    `products` prior and rows are probabilities, whose product over the labels of an item is a
+    normal float; there are no subtypes then.
     """
     n_columns = len(columns)
     counts[:] = 0.0
@@ -99,10 +101,15 @@ def expect_items(
                     prefetch(counts, ahead)
                     prefetch(counts, ahead + n_columns - 1)
             at, start = np.int64((i - begin) * n_columns), np.int64(i * n_columns * own_prior)
-            sum_rows(
-                score, at, log_prior, start, log_rows, row, offsets[i], offsets[i + 1], columns
-            )
-        total += _normalise_items(begin, end, known, n_subtypes, score, mass, columns)
+            some = (offsets[i], offsets[i + 1])
+            if products:
+                multiply_rows(score, at, log_prior, start, log_rows, row, some[0], some[1], columns)
+            else:
+                sum_rows(score, at, log_prior, start, log_rows, row, some[0], some[1], columns)
+        if products:
+            total += _normalise_products(begin, end, known, score, mass, columns)
+        else:
+            total += _normalise_items(begin, end, known, n_subtypes, score, mass, columns)
         if len(counts):
             for i in range(begin, end):
                 at = np.int64((i - begin) * n_columns)
@@ -156,6 +163,32 @@ def _normalise_items(
             total += np.log(product)
             product = 1.0
     return float(total + np.log(product))
+
+
+@kernel(contract=True)
+def _normalise_products(
+    first: int, last: int, known: Codes, score: Floats, mass: Floats, columns: Columns
+) -> float:
+    """The same of products of probabilities."""
+    n_columns = len(columns)
+    sums = np.empty(_ITEMS)
+    for i in range(first, last):
+        here = (i - first) * n_columns
+        if len(known) and known[i] >= 0:
+            for k in range(n_columns):
+                score[here + k] *= 1.0 if k == known[i] else 0.0
+        sum_k = 0.0
+        for k in range(n_columns):
+            sum_k += score[here + k]
+        sums[i - first] = sum_k
+        inverse = 1.0 / sum_k
+        for k in range(n_columns):
+            score[here + k] *= inverse
+        for k in range(n_columns):
+            mass[k] += score[here + k]
+    for place in range(last - first):
+        sums[place] = fast_log(sums[place])
+    return float(sums[: last - first].sum())
 
 
 @kernel
@@ -260,80 +293,3 @@ def _scale_classes(
     for k in range(n_classes):
         even[k] = 0.0 if scale[k] > 0.0 else 1.0 / n_labels
         scale[k] = 1.0 / scale[k] if scale[k] > 0.0 else 0.0
-
-
-@kernel(contract=True)
-def normalise_rows(
-    first: int,
-    last: int,
-    starts: Offsets,
-    number_r: AnyArray,
-    label_r: Codes,
-    counts: Floats,
-    pseudo: Floats,
-    log_rows: Floats,
-    log_scale: Floats,
-    columns: Columns,
-) -> float:
-    """The same of the rows (annotator, label) that occur; annotator a has those from `starts[a]`.
-
-    All others have no counts: their log-confusions are log pseudo + `log_scale`, and their terms of
-    the sum follow from these. `number_r` counts the rows. Tables are flat; `pseudo` is one for all
-    annotators, and above 0.
-    """
-    n_classes, n_labels = len(columns), len(pseudo) // len(columns)
-    base, scales = np.zeros(n_classes), np.zeros(_ANNOTATORS * n_classes)
-    for cell in range(len(pseudo)):
-        base[cell % n_classes] += pseudo[cell]
-    log_raised, absent = np.zeros(len(pseudo)), np.full(n_labels, last - first)
-    for begin in range(first, last, _ANNOTATORS):
-        end = min(begin + _ANNOTATORS, last)
-        for a in range(begin, end):
-            at, zero = np.int64(a) * n_classes, np.int64(0)
-            sum_rows(log_scale, at, base, zero, counts, number_r, starts[a], starts[a + 1], columns)
-        scale = log_scale[begin * n_classes : end * n_classes]
-        for cell in range(len(scale)):
-            scale[cell] = -fast_log(scale[cell])
-        for cell in range(len(scale)):
-            scales[cell] += scale[cell]
-        _raise_rows(
-            starts[begin], starts[end], number_r, label_r, counts, pseudo, log_rows, log_raised,
-            absent, columns,
-        )  # fmt: skip
-        for a in range(begin, end):
-            at = np.int64(a) * n_classes
-            add_to_rows(log_rows, number_r, starts[a], starts[a + 1], log_scale, at, columns)
-    total = 0.0
-    for cell in range(len(pseudo)):
-        empty = absent[cell // n_classes] * np.log(pseudo[cell])
-        total += pseudo[cell] * (log_raised[cell] + empty)
-    for cell in range(len(scales)):
-        total += base[cell % n_classes] * scales[cell]
-    return total
-
-
-@kernel(contract=True)
-def _raise_rows(
-    first: int,
-    last: int,
-    number_r: AnyArray,
-    label_r: Codes,
-    counts: Floats,
-    pseudo: Floats,
-    log_rows: Floats,
-    log_raised: Floats,
-    absent: AnyArray,
-    columns: Columns,
-) -> None:
-    """Logs of counts + pseudo of some rows, and their sums by label."""
-    n_classes = len(columns)
-    for r in range(first, last):
-        at, of_label = np.int64(r) * n_classes, np.int64(label_r[r]) * n_classes
-        sum_rows(log_rows, at, pseudo, of_label, counts, number_r, r, r + 1, columns)
-        absent[label_r[r]] -= 1
-    log_row = log_rows[first * n_classes : last * n_classes]
-    for cell in range(len(log_row)):
-        log_row[cell] = fast_log(log_row[cell])
-    for r in range(first, last):
-        at = np.int64(r) * n_classes
-        add_to_rows(log_raised, label_r, r, r + 1, log_rows, at, columns)

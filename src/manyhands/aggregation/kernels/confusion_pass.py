@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -119,7 +119,7 @@ class ConfusionPass:
         self._mass_bk = np.empty((len(self._blocks), n_columns))
         self._counts_balk = np.empty((len(self._blocks), *(shape_alk if counts else (0, 0, 0))))
 
-    def __call__(self, log_prior_k: Floats, log_confusion_alk: Floats) -> Expectation:
+    def __call__(self, log_prior_k: Floats, log_confusion_alk: Any) -> Expectation:
         """Posterior, counts and log-likelihood under these parameters; buffers are reused.
 
         The class prior may also be given per item, shape (i, k), such as a classifier's output.
@@ -166,14 +166,15 @@ class ConfusionPass:
     def _expect(
         self,
         log_prior_ik: Floats,
-        log_confusion_alk: Floats,
+        log_confusion_alk: Any,
         posterior_ik: Floats,
         counts_balk: Floats,
     ) -> list[float]:
         ann, known = self.evidence.annotations, self.evidence.known
         n_subtypes = log_prior_ik.shape[1] // ann.n_classes
-        log_rows = np.ascontiguousarray(log_confusion_alk, dtype=np.float64).reshape(-1)
-        log_prior = np.ascontiguousarray(log_prior_ik, dtype=np.float64).reshape(-1)
+        prior_ik, rows, products = self._as_rows(log_prior_ik, log_confusion_alk)
+        rows = np.ascontiguousarray(rows, dtype=np.float64).reshape(-1)
+        prior = np.ascontiguousarray(prior_ik, dtype=np.float64).reshape(-1)
 
         def work(block: int) -> float:
             return expect_items(
@@ -182,8 +183,9 @@ class ConfusionPass:
                 self._row_n,
                 known,
                 n_subtypes,
-                log_prior,
-                log_rows,
+                prior,
+                rows,
+                products,
                 posterior_ik.reshape(-1),
                 counts_balk[block].reshape(-1),
                 self._mass_bk[block],
@@ -191,6 +193,10 @@ class ConfusionPass:
             )
 
         return run_blocks(work, range(len(self._blocks)))
+
+    def _as_rows(self, log_prior_ik: Floats, log_confusion_alk: Any) -> tuple[Floats, Floats, bool]:
+        """Prior and rows of the table, and whether they are probabilities, not logarithms."""
+        return log_prior_ik, log_confusion_alk, False
 
     def _total(self, parts: list[float], posterior: Callable[[], Floats]) -> Expectation:
         total_alk = self._counts_balk[0]

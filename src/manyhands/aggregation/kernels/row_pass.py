@@ -3,6 +3,9 @@
 Most annotators of a large crowd gave few labels, so that most rows (annotator, label) of a table of
 confusions are the prior alone. Here tables hold the rows that occur, and a step takes as long as
 the labels, however many classes there are. The others follow from the prior and the row sums.
+
+Tables hold probabilities. The E-step multiplies them, unless an item has so many labels that a
+product might be no normal float: then it adds their logarithms.
 """
 
 from collections.abc import Callable
@@ -13,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from manyhands.aggregation.evidence import Evidence
-from manyhands.aggregation.kernels.confusion_loops import normalise_rows, rows_of_labels
+from manyhands.aggregation.kernels.confusion_loops import rows_of_labels
 from manyhands.aggregation.kernels.confusion_pass import (
     FEW_ANNOTATORS,
     ConfusionPass,
@@ -22,6 +25,7 @@ from manyhands.aggregation.kernels.confusion_pass import (
     columns_of,
     normal_crowd,
 )
+from manyhands.aggregation.kernels.row_loops import share_rows
 from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.kernels import even_ranges, run_blocks
@@ -29,6 +33,8 @@ from manyhands.core.kernels import even_ranges, run_blocks
 _SMALLER = 2  # tables of rows are worth their while if they are smaller by this factor
 _ROWS_PER_BLOCK = 1 << 13  # threads cost more than they save on fewer
 _MAX_BLOCKS = 16
+_LOG_RANGE = 650.0  # products of numbers above 0 are normal floats if their logs stay within
+_MAX_TOGETHER = 128  # annotators
 
 
 @dataclass(frozen=True)
@@ -67,8 +73,8 @@ class LabelRows:
 
     @cached_property
     def number_r(self) -> AnyArray:
-        """The numbers of the rows from 0."""
-        return np.arange(len(self.row_r), dtype=np.int32)
+        """Numbers from 0, as many as there are rows and annotators."""
+        return np.arange(max(len(self.row_r), self.n_annotators), dtype=np.int32)
 
     @cached_property
     def label_r(self) -> AnyArray:
@@ -76,7 +82,7 @@ class LabelRows:
         return (self.row_r % self.n_labels).astype(np.int32)
 
     def tables(self, n_classes: int) -> tuple[Floats, Floats]:
-        """Memory for log-confusions (r, k) and the logs of their scales (a, k)."""
+        """Memory for confusions (r, k) and the sums that they are divided by (a, k)."""
         return np.empty((len(self.row_r), n_classes)), np.empty((self.n_annotators, n_classes))
 
     def scattered(self, values_rk: Floats) -> Floats:
@@ -88,15 +94,24 @@ class LabelRows:
 
 @dataclass(frozen=True)
 class RowConfusions:
-    """Log-confusions of rows that occur; an array of numpy made of it has all rows."""
+    """Confusions of rows that occur; an array of numpy made of it has the logs of all rows.
+
+    No logarithm of a confusion is below `least`.
+    """
 
     rows: LabelRows
-    log_rk: Floats
-    log_scale_ak: Floats
+    share_rk: Floats
+    total_ak: Floats
     pseudo_lk: Floats
+    least: float
+
+    @property
+    def log_rk(self) -> Floats:
+        """The log-confusions of the rows that occur."""
+        return np.log(self.share_rk)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
-        log_alk = np.log(self.pseudo_lk) + self.log_scale_ak[:, None]
+        log_alk = np.log(self.pseudo_lk) - np.log(self.total_ak)[:, None]
         n_classes = log_alk.shape[2]
         log_alk.reshape(-1, n_classes)[self.rows.row_r] = self.log_rk
         return np.asarray(log_alk, dtype=dtype)
@@ -144,14 +159,19 @@ class RowPass(ConfusionPass):
         self._prepare(evidence, rows.place_n, shape, posterior=False, counts=True)
         self._rows = rows
         self._tables: list[tuple[Floats, Floats]] = []
+        ann = evidence.annotations
+        self._most_labels = int(np.diff(ann.item_offsets).max(initial=0))
+        self._busiest = int(np.bincount(ann.annotator).max(initial=0))
 
-    def __call__(self, log_prior_k: Floats, log_confusion_alk: Any) -> Expectation:
-        """Posterior, counts and log-likelihood under these parameters; buffers are reused."""
-        log_rk = getattr(log_confusion_alk, "log_rk", None)  # of `RowConfusions`, `UsedRows`
-        if log_rk is not None:
-            return super().__call__(log_prior_k, log_rk)
-        table = np.asarray(log_confusion_alk)
-        return super().__call__(log_prior_k, table.reshape(-1, table.shape[2])[self._rows.row_r])
+    def _as_rows(self, log_prior_ik: Floats, log_confusion_alk: Any) -> tuple[Floats, Floats, bool]:
+        table = log_confusion_alk
+        if isinstance(table, RowConfusions) and -table.least * self._most_labels < _LOG_RANGE:
+            return np.exp(log_prior_ik), table.share_rk, True
+        log_rk = getattr(table, "log_rk", None)  # of `RowConfusions`, `UsedRows`
+        if log_rk is None:
+            log_alk = np.asarray(table)
+            log_rk = log_alk.reshape(-1, log_alk.shape[2])[self._rows.row_r]
+        return log_prior_ik, log_rk, False
 
     def fit_confusions(self, expected: Expectation, pseudo_alk: Floats) -> ConfusionStep:
         """The M-step; see `fit_confusions`. It writes the tables of the step before the last one.
@@ -163,7 +183,7 @@ class RowPass(ConfusionPass):
         counts_rk = cast(RowExpectation, expected).counts_rk
         into = self._tables.pop(0) if len(self._tables) > 1 else self._rows.tables(self._n_classes)
         self._tables.append(into)
-        return fit_rows(self._rows, counts_rk, pseudo_alk[0], into)
+        return fit_rows(self._rows, counts_rk, pseudo_alk[0], into, self._busiest)
 
     def crowd_confusion(self, expected: Expectation, strength: float) -> Floats:
         """The confusion of an average annotator, (l, k); see `crowd_confusion`."""
@@ -188,23 +208,33 @@ def rows_worth_it(annotations: Annotations) -> LabelRows | None:
 
 
 def fit_rows(
-    rows: LabelRows, counts_rk: Floats, pseudo_lk: Floats, into: tuple[Floats, Floats]
+    rows: LabelRows,
+    counts_rk: Floats,
+    pseudo_lk: Floats,
+    into: tuple[Floats, Floats],
+    busiest: float | None = None,
 ) -> ConfusionStep:
-    """Log C[a,k,l] with C ~ counts + pseudo of the rows that occur, and the log-prior of all."""
+    """C[a,k,l] ~ counts + pseudo of the rows that occur, and the log-prior of all.
+
+    No annotator has more labels than `busiest`, if it is known.
+    """
     counts, pseudo_lk = np.ascontiguousarray(counts_rk), np.ascontiguousarray(pseudo_lk)
-    (log_rk, log_scale_ak), n_classes = into, counts.shape[1]
+    (share_rk, total_ak), n_classes = into, counts.shape[1]
     columns = columns_of(n_classes, few=rows.n_annotators < FEW_ANNOTATORS)
     at_least = max(1, rows.n_annotators * _ROWS_PER_BLOCK // max(len(counts), 1))
     chunks = even_ranges(rows.n_annotators, _MAX_BLOCKS, at_least=at_least)
+    most = float(counts.sum()) if busiest is None else busiest
+    low, high = np.log(pseudo_lk.min()), np.log(most + pseudo_lk.sum())
+    together = int(np.clip(_LOG_RANGE / max(-low, high, 1.0), 1, _MAX_TOGETHER))
 
     def work(chunk: tuple[int, int]) -> float:
-        return normalise_rows(
-            *chunk, rows.starts_a, rows.number_r, rows.label_r, counts.reshape(-1),
-            pseudo_lk.reshape(-1), log_rk.reshape(-1), log_scale_ak.reshape(-1), columns,
+        return share_rows(
+            *chunk, together, rows.starts_a, rows.number_r, rows.label_r, counts.reshape(-1),
+            pseudo_lk.reshape(-1), share_rk.reshape(-1), total_ak.reshape(-1), columns,
         )  # fmt: skip
 
     log_prior = sum(run_blocks(work, chunks))
-    table = RowConfusions(rows, log_rk, log_scale_ak, pseudo_lk)
+    table = RowConfusions(rows, share_rk, total_ak, pseudo_lk, float(low - high))
     return ConfusionStep(cast(Floats, table), log_prior)
 
 
