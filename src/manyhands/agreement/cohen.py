@@ -125,7 +125,9 @@ def _few_shared(table: PairTable) -> list[str]:
     if n_pairs < 2 or len(table.pair_t) >= FEW_SHARED * n_pairs:
         return []
     n_lost = int(np.isnan(table.usual.value).sum())
-    lost = f", and {n_lost} of {n_pairs} pairs used one class only and do not count" * (n_lost > 0)
+    lost = f", and {n_lost:,} of {n_pairs:,} pairs used one class only and do not count" * (
+        n_lost > 0
+    )
     return [
         f"Two annotators share {len(table.pair_t) / n_pairs:.1f} items on average{lost}: a mean "
         "of kappas of so few items is too low; use alpha or Fleiss' kappa."

@@ -1,5 +1,6 @@
 """manyhands report: one page about labels, annotators and items."""
 
+import shlex
 import sys
 import warnings
 from dataclasses import dataclass
@@ -63,6 +64,11 @@ class Request(options.OptionGroup):
     def file(self) -> "mh.io.LabelFile":
         """The file of labels."""
         return self.reading.file(self.labels)
+
+    @property
+    def as_typed(self) -> str:
+        """The labels in a command that reads them in the same way."""
+        return shlex.join([*self.labels, *self.reading.words()])
 
     @property
     def heading(self) -> str:
@@ -129,7 +135,7 @@ def _report_items(request: Request) -> dict[str, Any]:
     with output.working("writing the report"):
         return mh.report.report_content(
             consensus, title=request.heading, truth=truth, network=network,
-            anonymous=request.anonymous, file=request.file.shown,
+            anonymous=request.anonymous, file=request.as_typed,
         )  # fmt: skip
 
 
@@ -152,7 +158,7 @@ def _report_tokens(request: Request) -> dict[str, Any]:
         output.remark(f"note: {note}")
     return mh.report.report_content(
         found.tokens, title=request.heading, truth=truth, anonymous=request.anonymous,
-        agreement=mh.agreement.summarize_tokens(labels), file=request.file.shown,
+        agreement=mh.agreement.summarize_tokens(labels), file=request.as_typed,
         spans=mh.report.SpanView(labels=labels, consensus=found),
     )  # fmt: skip
 

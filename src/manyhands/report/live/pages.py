@@ -25,6 +25,7 @@ CHARTS = "charts.js"
 STATIC = {
     "report.css": "report.css",
     "report.js": "report.js",
+    "tables.js": "tables.js",
     "live.css": "live/live.css",
     "live.js": "live/live.js",
     CHARTS: "",
