@@ -198,22 +198,6 @@ class LabelOptions(AnyFileOptions):
         """The arguments of `mh.read`."""
         return super().settings() | {"bounds": bounds(self.bounds)}
 
-    def words(self) -> list[str]:
-        """The options that were given, as they are typed; all commands that use labels have them.
-
-        >>> LabelOptions(item="photo", missing=["NA", "?"], bounds="1:5").words()
-        ['--item', 'photo', '--missing', 'NA', '--missing', '?', '--range', '1:5']
-        """
-        words = []
-        for each in fields(LabelOptions):
-            value = getattr(self, each.name)
-            if value is None or value == each.default:
-                continue
-            name = "range" if each.name == "bounds" else each.name.replace("_", "-")
-            for one in value if isinstance(value, list) else [value]:
-                words += [f"--{name}", str(one)]
-        return words
-
     def file(self, path: str | list[str]) -> "mh.io.LabelFile":
         """A file of labels, or several, with these settings."""
         return mh.io.LabelFile(path, **self.settings())

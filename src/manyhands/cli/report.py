@@ -3,7 +3,7 @@
 import shlex
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +18,23 @@ from manyhands.cli.pair_options import PairOptions
 from manyhands.cli.ranking import report_pairs
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import SettingError
+
+
+def typed(reading: options.LabelOptions) -> list[str]:
+    """The options of reading that were given, as they are typed in all commands that use labels.
+
+    >>> typed(options.LabelOptions(item="photo", missing=["NA", "?"], bounds="1:5"))
+    ['--item', 'photo', '--missing', 'NA', '--missing', '?', '--range', '1:5']
+    """
+    words = []
+    for each in fields(options.LabelOptions):
+        value = getattr(reading, each.name)
+        if value is None or value == each.default:
+            continue
+        name = "range" if each.name == "bounds" else each.name.replace("_", "-")
+        for one in value if isinstance(value, list) else [value]:
+            words += [f"--{name}", str(one)]
+    return words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +85,7 @@ class Request(options.OptionGroup):
     @property
     def as_typed(self) -> str:
         """The labels in a command that reads them in the same way."""
-        return shlex.join([*self.labels, *self.reading.words()])
+        return shlex.join([*self.labels, *typed(self.reading)])
 
     @property
     def heading(self) -> str:

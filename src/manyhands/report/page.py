@@ -86,10 +86,12 @@ def page_environment() -> jinja2.Environment:
 def isolated(text: str) -> markupsafe.Markup:
     r"""A sentence in which words from right to left do not move the words and numbers beside them.
 
+    A number stays on one line with its per cent sign.
+
     >>> isolated("2 say " + chr(0x5D0) + ", 1 <b>").encode("ascii", "backslashreplace").decode()
     '2 say <bdi>\\u05d0</bdi>, 1 &lt;b&gt;'
     """
-    escaped = str(markupsafe.escape(text))
+    escaped = re.sub("(?<=[0-9]) %", "\u00a0%", str(markupsafe.escape(text)))
     return markupsafe.Markup(_TURNED_WORDS.sub(r"<bdi>\g<0></bdi>", escaped))
 
 
