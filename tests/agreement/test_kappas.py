@@ -178,7 +178,7 @@ def test_the_paradox_of_prevalence_is_named():
     kappa, first = cohen(labels), gwet(labels)
     assert kappa.observed > 0.9
     assert kappa.value < 0.2 < 0.85 < first.value
-    assert any("The class 0 has 94% of the labels" in word for word in kappa.words)
+    assert any("The class 0 has 94 % of the labels" in word for word in kappa.words)
     assert not any("The class 0" in word for word in first.words)
 
 
@@ -193,3 +193,19 @@ def test_classes_that_nobody_used_count_for_gwet():
     assert gwet(more).value > gwet(labels).value
     assert fleiss(more).value == pytest.approx(fleiss(labels).value, abs=1e-12)
     assert gwet(Annotations.from_dense([[0, 0], [0, 0]], classes=[0, 1])).value == 1.0
+
+
+def test_a_mean_over_pairs_that_share_few_items_is_told_to_be_too_low():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 1000)
+    people = np.argsort(rng.random((1000, 40)), axis=1)[:, :4]  # four of forty label an item
+    said = np.where(rng.random((1000, 4)) < 0.7, truth[:, None], rng.integers(0, 3, (1000, 4)))
+    items = np.repeat(np.arange(1000), 4)
+    few = Annotations.from_arrays(items, people.ravel(), said.ravel())
+    many = Annotations.from_dense(said)
+    told = "a mean of kappas of so few items is too low"
+    assert cohen(few, interval="none").value < fleiss(few, interval="none").value - 0.02
+    assert any(told in word for word in cohen(few).words)
+    assert cohen(many).value == pytest.approx(fleiss(many).value, abs=0.005)
+    assert not any(told in word for word in cohen(many).words)
+    assert not any(told in word for word in cohen(few, pair=(0, 1)).words)

@@ -170,6 +170,12 @@ def test_the_help_lists_all_aggregators():
     assert "multilabel-dawid-skene or multilabel-mixture; for numbers mean" in shown
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_help_has_the_name_of_a_table_in_place_of_its_names(command):
+    shown = call(command, "--help").out
+    assert not [name for name in re.findall(r"\{([A-Z_]+)", shown) if hasattr(mh, name)]
+
+
 def test_long_choices_are_in_the_text_of_the_help():
     shown = call("train", "--help").out
     assert "likelihood|majority" not in shown

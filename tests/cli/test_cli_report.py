@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 
 import numpy as np
 import pytest
@@ -52,6 +53,21 @@ def test_standard_output_gets_the_page(folder):
     outcome = call("report", folder / "labels.csv", "--out", "-")
     assert outcome.out.startswith("<!doctype html>")
     assert "Whom to trust:" in outcome.err
+
+
+def test_the_command_that_it_suggests_reads_the_labels_in_the_same_way(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = [f"{i},{a},{rng.integers(3) or '?'}" for i in range(60) for a in range(4)]
+    (tmp_path / "my labels.csv").write_text("photo,who,said\n" + "\n".join(rows) + "\n")
+    monkeypatch.chdir(tmp_path)
+    given = ["--item", "photo", "--annotator", "who", "--label", "said", "--missing", "?"]
+    shown = call("report", "my labels.csv", *given, "--kind", "classes").out
+    command = re.search("All of them: manyhands (.*)", shown)[1]
+    words = ["my labels.csv", *given[:6], "--kind", "classes", *given[6:]]
+    out = ["--out", "consensus.csv", "--relabel", "relabel.csv"]
+    assert shlex.split(command) == ["aggregate", *words, *out]
+    assert call(*shlex.split(command)).code == 0
+    assert (tmp_path / "relabel.csv").exists()
 
 
 def test_anonymous_names_neither_people_nor_files(tmp_path):

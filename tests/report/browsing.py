@@ -13,7 +13,7 @@ from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-WAIT_S = 60  # against a hang alone
+WAIT_S = 300  # against a hang alone
 needs_browser = pytest.mark.skipif(
     CHROMIUM is None or DRIVER is None, reason="no chromium with its driver"
 )
@@ -27,7 +27,9 @@ def new_browser(**settings):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     options.add_experimental_option("prefs", settings)
-    return webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    browser.set_script_timeout(WAIT_S)
+    return browser
 
 
 def show_as(browser, *, width=1280, height=900, **media):

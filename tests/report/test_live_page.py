@@ -1,5 +1,6 @@
 """The local page: from a file to its result, and what a person reads when something is wrong."""
 
+import html
 import io
 import re
 
@@ -137,6 +138,31 @@ def test_tokens_and_numbers(live):
     assert "The best here is" in texts(compared.text)
 
 
+def test_levels_and_sets_of_classes(live):
+    grades = ["bad", "fair", "good"]
+    rated = "item,annotator,label\n" + "".join(
+        f"i{n % 8},u{n // 8},{grades[(n % 8 + n // 8 * (n % 3 == 0)) % 3]}\n" for n in range(40)
+    )
+    file = live.upload(rated)
+    live.get(file)
+    live.made(f"{file}/columns", labels_are="ordinal", classes="bad, fair, good")
+    shown = texts(live.get(file).text)
+    assert "classes with an order: bad < fair < good" in html.unescape(shown)
+    assert shown.index("ordinal-thresholds (recommended)") < shown.index("majority")
+    assert "ordinal-thresholds" in texts(live.get(live.run(file, "ordinal-thresholds")).text)
+    topics = "item,annotator,label\n" + "".join(
+        f"i{n % 8},u{n // 8},{'a;b' if n % 2 else 'a' if n % 5 else 'b'}\n" for n in range(40)
+    )
+    file = live.upload(topics)
+    live.get(file)
+    live.made(f"{file}/columns", labels_are="sets")
+    assert "The labels are sets of classes: a , b" in texts(live.get(file).text)
+    assert live.get(live.run(file, "multilabel-mixture")).status_code == 200
+    methods = ["multilabel-majority", "multilabel-mixture"]
+    compared = live.get(live.made(f"{file}/comparisons", methods=methods))
+    assert "The best here is" in texts(compared.text)
+
+
 def test_methods_rank_as_on_the_command_line(live, crowd):
     methods = ["majority", "one-coin", "dawid-skene"]
     stream = io.BytesIO()
@@ -212,7 +238,7 @@ def test_addresses_that_make_no_sense_show_items(live, small_result, query):
 
 def test_every_method_is_told_in_words():
     assert results.IN_WORDS.keys() == set(mh.AGGREGATORS)
-    for kind in ("classes", "numbers"):
+    for kind in ("classes", "ordinal", "multilabel", "numbers"):
         names = [name for name, _ in results.methods_for(kind)]
         assert names[0] == mh.aggregation.DEFAULTS[kind]
 

@@ -18,6 +18,10 @@ def test_the_content_follows_the_ranking():
     assert rows[-1]["above_next"] is None
     assert all(row["marks"][0] <= row["marks"][1] <= row["marks"][2] for row in rows)
     people = ranking_content(ranking)["annotators"]["rows"]
+    have = ranking_content(ranking)["summary"]["have"][0]
+    pairs = ranking.comparisons
+    assert have.startswith(f"{len(pairs):,} comparisons of {pairs.n_items} items by ")
+    assert have.endswith("% are ties.")
     assert [row["quality"] for row in people] == sorted(row["quality"] for row in people)
 
 

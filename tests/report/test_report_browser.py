@@ -18,8 +18,16 @@ from browsing import (
 from hostile_names import HEBREW, NAMES, hostile_labels
 
 import manyhands as mh
-from manyhands.report import report_content, write_report
+from manyhands.report import (
+    ranking_content,
+    report_content,
+    write_ranking_report,
+    write_report,
+)
 from manyhands.simulation import SCENARIOS, PlantedSettings
+from rated_crowds import rated
+from set_crowds import simulate_sets
+from simulated_pairs import simulate_pairs
 
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.common.by import By  # noqa: E402
@@ -54,6 +62,18 @@ def hostile_address(tmp_path_factory):
     path = tmp_path_factory.mktemp("hostile") / "report.html"
     write_report(report_content(mh.aggregate(hostile_labels()), title=NAMES[0]), path)
     return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def pages(address, hostile_address, tmp_path_factory):
+    """The addresses of pages of classes, hostile names, numbers, sets and comparisons."""
+    home = tmp_path_factory.mktemp("pages")
+    labels = {"numbers": rated(labels=4).annotations, "sets": simulate_sets(0).annotations}
+    for name, ann in labels.items():
+        write_report(report_content(mh.aggregate(ann)), home / f"{name}.html")
+    ranking = mh.aggregate(simulate_pairs(1, tie=-0.5)[0])
+    write_ranking_report(ranking_content(ranking), home / "ranking.html")
+    return [address, hostile_address, *(path.as_uri() for path in sorted(home.iterdir()))]
 
 
 @pytest.fixture
@@ -157,6 +177,41 @@ def test_the_page_is_as_wide_as_the_window(browser, hostile_address, address, wi
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
 
 
+def test_on_a_phone_rows_are_blocks_that_say_which_column_a_cell_is_of(browser, address):
+    open_page(browser, address, width=390, height=844)
+    table = browser.find_element(By.CSS_SELECTOR, "#summary table.actions")
+    inside = "return arguments[0].scrollWidth <= arguments[0].parentElement.clientWidth"
+    assert browser.execute_script(inside, table)
+    row = table.find_element(By.CSS_SELECTOR, "tbody tr")
+    shown = browser.execute_script(
+        "return [...arguments[0].cells].map(cell => [cell.getAttribute('role'), "
+        "getComputedStyle(cell, '::before').content, cell.offsetLeft])", row
+    )  # fmt: skip
+    assert [role for role, _, _ in shown] == ["rowheader", *["cell"] * 4]
+    assert shown[4][1].startswith(('"Labels', "attr(data-column)"))
+    assert len({left for _, _, left in shown}) == 1
+    heading(browser, "Labels").click()  # it still sorts
+    assert table.get_attribute("role") == "table"
+    Select(browser.find_element(By.ID, "filter-flag")).select_by_value("constant")
+    hidden = browser.find_elements(By.CSS_SELECTOR, "#annotator-table tbody tr[hidden]")
+    assert hidden
+    assert not any(row.is_displayed() for row in hidden)
+
+
+def test_words_from_right_to_left_do_not_move_what_follows(browser, hostile_address):
+    open_page(browser, hostile_address)
+    places = browser.execute_script(
+        "return [...document.querySelectorAll('#summary bdi bdi')].map(word => {"
+        "const next = word.nextSibling; if (!next || !next.data.trim()) return null;"
+        "const range = document.createRange(); range.setStart(next, 0); range.setEnd(next, 1);"
+        "const [one, two] = [word.getClientRects()[0], range.getClientRects()[0]];"
+        "return one && two && one.top === two.top ? two.left - one.right : null})"
+    )
+    known = [place for place in places if place is not None]
+    assert known
+    assert min(known) > -1
+
+
 def test_dark_pages_are_dark_and_their_charts_too(browser, address):
     colours = {}
     for scheme in ("light", "dark"):
@@ -197,9 +252,11 @@ def test_every_control_is_reached_by_the_tab_key_in_order(page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(browser, address, hostile_address, scheme, request):
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_nothing(browser, pages, scheme, width, request):
     """axe-core as npm installs it into node_modules; without it the test is skipped."""
-    for each in (address, hostile_address):
-        open_page(browser, each, prefers_color_scheme=scheme)
+    for each in pages:
+        open_page(browser, each, width=width, prefers_color_scheme=scheme)
         draw_all(browser)
-        assert axe_findings(browser, request.config.rootpath) == []
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        assert axe_findings(browser, request.config.rootpath) == [], each

@@ -57,6 +57,17 @@ def test_what_is_missed_or_added_is_confused_with_nothing():
     assert {tuple(map(int, row)) for row in rows} == {(0, 0, 1), (0, 2, 1), (2, 1, 1)}
 
 
+def test_a_set_without_a_class_is_nothing():
+    ann = mh.Annotations.from_arrays(
+        [1, 1, 2, 2, 3, 3], list("uvuvuv"), [[], [], ["a"], [], ["a"], ["a"]], kind="multilabel"
+    )
+    content = report_content(mh.aggregate(ann, "multilabel-majority"))
+    rows = content["items"]["relabel"]["rows"] + content["items"]["contested"]["rows"]
+    said = {each["label"] for row in rows for each in row["labels"]}
+    assert NOTHING in said
+    assert "[]" not in said | {row["consensus"] for row in rows}
+
+
 def test_mistakes_are_told_in_words():
     rng = np.random.default_rng(0)
     truth = rng.random((60, 2)) < 0.5

@@ -52,7 +52,7 @@ def test_hostile_names_are_text_and_nothing_else():
     tame = parsed(SCENARIOS["confusions"](CrowdSettings(n_items=30)).annotations)
     assert page.open == tame.open == []
     assert set(page.tags) == set(tame.tags)
-    assert page.tags.count("script") == tame.tags.count("script") == 3
+    assert page.tags.count("script") == tame.tags.count("script") == 4
     assert {name for _, name, _ in page.attributes} <= {name for _, name, _ in tame.attributes}
     text = "".join(page.text)
     for name in NAMES[:4] + NAMES[5:8]:
@@ -62,6 +62,14 @@ def test_hostile_names_are_text_and_nothing_else():
     assert f"{LONG[:120]}… (10,000 characters)" in text
     assert LONG[:400] not in text
     assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", text)
+
+
+def test_words_from_right_to_left_stand_alone_in_sentences():
+    ann = mh.Annotations.from_arrays(
+        [1, 1, 1, 2, 2, 2], list("abcabc"), [HEBREW, "x", HEBREW, "x", "x", HEBREW]
+    )
+    text = pages.render(report_content(mh.aggregate(ann, "majority")))
+    assert f"2 of 3 say <bdi>{HEBREW}</bdi>, 1 of 3 say x" in text
 
 
 def test_nothing_is_asked_from_elsewhere():

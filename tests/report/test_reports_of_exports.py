@@ -42,6 +42,7 @@ def test_an_export_becomes_a_report_in_one_command(page, tmp_path, monkeypatch):
     with contextlib.redirect_stdout(io.StringIO()):
         for block in EXAMPLE.findall(text[: text.index(commands[0])]):
             exec(compile(block, page.name, "exec"), known)
+    assert "](../../images/report.png)" in text[text.index(commands[0]) :]
     outcome = call(*shlex.split(commands[0]))
     assert outcome.code == 0, outcome
     made = (tmp_path / "report.html").read_text()

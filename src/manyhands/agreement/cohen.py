@@ -27,6 +27,8 @@ from manyhands.annotations import Annotations, Labels
 from manyhands.core.arrays import Codes
 from manyhands.core.settings import generator, require
 
+FEW_SHARED = 20  # common items per pair below which the mean over pairs is told to be too low
+
 
 def cohen(
     labels: Labels,
@@ -108,8 +110,28 @@ def _pairwise(
     runs = LabelRuns.of(single, in_order(single, order), single.n_classes)
     return describe(
         name, runs, parts, ends, settings, title=_title(name, weights, table, single), of=given,
-        order=() if weights is None else order or given.classes.tolist(), notes=table.notes,
+        order=() if weights is None else order or given.classes.tolist(),
+        notes=[*table.notes, *_few_shared(table)],
     )  # fmt: skip
+
+
+def _few_shared(table: PairTable) -> list[str]:
+    """A sentence if pairs share so few items that their kappas are too low.
+
+    Chance is estimated from the items that it is taken from, and pairs that agree on the few items
+    they share have used one class only, so that they are left out.
+    """
+    n_pairs = len(table.first)
+    if n_pairs < 2 or len(table.pair_t) >= FEW_SHARED * n_pairs:
+        return []
+    n_lost = int(np.isnan(table.usual.value).sum())
+    lost = f", and {n_lost:,} of {n_pairs:,} pairs used one class only and do not count" * (
+        n_lost > 0
+    )
+    return [
+        f"Two annotators share {len(table.pair_t) / n_pairs:.1f} items on average{lost}: a mean "
+        "of kappas of so few items is too low; use alpha or Fleiss' kappa."
+    ]
 
 
 def _title(name: str, weights: str | None, table: "PairTable", ann: Annotations) -> str:

@@ -166,7 +166,7 @@ def _words(
         return
     of = f"the mean of {table.labels_per_item:.3g} labels" if average else "one label"
     if value >= 0:
-        yield f"{value:.0%} of the variance of {of} is between items: {_WHAT[model]}."
+        yield f"{100 * value:.0f} % of the variance of {of} is between items: {_WHAT[model]}."
     else:
         yield f"Labels of one item differ more than those of different items: {_WHAT[model]}."
     yield (

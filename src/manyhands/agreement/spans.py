@@ -228,10 +228,11 @@ def _words(match: Match, value: float, ends: Ends, facts: Facts) -> Iterable[str
             yield "No annotator marked a span in the sentences that two annotators labelled."
         return
     if match == "exact":
-        yield f"{value:.0%} of the spans of one annotator are exactly those of another."
+        yield f"{100 * value:.0f} % of the spans of one annotator are exactly those of another."
         yield "It is strict: a span that is one token longer counts as no agreement at all."
     else:
-        yield f"{value:.0%} of the spans of one annotator overlap one of another, with its type."
+        share = f"{100 * value:.0f} %"
+        yield f"{share} of the spans of one annotator overlap one of another, with its type."
         yield "It is lenient: one common token is enough."
     yield "Nothing is taken off for chance, which is small for spans."
     yield from uncertainty(ends)

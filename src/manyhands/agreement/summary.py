@@ -246,10 +246,10 @@ def _lowest_class(classes: Columns) -> list[str]:
     other = classes["confused_with"][k] if "confused_with" in classes else None
     text = (
         f"Annotators agree least on {name_in_words(one)}: if one says it, another says it too "
-        f"in {classes['agreement'][k]:.0%} of the cases"
+        f"in {100 * classes['agreement'][k]:.0f} % of the cases"
     )
     if other is not None:
-        text += f", and {name_in_words(other)} in {classes['confused'][k]:.0%}"
+        text += f", and {name_in_words(other)} in {100 * classes['confused'][k]:.0f} %"
     return [f"{text}."]
 
 
@@ -268,6 +268,6 @@ def _lowest_annotator(annotators: Columns) -> list[str]:
     names = ", ".join(name_in_words(annotators["annotator"][a]) for a in worst[:3])
     more = f" and {len(below) - 3} more" if len(below) > 3 else ""
     return [
-        f"Agreement with the others is below that of most annotators ({usual:.0%}) for "
+        f"Agreement with the others is below that of most annotators ({100 * usual:.0f} %) for "
         f"{names}{more}, beyond chance."
     ]

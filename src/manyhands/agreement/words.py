@@ -231,20 +231,21 @@ def _words(
 
 def _meaning(name: str, parts: Parts) -> str:
     if name == "percent":
-        return f"Two annotators of an item agree in {parts.value:.0%} of the cases."
+        return f"Two annotators of an item agree in {100 * parts.value:.0f} % of the cases."
     if parts.value >= 1.0:
         return "Annotators agree fully."
     if name == "alpha":
         if parts.value < 0:
             return "Annotators disagree more than labels at random would."
-        return f"Annotators disagree {1 - parts.value:.0%} as much as labels at random would."
+        share = f"{100 * (1 - parts.value):.0f} %"
+        return f"Annotators disagree {share} as much as labels at random would."
     found = (
-        f"Two annotators of an item agree in {parts.observed:.0%} of the cases; by chance it would "
-        f"be {parts.expected:.0%}"
+        f"Two annotators of an item agree in {100 * parts.observed:.0f} % of the cases; by chance "
+        f"it would be {100 * parts.expected:.0f} %"
     )
     if parts.value < 0:
         return f"{found}: less than chance."
-    return f"{found}: they reach {parts.value:.0%} of what chance leaves open."
+    return f"{found}: they reach {100 * parts.value:.0f} % of what chance leaves open."
 
 
 def _reading(value: float) -> Iterable[str]:
@@ -266,9 +267,9 @@ def _prevalence(name: str, parts: Parts, facts: Facts, level: str) -> Iterable[s
     above_chance = name in ("fleiss", "cohen", "scott") or (name == "alpha" and level == "nominal")
     if above_chance and facts.top_share >= PREVALENT and parts.value < RELIABLE:
         yield (
-            f"The class {facts.top_class} has {facts.top_share:.0%} of the labels, so chance "
-            "agreement is high and few disagreements make this number low: look at the agreement "
-            "by class and at Gwet's AC1 beside it."
+            f"The class {facts.top_class} has {100 * facts.top_share:.0f} % of the labels, so "
+            "chance agreement is high and few disagreements make this number low: look at the "
+            "agreement by class and at Gwet's AC1 beside it."
         )
 
 

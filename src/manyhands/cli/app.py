@@ -125,7 +125,7 @@ def _with_names(help: str) -> str:
         *first, last = [name for name, each in entries if kind is None or each.kind == kind]
         return f"{', '.join(first)} or {last}"
 
-    return re.sub(r"\{([A-Z]+)(?: (\w+))?\}", names, help)
+    return re.sub(r"\{([A-Z_]+)(?: (\w+))?\}", names, help)
 
 
 def _value_text(value: object) -> str:

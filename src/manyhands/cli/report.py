@@ -1,8 +1,9 @@
 """manyhands report: one page about labels, annotators and items."""
 
+import shlex
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,23 @@ from manyhands.cli.pair_options import PairOptions
 from manyhands.cli.ranking import report_pairs
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import SettingError
+
+
+def typed(reading: options.LabelOptions) -> list[str]:
+    """The options of reading that were given, as they are typed in all commands that use labels.
+
+    >>> typed(options.LabelOptions(item="photo", missing=["NA", "?"], bounds="1:5"))
+    ['--item', 'photo', '--missing', 'NA', '--missing', '?', '--range', '1:5']
+    """
+    words = []
+    for each in fields(options.LabelOptions):
+        value = getattr(reading, each.name)
+        if value is None or value == each.default:
+            continue
+        name = "range" if each.name == "bounds" else each.name.replace("_", "-")
+        for one in value if isinstance(value, list) else [value]:
+            words += [f"--{name}", str(one)]
+    return words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +81,11 @@ class Request(options.OptionGroup):
     def file(self) -> "mh.io.LabelFile":
         """The file of labels."""
         return self.reading.file(self.labels)
+
+    @property
+    def as_typed(self) -> str:
+        """The labels in a command that reads them in the same way."""
+        return shlex.join([*self.labels, *typed(self.reading)])
 
     @property
     def heading(self) -> str:
@@ -129,7 +152,7 @@ def _report_items(request: Request) -> dict[str, Any]:
     with output.working("writing the report"):
         return mh.report.report_content(
             consensus, title=request.heading, truth=truth, network=network,
-            anonymous=request.anonymous, file=request.file.shown,
+            anonymous=request.anonymous, file=request.as_typed,
         )  # fmt: skip
 
 
@@ -152,7 +175,7 @@ def _report_tokens(request: Request) -> dict[str, Any]:
         output.remark(f"note: {note}")
     return mh.report.report_content(
         found.tokens, title=request.heading, truth=truth, anonymous=request.anonymous,
-        agreement=mh.agreement.summarize_tokens(labels), file=request.file.shown,
+        agreement=mh.agreement.summarize_tokens(labels), file=request.as_typed,
         spans=mh.report.SpanView(labels=labels, consensus=found),
     )  # fmt: skip
 

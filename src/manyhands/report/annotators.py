@@ -9,6 +9,7 @@ from manyhands.checks import Flag
 from manyhands.core.arrays import AnyArray
 from manyhands.report.profiles import Profiles
 from manyhands.report.shown import number, shown
+from manyhands.report.wording import MAX_SENTENCE
 
 MAX_ANNOTATORS = 3000  # rows of the table: those with flags, and those with the most labels
 
@@ -54,8 +55,8 @@ def _row(profiles: Profiles, agreement: AnyArray, a: int) -> dict[str, Any]:
         "high": number(quality.high[a], 3),
         "agreement": number(agreement[a], 3),
         "lowest": _lowest(profiles, a),
-        "mistake": shown(profiles.mistakes[a]),
-        "tendency": shown(profiles.biases[a]),
+        "mistake": shown(profiles.mistakes[a], MAX_SENTENCE),
+        "tendency": shown(profiles.biases[a], MAX_SENTENCE),
         "flags": [_flag(profiles, flag) for flag in profiles.flags_of.get(a, [])],
     }
     pace, trend, errors = profiles.pace, profiles.trend, profiles.errors

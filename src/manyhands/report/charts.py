@@ -242,8 +242,9 @@ def _chart(title: str, rows: list[dict[str, Any]], **parts: Any) -> Spec:
         "config": {
             "font": "inherit",
             "axis": quiet | {"gridColor": "var(--line)", "domainColor": SOFT, "tickColor": SOFT,
-                             "labelLimit": 140},
-            "legend": quiet | {"orient": "top", "title": None},
+                             "labelLimit": 140, "labelFlush": False, "labelSeparation": 6},
+            "legend": quiet | {"orient": "top", "title": None,
+                               "columns": {"expr": "width < 400 ? 3 : 0"}},
             "view": {"stroke": None},
         },
     } | parts  # fmt: skip
@@ -257,7 +258,9 @@ def _axis(
     field: str, title: str, format: str | None = None, domain: list[float] | None = None,
     **more: Any,
 ) -> Spec:  # fmt: skip
-    axis = {"axis": {"title": title} | ({"format": format} if format else {})}
+    of_shares = format is not None or domain is not None
+    axis: Spec = {"title": title} | ({"tickCount": 10} if of_shares else {})
+    axis = {"axis": axis | ({"format": format} if format else {})}
     scale = {"scale": {"domain": domain}} if domain else {}
     return {"field": field, "type": "quantitative"} | axis | scale | more
 

@@ -78,7 +78,8 @@ def report_content(
     anonymous : bool
         Replace names of annotators and items by numbers, and leave texts out.
     file : str
-        Name of the file in the commands that the report suggests; None suggests no commands.
+        Name of the file in the commands that the report suggests, with options; None suggests
+        no commands.
     """
     scores = None if truth is None else _scores(consensus, truth)
     given = consensus.annotations

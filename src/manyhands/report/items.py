@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from manyhands.aggregation import Consensus
+from manyhands.annotations import Annotations
+from manyhands.annotations.set_cells import EMPTY_SET
 from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.core.errors import DataError
 from manyhands.io.tool_imports import RELABEL_BELOW
-from manyhands.report.cells import disagreement
+from manyhands.report.cells import NOTHING, disagreement
 from manyhands.report.shown import MISSING, shown
 
 MAX_ITEMS = 100  # in a list
@@ -90,11 +92,11 @@ def describe_items(
         yield {
             "item": shown(names[code]),
             "text": item_text(ann.source, names[code]) if words is None else shown(words[code]),
-            "consensus": _label_text(labels[code]),
+            "consensus": _label_text(ann, labels[code]),
             "confidence": None if np.isnan(confidence[code]) else round(float(confidence[code]), 3),
             "labels": _labels_of(consensus, code),
             "n_labels": int(ann.labels_per_item[code]),
-            "network": None if network is None else _label_text(network[code]),
+            "network": None if network is None else _label_text(ann, network[code]),
         }
 
 
@@ -106,9 +108,9 @@ def _labels_of(consensus: Consensus, code: int) -> list[dict[str, Any]]:
     said = ann.label[at] if classes is None else classes.names[ann.label[at]]
     by_label: dict[str, list[str]] = {}
     for label, who in zip(said.tolist(), ann.annotator[at], strict=True):
-        by_label.setdefault(_label_text(label), []).append(shown(ann.annotators[who], 40))
+        by_label.setdefault(_label_text(ann, label), []).append(shown(ann.annotators[who], 40))
     ranked = sorted(by_label.items(), key=lambda each: -len(each[1]))[:MAX_LABELS]
-    believed = _label_text(consensus.labels[code])
+    believed = _label_text(ann, consensus.labels[code])
     return [
         {"label": label, "annotators": who[:MAX_LABELS], "more": max(len(who) - MAX_LABELS, 0),
          "agrees": label == believed}
@@ -116,9 +118,11 @@ def _labels_of(consensus: Consensus, code: int) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _label_text(label: Any) -> str:
+def _label_text(ann: Annotations, label: Any) -> str:
     if isinstance(label, float | np.floating):
         return MISSING if np.isnan(label) else f"{label:.4g}"
+    if ann.kind == "multilabel" and label == EMPTY_SET:
+        return NOTHING
     return MISSING if label is None else shown(label, 60)
 
 

@@ -4,11 +4,13 @@ import base64
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import jinja2
+import markupsafe
 
 from manyhands.io.atomic import atomic_write
 from manyhands.report.charts import charts
@@ -24,6 +26,10 @@ window.drawChart = (element, spec) => vegaEmbed(element, spec, {
 });
 """
 
+# Letters that are written from right to left, and words of them.
+_TURNED = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
+_TURNED_WORDS = re.compile(f"{_TURNED}+(?:[ \u00a0'-]{_TURNED}+)*")
+
 
 def render(content: Content) -> str:
     """The report as one HTML file; it makes no request.
@@ -36,7 +42,7 @@ def render(content: Content) -> str:
         "charts": charts(content),
         "confusions": content["confusions"],
     }
-    scripts = [chart_library(), template_text("report.js")]
+    scripts = [chart_library(), template_text("tables.js"), template_text("report.js")]
     return environment.get_template("report.html").render(
         content,
         style=template_text("report.css"),
@@ -70,10 +76,23 @@ def page_environment() -> jinja2.Environment:
         "score": _score,
         "decimals": _decimals,
         "shown": shown,
+        "isolated": isolated,
         "change": lambda value: MISSING if value is None else f"{value:+.2f}",
     }
     environment.filters |= filters
     return environment
+
+
+def isolated(text: str) -> markupsafe.Markup:
+    r"""A sentence in which words from right to left do not move the words and numbers beside them.
+
+    A number stays on one line with its per cent sign.
+
+    >>> isolated("2 say " + chr(0x5D0) + ", 1 <b>").encode("ascii", "backslashreplace").decode()
+    '2 say <bdi>\\u05d0</bdi>, 1 &lt;b&gt;'
+    """
+    escaped = re.sub("(?<=[0-9]) %", "\u00a0%", str(markupsafe.escape(text)))
+    return markupsafe.Markup(_TURNED_WORDS.sub(r"<bdi>\g<0></bdi>", escaped))
 
 
 def script_json(data: Mapping[str, Any]) -> str:

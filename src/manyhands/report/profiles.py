@@ -17,6 +17,7 @@ from manyhands.checks.pace import Pace, annotator_pace
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.report.cells import NOTHING, ConfusionCells, class_names, confusion_cells
 from manyhands.report.errors_of_numbers import errors_of_numbers
+from manyhands.report.shown import shown
 from manyhands.report.trend import Trend, annotator_trend
 
 UNTRUSTED = ("adversarial", "random", "constant")  # flags of labels that should be left out
@@ -94,7 +95,7 @@ class Profiles:
         n = self.consensus.annotations.n_annotators
         if self.cells is None:
             return [""] * n
-        return [_typical_mistake(self.cells, a, self.class_names) for a in range(n)]
+        return [_typical_mistake(self.cells, a, self._short_names) for a in range(n)]
 
     @cached_property
     def biases(self) -> list[str]:
@@ -104,7 +105,7 @@ class Profiles:
             bias_a, errors = self.agreement["bias"], self.errors or {}
             rows = zip(bias_a.tolist(), errors["scale"].tolist(), strict=True)
             return [_offset(*row) for row in rows]
-        return [_overused(self.cells, a, self.class_names) for a in range(n)]
+        return [_overused(self.cells, a, self._short_names) for a in range(n)]
 
     @cached_property
     def errors(self) -> dict[str, Floats] | None:
@@ -115,6 +116,11 @@ class Profiles:
     def class_names(self) -> list[str]:
         """The names that `cells` are about."""
         return class_names(self.consensus)
+
+    @cached_property
+    def _short_names(self) -> list[str]:
+        """The same as parts of a sentence."""
+        return [shown(name, 40) for name in self.class_names]
 
     def columns(self) -> dict[str, AnyArray]:
         """One row per annotator: the columns of the annotators table, and the reasons."""
@@ -230,7 +236,9 @@ def _overused(cells: ConfusionCells, annotator: int, classes: list[str]) -> str:
     top = int(z.argmax())
     if z[top] < BIAS_Z:
         return ""
-    return f"says “{classes[top]}” {said[top]:.0f} times, where {believed[top]:.0f} are"
+    return (
+        f"says “{classes[top]}” {said[top]:.0f} times, where {believed[top]:.0f} of the items are"
+    )
 
 
 def _offset(bias: float, scale: float) -> str:

@@ -9,12 +9,14 @@ import numpy as np
 import manyhands
 from manyhands.aggregation import Ranking
 from manyhands.agreement import summarize_pairs
+from manyhands.annotations import Comparisons
 from manyhands.annotations.vocabulary import Vocabulary
 from manyhands.checks import check
 from manyhands.core.arrays import AnyArray
 from manyhands.io.atomic import atomic_write
 from manyhands.report.page import content_policy, page_environment, template_text
 from manyhands.report.shown import number, shown
+from manyhands.report.wording import counted, percent
 
 MAX_ROWS = 500
 _UNSURE = 0.9  # the chance that the first of two neighbours is better
@@ -70,7 +72,10 @@ def _summary(ranking: Ranking) -> dict[str, list[str]]:
     agreement = summarize_pairs(pairs)
     serious = [each.message for each in findings if each.severity != "note"]
     lines = {
-        "have": [repr(pairs), *(note for note in (pairs.source.notes if pairs.source else ()))],
+        "have": [
+            _sizes_in_words(pairs),
+            *(pairs.source.notes if pairs.source else ()),
+        ],
         "agree": [str(each) for each in agreement.coefficients] + list(agreement.words[:1]),
         "trust": [*ranking.warnings, *serious],
         "next": [f"{each.message}: {each.remedy}" for each in findings],
@@ -78,6 +83,14 @@ def _summary(ranking: Ranking) -> dict[str, list[str]]:
     lines["trust"] = lines["trust"] or ["Nothing speaks against the ranking."]
     lines["next"] = lines["next"] or ["Nothing wrong was found."]
     return {name: [shown(line, 400) for line in each] for name, each in lines.items()}
+
+
+def _sizes_in_words(pairs: Comparisons) -> str:
+    ties = f"; {percent(pairs.n_ties / len(pairs))} are ties" if pairs.n_ties else ""
+    return (
+        f"{counted(len(pairs), 'comparison')} of {counted(pairs.n_items, 'item')} by "
+        f"{counted(pairs.n_annotators, 'annotator')}{ties}."
+    )
 
 
 def _item_rows(ranking: Ranking) -> dict[str, Any]:

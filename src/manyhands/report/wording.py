@@ -254,8 +254,9 @@ def _relabel(n: int, ann: Annotations, file: str | None, first: list[dict[str, A
     what += ", for the reasons under “Which items to relabel first”."
     if file is None:
         return what
-    kind = " --kind multilabel" * is_sets
-    command = f"manyhands aggregate {shown(file)}{kind} --out consensus.csv --relabel relabel.csv"
+    kind = " --kind multilabel" * (is_sets and "--kind" not in file)
+    labels = shown(file, MAX_SENTENCE) + kind
+    command = f"manyhands aggregate {labels} --out consensus.csv --relabel relabel.csv"
     return f"{what} All of them: {command}"
 
 

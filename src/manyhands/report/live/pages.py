@@ -19,12 +19,16 @@ from manyhands.report.page import chart_library, page_environment, script_json, 
 from manyhands.report.shown import shown
 
 ROLES = {"item": "items", "annotator": "annotators", "label": "labels"}
-CHECKED = ("majority", "one-coin", "dawid-skene", "annotator-types", "mean", "median", "gaussian")
+CHECKED = (
+    "majority", "one-coin", "dawid-skene", "annotator-types", "ordinal-thresholds", "mean",
+    "median", "gaussian", "multilabel-majority", "multilabel-dawid-skene", "multilabel-mixture",
+)  # fmt: skip
 CHARTS = "charts.js"
 # Templates by the names under which pages load them.
 STATIC = {
     "report.css": "report.css",
     "report.js": "report.js",
+    "tables.js": "tables.js",
     "live.css": "live/live.css",
     "live.js": "live/live.js",
     CHARTS: "",
@@ -86,7 +90,7 @@ class Pages:
         return self._render(
             "file.html", file=file, labels=labels, roles=ROLES, taken=taken, chosen=chosen,
             labels_are=are, empty=EMPTY, missing=settings.get("missing") or [],
-            methods=[] if labels is None else methods_for(labels.annotations.kind), auto=AUTO,
+            methods=[] if labels is None else methods_for(labels.kind), auto=AUTO,
             checked=CHECKED, results=results, comparisons=comparisons,
         )  # fmt: skip
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Kind
 from manyhands.core.errors import DataError
 from manyhands.io import LabelFile, TextLabels
 from manyhands.io.batches import BATCHED, BatchedTable
@@ -22,6 +22,8 @@ LABELS_ARE: dict[str, dict[str, str | None]] = {
     "": {"kind": None, "task": None},
     "classes": {"kind": "classes", "task": None},
     "numbers": {"kind": "numbers", "task": None},
+    "ordinal": {"kind": "ordinal", "task": None},
+    "sets": {"kind": "multilabel", "task": None},
     "tags": {"kind": None, "task": "tagging"},
 }
 EMPTY = "empty"  # the value of the box that says that empty cells are no labels
@@ -48,6 +50,11 @@ class ReadLabels:
         if self.tokens is not None:
             return "tagging"
         return "regression" if self.annotations.kind == "numbers" else "classification"
+
+    @property
+    def kind(self) -> Kind:
+        """What the labels are, by which methods are offered."""
+        return "ordinal" if self.annotations.ordered else self.annotations.kind
 
     @property
     def taken(self) -> dict[str, str]:

@@ -15,6 +15,7 @@ from manyhands.aggregation import (
     ConsensusWarning,
     aggregate,
     aggregate_tokens,
+    aggregators_for,
     compare,
     select,
 )
@@ -100,10 +101,10 @@ def methods_for(kind: Kind) -> list[tuple[str, str]]:
     >>> methods_for("numbers")[0][0]
     'gaussian'
     """
-    names = [name for name, each in AGGREGATORS.items() if each.kind == kind]
+    names = aggregators_for(kind)
     names.sort(key=lambda name: name != DEFAULTS[kind])
     found = [(name, IN_WORDS.get(name) or _first_line(name)) for name in names]
-    if kind == "classes":
+    if kind in ("classes", "ordinal"):
         auto = "Tries several, and takes the one that predicts held-out labels best. Takes longer."
         found.insert(1, (AUTO, auto))
     return found
@@ -164,7 +165,7 @@ def compare_methods(labels: ReadLabels, made: MethodTable) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConsensusWarning)
         job.begin("Fitting the methods")
-        if labels.task == "classification":
+        if labels.task == "classification" and ann.kind == "classes":
             choice = select(ann, made.methods, done=job.advance)
             made.table, made.verdict = choice.table, choice.reason
         else:

@@ -140,7 +140,7 @@ class Session:
     def run(self, file: OpenedFile, method: str) -> Result:
         """Start a method on a file."""
         labels = self._labels(file)
-        known = [name for name, _ in methods_for(labels.annotations.kind)]
+        known = [name for name, _ in methods_for(labels.kind)]
         if method not in known:
             raise Refusal(400, "There is no such method for these labels.")
         folder = self.new_folder()
@@ -152,7 +152,7 @@ class Session:
     def compare(self, file: OpenedFile, methods: Sequence[str]) -> MethodTable:
         """Start a comparison of methods on a file."""
         labels = self._labels(file)
-        comparable = [name for name, _ in methods_for(labels.annotations.kind) if name != "auto"]
+        comparable = [name for name, _ in methods_for(labels.kind) if name != "auto"]
         chosen = [name for name in comparable if name in methods] or comparable
         folder = self.new_folder()
         job = Job("Comparing methods", len(chosen) + ("majority" not in chosen))
