@@ -89,6 +89,6 @@ def _by_network(
     labels = labels_of_rows(annotations, "classes", n_rows(features), items, features)
     learner = replace(learner, method=CrossFitted(learner=NETWORK))
     fitting = learner._prepare(features, labels, labels.items.tolist())
-    return CrossFitted(learner=NETWORK).network_consensus(
+    return CrossFitted(learner=NETWORK).inputs_consensus(
         fitting.inputs, fitting.problem, fitting.plan
     )

@@ -107,14 +107,23 @@ class NumberErrors:
         square = (sums.square - 2 * bias_a * sums.total + sums.count * bias_a**2).sum()
         return max(float(square) / self.annotations.n_annotations, _LEAST_NOISE)
 
+    def levelled(self, strength: float) -> "NumberErrors":
+        """The same with all values moved by one number, so that biases are 0 on average.
+
+        Labels and features do not tell the level of all values: it is where the prior of the biases
+        is best, sum_a bias_a = 0.
+        """
+        sums = self.by_annotator
+        share_a = 1.0 / (sums.count + strength)
+        shift = float((share_a * sums.total).sum() / (share_a * sums.count).sum())
+        return replace(self, value_i=self.value_i + shift)
+
     def annotators(self, strengths: tuple[float, float]) -> GaussianParameters:
         """The biases and precisions of all annotators."""
         noise = self.noise(strengths[1])
         bias_a, precision_a = self.by_annotator.estimates(noise, strengths)
         between = float(np.var(self.value_i) + np.mean(self.variance_i))
-        return GaussianParameters(
-            bias_a, precision_a, noise, float(np.mean(self.value_i)), between
-        )
+        return GaussianParameters(bias_a, precision_a, noise, float(np.mean(self.value_i)), between)
 
     @cached_property
     def _of_labels(self) -> tuple[Floats, Floats, Floats]:
@@ -150,13 +159,21 @@ class NumberPrediction:
         return self._value_and_gradient(weights)[1]
 
     def best_weights(self, weights: NumberWeights) -> NumberWeights:
-        """Weights under which the labels are most probable, found from these."""
+        """Weights under which the labels are most probable, found from these.
+
+        A weak prior takes the features to be as precise as a label: where items have one label
+        each, nothing else tells the error of the features from that of the labels.
+        """
+        usual = float(np.log(np.mean(self.precision_n)))
 
         def loss(given: Floats) -> tuple[float, Floats]:
             here = NumberWeights(given[:-2], float(np.exp(given[-2])), float(given[-1]))
             value, slope = self._value_and_gradient(here)
             slope[:-2] -= 2 * _PENALTY * here.score_m
-            return _PENALTY * float(np.vdot(here.score_m, here.score_m)) - value, -slope
+            off = given[-2] - usual
+            slope[-2] -= off
+            penalty = _PENALTY * float(np.vdot(here.score_m, here.score_m)) + 0.5 * off**2
+            return penalty - value, -slope
 
         limits = np.log(_MIN_PRECISION), np.log(_MAX_PRECISION)
         found = minimize(
@@ -252,9 +269,9 @@ def _solve(learner: Learner, ann: Annotations, max_iter: int, tol: float) -> Num
         strengths, mix = _best_strengths(errors, score_mi, weights)
         weights = mix.best_weights(weights)
         objective.append(mix.value(weights) / ann.n_annotations)
-        better_i, variance_i = mix.values(weights)
-        change = float(np.abs(better_i - errors.value_i).mean())
-        errors = NumberErrors(ann, better_i, variance_i)
+        better = NumberErrors(ann, *mix.values(weights)).levelled(strengths[1])
+        change = float(np.abs(better.value_i - errors.value_i).mean())
+        errors = better
         if change < tol:
             break
     return NumberCrossFit(
