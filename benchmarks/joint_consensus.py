@@ -21,7 +21,6 @@ from manyhands.methods.cross_fit.beliefs import (
     STARTS,
     CrossFit,
     LabelPrediction,
-    Weights,
     fit_cross_fit,
     learner_scores,
     solve,
@@ -96,27 +95,29 @@ def scores(items: LabelledItems, seed: int) -> Row:
         "calibration": _error(joint.probabilities, truth_i),
         "raw_calibration": _error(joint.raw_probabilities, truth_i),
         "informed": {
-            each: _right(informed_logits(crowd, learner, best, truth_i, each), truth_i)
+            each: _right(
+                informed_logits(informed(crowd, learner, best, truth_i, each), best), truth_i
+            )
             for each in INFORMED
         },
     }
 
 
-def informed_logits(
-    crowd: CrowdLabels, learner: Learner, fit: CrossFit, truth_i: AnyArray, knows: str
-) -> Floats:
-    """The logits of beliefs if a part of the model knew the truth of all other items.
+def informed_logits(prediction: LabelPrediction, fit: CrossFit) -> Floats:
+    """The logits of beliefs under the weights that make the labels most probable."""
+    return prediction.logits(prediction.best_weights(fit.weights))
 
-    The weights are still those under which the labels are most probable.
-    """
+
+def informed(
+    crowd: CrowdLabels, learner: Learner, fit: CrossFit, truth_i: AnyArray, knows: str
+) -> LabelPrediction:
+    """The prediction of labels if a part of the model knew the truth of all other items."""
     true_ik = np.eye(crowd.annotations.n_classes)[truth_i]
     for_annotators = fit.belief_ik if knows == "features" else true_ik
     for_features = fit.belief_ik if knows == "annotators" else true_ik
     prior_akl, _ = skill_and_spam(crowd.counts(for_annotators))
     log_label_nk = crowd.left_out(for_annotators, prior_akl, fit.strength)
-    mix = LabelPrediction(crowd, learner_scores(learner, for_features), log_label_nk)
-    first = Weights(np.maximum(fit.weights.score_m, 0.0), fit.weights.labels)
-    return mix.logits(mix.best_weights(first))
+    return LabelPrediction(crowd, learner_scores(learner, for_features), log_label_nk)
 
 
 def start_rows(name: str, items: LabelledItems, n_random: int) -> Iterator[Row]:

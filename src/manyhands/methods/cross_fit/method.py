@@ -53,8 +53,8 @@ class CrossFitted(NetworkMethod):
     another limit. With regressions the consensus about items also gets a temperature from held-out
     labels (`find_temperature`). The profiles of annotators are estimated against the consensus.
 
-    Tokens are judged by regressions on other folds of whole sentences, and annotators by their
-    label before (`class_consensus`); there are two starts, and no temperature.
+    Tokens are judged by regressions on other folds of whole sentences; there are two starts, and no
+    temperature.
     """
 
     tasks = ("classification", "regression", "tagging")
@@ -110,13 +110,16 @@ class CrossFitted(NetworkMethod):
         else:
             learner = self._token_learner(feature_rows(inputs, seed)[seen], fold_i)
             n_rounds = _ROUNDS
-        how = self._how(n_rounds, starts=_TWO_STARTS, sentence_starts=inputs.sentence_starts)
+        how = self._how(n_rounds, starts=_TWO_STARTS)
         return self._found(learner, annotations, seen, how)
 
     def _folds(self, inputs: Inputs, seen: AnyArray, seed: int) -> Codes:
         """The folds of the labelled items; tokens of a sentence are in the same."""
-        edges = inputs.boundaries(seen)
-        return np.repeat(make_folds(len(edges) - 1, self.n_folds, seed), np.diff(edges))
+        lengths = np.diff(inputs.boundaries(seen))
+        n_folds = self.n_folds
+        if inputs.sentence_starts is not None:  # as many folds as there are sentences, if few
+            n_folds = min(n_folds, len(lengths))
+        return np.repeat(make_folds(len(lengths), n_folds, seed), lengths)
 
     def _token_learner(self, rows: Any, fold_i: Codes) -> Learner:
         if self.learner is None:

@@ -86,7 +86,7 @@ class FoldSmoother:
 
     def left_out(self, target_ik: Floats) -> Floats:
         """The prediction of every item by the regressions on the other folds, shape (m, i, k)."""
-        found_mik = np.empty((len(RIDGES), *target_ik.shape))
+        found_mik = np.full((len(RIDGES), *target_ik.shape), 1 / target_ik.shape[1])
         for own, others, mean_j, inverse_mjj in self._folds:
             mean_k = target_ik[others].mean(axis=0)
             sums_jk = self.features_ij[others].T @ target_ik[others]
@@ -102,6 +102,8 @@ class FoldSmoother:
         found = []
         for number in range(int(self.fold_i.max()) + 1):
             own, others = (np.flatnonzero(each) for each in split_fold(self.fold_i, number))
+            if len(others) == 0:  # a single sentence: nothing is known of it but itself
+                continue
             centred_ij = self.features_ij[others]
             mean_j = centred_ij.mean(axis=0)
             centred_ij = centred_ij - mean_j
