@@ -64,7 +64,7 @@ def consensus(
     method is `cross-fit`, which then says what learns. `seed` draws the folds.
     """
     items = None if X_items is None else list(X_items)
-    if isinstance(annotations, TokenLabels):
+    if hasattr(annotations, "sentences"):  # of tokens
         tagger = _estimator(CrowdTagger, learner, seed) or CrowdTagger(
             method=CrossFitted(learner=learner), progress=False, seed=seed
         )
@@ -109,7 +109,7 @@ def find_shared_mistakes(
 
 def _kind(annotations: Labels, learner: Any) -> Kind:
     """Numbers if the labels look like these, or if the learner is made for these."""
-    if hasattr(learner, "get_params"):
+    if hasattr(learner, "get_params") and not isinstance(learner, type):
         return "numbers" if is_regressor(learner) else "classes"
     if form_of(annotations) == "column":
         return "classes"
@@ -130,7 +130,7 @@ def _estimator(kind: type[CrowdEstimator], learner: Any, seed: int) -> CrowdEsti
         learner = kind(network=learner, progress=False, seed=seed)  # type: ignore[call-arg]
     if getattr(learner, "task", None) != kind.task:
         return None
-    if isinstance(learner._resolve_method(), CrossFitted):
+    if hasattr(learner._resolve_method(), "inputs_consensus"):  # it says itself what learns
         return learner
     return replace(learner, method=CrossFitted(learner=NETWORK))
 
