@@ -33,7 +33,7 @@ PAGE = "joint-consensus.md"
 CORPORA = ("labelme", "music")
 SHARE, DRAWS = 0.9, 10
 RANDOM_STARTS = 8
-LIMITS = {"max_iter": 50, "tol": 1e-3}  # those of `mh.consensus`
+LIMITS: dict[str, Any] = {"max_iter": 50, "tol": 1e-3}  # those of `mh.consensus`
 INFORMED = {
     "annotators": "confusions of the annotators counted with the truth of the other items",
     "features": "regressions that learnt the truth of the other items",
@@ -55,7 +55,8 @@ def measure_all(data: Path, command: str) -> Iterator[Row]:
     yield {"kind": "run", "command": command}
     for name in CORPORA:
         corpus = mh.DATASETS[name].read(data)
-        truth_i = corpus.annotations.class_vocabulary.codes(corpus.truth.tolist())
+        names: Any = corpus.annotations.class_vocabulary
+        truth_i = names.codes(corpus.truth.tolist())
         yield from rows_of(name, LabelledItems(corpus.features, corpus.annotations, truth_i))
 
 

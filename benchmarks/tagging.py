@@ -8,6 +8,7 @@ tags, or a tagger with a CRF head more than 1.5 times as long as without.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def random_crowd(n_sentences: int) -> tuple[TokenLabels, list[str]]:
 
 
 def epoch_seconds(
-    method: str, labels: TokenLabels, truth: list[str], epochs: int, transitions: str = "none"
+    method: str, labels: TokenLabels, truth: list[str], epochs: int, transitions: Any = "none"
 ) -> float:
     """Seconds of the fastest epoch of a fit."""
     model = CrowdTagger(
@@ -55,7 +56,7 @@ def epoch_seconds(
         transitions=transitions,
     )  # fmt: skip
     model.fit(labels, labels, truth=np.array(truth, dtype=object) if method == PLAIN else None)
-    return min(entry["seconds"] for entry in model.history_)
+    return float(min(entry["seconds"] for entry in model.history_))
 
 
 def measure_all(n_sentences: int, epochs: int, rounds: int, command: str) -> Iterator[Row]:

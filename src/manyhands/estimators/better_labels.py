@@ -127,12 +127,13 @@ def _rows(X: Any, seed: int) -> Floats:
 def _estimator(kind: type[CrowdEstimator], learner: Any, seed: int) -> CrowdEstimator | None:
     """The estimator whose network learns, or None for another learner."""
     if isinstance(learner, str | nn.Module):
-        learner = kind(network=learner, progress=False, seed=seed)  # type: ignore[call-arg]
+        learner = kind(network=learner, progress=False, seed=seed)
     if getattr(learner, "task", None) != kind.task:
         return None
-    if hasattr(learner._resolve_method(), "inputs_consensus"):  # it says itself what learns
-        return learner
-    return replace(learner, method=CrossFitted(learner=NETWORK))
+    estimator: CrowdEstimator = learner
+    if hasattr(estimator._resolve_method(), "inputs_consensus"):  # it says itself what learns
+        return estimator
+    return replace(estimator, method=CrossFitted(learner=NETWORK))
 
 
 def _by_estimator(
@@ -140,4 +141,6 @@ def _by_estimator(
 ) -> Consensus:
     fitting = estimator._prepare(features, labels, items)
     problem = replace(fitting.problem, annotations=fitting.annotations)  # in their own unit
-    return estimator._resolve_method().inputs_consensus(fitting.inputs, problem, fitting.plan)
+    method: Any = fitting.method
+    found: Consensus = method.inputs_consensus(fitting.inputs, problem, fitting.plan)
+    return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class Fit:
     seed: int | None = None
 
     @property
-    def limits(self) -> dict[str, float]:
+    def limits(self) -> dict[str, Any]:
         """The arguments of the solvers that limit them."""
         return {"max_iter": self.max_iter, "tol": self.tol}
 

@@ -274,6 +274,7 @@ def _solve(learner: Learner, ann: Annotations, max_iter: int, tol: float) -> Num
         errors = better
         if change < tol:
             break
+    assert weights is not None, "there is one round at least"
     return NumberCrossFit(
         errors.value_i, errors.variance_i, errors.annotators(strengths), weights,
         tuple(objective), change < tol,
