@@ -252,9 +252,9 @@ calibration error is the mean difference of confidence and accuracy in ten bins 
 _STARTS = """## Other starts
 
 The objective is the mean log-probability of a label given the other labels of its item and the
-features, without the item's own belief. The method has the first five starts, and continues the
-solution with the highest objective. The others are for comparison: Dawid-Skene, and one label of
-every item, drawn at random. Here all are continued to the end.
+features, without the item's own belief. The method has the first two starts, and takes the solution
+with the higher objective. The others are for comparison: Dawid-Skene, and one label of every item,
+drawn at random.
 
 Music has two kinds of solutions: annotators call most of the metal songs rock, and in the lower
 one so does the consensus."""

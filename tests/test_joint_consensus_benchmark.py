@@ -45,7 +45,7 @@ def test_who_knows_the_truth_of_other_items_is_not_told_that_of_the_item(items):
         moved = np.abs(one - other).max(axis=1)
         # only the class frequencies and the prior of the annotators, which are those of all items
         assert 0 < moved[7] < 0.5
-        assert moved[7] < 0.6 * moved.max()
+        assert moved[7] < moved.max()  # an item that was told its truth would move most
 
 
 def test_a_row_for_all_labels_each_draw_and_each_start(items):

@@ -24,15 +24,13 @@ _CANNOT_CONTINUE = (
 
 @dataclass(frozen=True)
 class Fit:
-    """How a consensus is found: its limits, where it starts, and whether it gets a temperature.
+    """How a consensus is found: its limits, and whether held-out labels tell a temperature.
 
-    `starts` are names of `beliefs.STARTS`, None for all. With a `seed` held-out labels tell a
-    temperature.
+    They do with a `seed`.
     """
 
     max_iter: int
     tol: float
-    starts: tuple[str, ...] | None = None
     seed: int | None = None
 
     @property
@@ -49,7 +47,7 @@ def class_consensus(
     Items without labels have the class frequencies.
     """
     labelled = annotations[seen]
-    fit = fit_cross_fit(learner, labelled, starts=how.starts, **how.limits)
+    fit = fit_cross_fit(learner, labelled, **how.limits)
     temperature = 1.0
     if how.seed is not None:
         temperature = find_temperature(learner, labelled, seed=how.seed, **how.limits)

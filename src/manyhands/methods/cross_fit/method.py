@@ -35,7 +35,6 @@ from manyhands.methods.network_method import NetworkMethod
 NETWORK = "network"  # the learner that is the network of the estimator itself
 _CONSENSUS = "cross-fitted consensus"
 _ROUNDS, _ROUNDS_OF_FITS = 50, 5  # with regressions, and where every round trains anew
-_TWO_STARTS = "majority", "labels alone"  # where a round takes long
 _FITTED: Mapping[Kind, Any] = {"classes": ClassifierLearner, "numbers": RegressorLearner}
 _TRAINED: Mapping[Kind, Any] = {"classes": NetworkLearner, "numbers": NumberNetworkLearner}
 
@@ -49,12 +48,11 @@ class CrossFitted(NetworkMethod):
     (`feature_rows`); a scikit-learn classifier with `predict_proba`, or a regressor for numbers; or
     "network": the network of the estimator itself. The latter are trained anew on the other
     `n_folds` - 1 folds in every round, so there are at most 5 rounds from each of two starts; with
-    regressions there are at most 50, from the best of five. Numbers have one start. `max_iter` is
-    another limit. With regressions the consensus about items also gets a temperature from held-out
-    labels (`find_temperature`). The profiles of annotators are estimated against the consensus.
+    regressions there are at most 50. Numbers have one start. `max_iter` is another limit. With
+    regressions the consensus about items also gets a temperature from held-out labels
+    (`find_temperature`). The profiles of annotators are estimated against the consensus.
 
-    Tokens are judged by regressions on other folds of whole sentences; there are two starts, and no
-    temperature.
+    Tokens are judged by regressions on other folds of whole sentences, without a temperature.
     """
 
     tasks = ("classification", "regression", "tagging")
@@ -85,12 +83,12 @@ class CrossFitted(NetworkMethod):
         seen = np.flatnonzero(annotations.labels_per_item > 0)
         if self.learner is None:
             smoothers = fit_smoothers(features[seen], seed=seed)
-            how = self._how(_ROUNDS, seed=seed if calibrate else None)
+            how = self._how(_ROUNDS, seed if calibrate else None)
             return self._found(Regressions(smoothers), annotations, seen, how)
         require_learner(self.learner, annotations.kind)
         fold_i = make_folds(len(seen), self.n_folds, seed)
         learner = _FITTED[annotations.kind](self.learner, _safe_indexing(features, seen), fold_i)
-        how = self._how(_ROUNDS_OF_FITS, starts=_TWO_STARTS)
+        how = self._how(_ROUNDS_OF_FITS)
         return self._found(learner, annotations, seen, how)
 
     def inputs_consensus(
@@ -110,7 +108,7 @@ class CrossFitted(NetworkMethod):
         else:
             learner = self._token_learner(feature_rows(inputs, seed)[seen], fold_i)
             n_rounds = _ROUNDS
-        how = self._how(n_rounds, starts=_TWO_STARTS)
+        how = self._how(n_rounds)
         return self._found(learner, annotations, seen, how)
 
     def _folds(self, inputs: Inputs, seen: AnyArray, seed: int) -> Codes:
@@ -134,8 +132,8 @@ class CrossFitted(NetworkMethod):
     def _key(self, settings: TrainingSettings) -> tuple[str, int]:
         return _CONSENSUS, self._seed(settings)
 
-    def _how(self, n_rounds: int, **more: Any) -> Fit:
-        return Fit(self.max_iter or n_rounds, self.tol, **more)
+    def _how(self, n_rounds: int, seed: int | None = None) -> Fit:
+        return Fit(self.max_iter or n_rounds, self.tol, seed)
 
     def _found(
         self, learner: Learner, annotations: Annotations, seen: AnyArray, how: Fit
