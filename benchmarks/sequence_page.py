@@ -10,7 +10,7 @@ PAGE = "sequence-speed.md"
 def make_page(chains: list[Row], tagging: list[Row]) -> str:
     """The page as Markdown, from the rows of `chains` and of `tagging`."""
     parts = [_INTRODUCTION, *([_chains(chains)] if chains else []),
-             *([_tagging(tagging)] if tagging else []), _END]  # fmt: skip
+             *([_tagging(tagging)] if tagging else []), *_heads(tagging), _END]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
 
@@ -18,8 +18,9 @@ _INTRODUCTION = """# Speed on sequences
 
 Each table is from one run, on two cores of a shared machine. Times depend on the machine, ratios
 much less. The numbers are recorded in `docs/results/records`."""
-_END = """Both commands exit with 1 if we are slower than another package, or if a method takes more
-than 1.3 times as long as single tags."""
+_END = """Both commands exit with 1 if we are slower than another package, if a method takes more
+than 1.3 times as long as single tags, or if a CRF head takes more than 1.5 times as long as the
+tagger without it."""
 
 
 def _chains(rows: list[Row]) -> str:
@@ -73,3 +74,21 @@ The same network (words, convolution, GRU) on the same sentences, trained on one
 {run["n_annotators"]} annotators for each sentence, one thread:
 
 {markdown_table(head, body, left=1)}"""
+
+
+def _heads(rows: list[Row]) -> list[str]:
+    """What transitions between tags cost, if it was measured."""
+    body = [
+        [row["method"], number(row["seconds"]), count(row["tokens_per_second"]),
+         f"{row['head_ratio']:.2f}"]
+        for row in rows
+        if row["kind"] == "head"
+    ]  # fmt: skip
+    if not body:
+        return []
+    head = ["method", "s per epoch", "tokens per s", "to the same without a head"]
+    return [
+        f"""The same with a CRF head on the network (`transitions="learned-bio"`):
+
+{markdown_table(head, body, left=1)}"""
+    ]

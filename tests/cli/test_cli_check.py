@@ -5,7 +5,12 @@ import json
 import pytest
 
 from manyhands.cli import app
-from manyhands.simulation import SCENARIOS, CrowdSettings, write_labels_and_truth
+from manyhands.simulation import (
+    SCENARIOS,
+    CrowdSettings,
+    SharedMistakeSettings,
+    write_labels_and_truth,
+)
 
 
 @pytest.fixture
@@ -62,3 +67,41 @@ def test_a_file_that_cannot_be_read_is_a_wrong_request(run, tmp_path):
     assert code == 2
     assert out == ""
     assert err.count("\n") == 1
+
+
+@pytest.fixture
+def shared(tmp_path):
+    """Labels of a crowd that shares mistakes on three of ten items, and the features."""
+    settings = SharedMistakeSettings(n_items=400, n_annotators=20, share=0.3, following=0.7, seed=1)
+    crowd = SCENARIOS["shared-mistakes"](settings)
+    labels = write_labels_and_truth(crowd, tmp_path / "shared")[0]
+    rows = [",".join(map(str, [i, *row])) for i, row in enumerate(crowd.features.tolist())]
+    head = ",".join(["item", *(f"x{j}" for j in range(crowd.features.shape[1]))])
+    features = tmp_path / "features.csv"
+    features.write_text("\n".join([head, *rows]) + "\n")
+    return labels, features
+
+
+def test_features_show_the_mistakes_that_annotators_share(run, shared):
+    labels, features = shared
+    assert "shared-mistakes" not in run("check", labels)[1]
+    code, out, _ = run("check", labels, "--features", features)
+    assert code == 0
+    assert "WARNING shared-mistakes" in out
+    assert "find the truth of" in out
+    assert run("check", labels, "--features", features, "--strict")[0] == 1
+    found = json.loads(run("check", labels, "--features", features, "--json")[1])
+    assert [each["check"] for each in found["findings"]] == ["shared-mistakes"]
+
+
+def test_features_are_for_classes_of_items(run, tmp_path, shared):
+    numbers = tmp_path / "numbers.csv"
+    numbers.write_text("item,annotator,label\n0,u,3.5\n1,v,2.25\n1,u,4.5\n")
+    code, _, err = run("check", numbers, "--features", shared[1])
+    assert code == 2
+    assert "single classes" in err
+    tagged = tmp_path / "tags.conll"
+    tagged.write_text("Anna B-PER O\nsings O O\n\n")
+    code, _, err = run("check", tagged, "--features", shared[1])
+    assert code == 2
+    assert "--features is for classes of items" in err

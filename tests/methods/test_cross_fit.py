@@ -283,12 +283,6 @@ def test_rows_follow_the_names_of_items(digits):
     assert [named[item] for item in range(300)] == usual.tolist()
 
 
-def test_texts_are_refused():
-    ann = mh.Annotations.from_arrays([0, 0, 1], ["u", "v", "u"], ["a", "b", "b"])
-    with pytest.raises(DataError):
-        mh.consensus(["one text", "another"], ann)
-
-
 def test_settings_are_checked():
     with pytest.raises(SettingError, match="max_iter"):
         CrossFitted(max_iter=0)

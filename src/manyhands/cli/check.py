@@ -7,8 +7,10 @@ import typer
 
 import manyhands as mh
 from manyhands.cli import options
+from manyhands.cli.feature_options import FeatureColumns, matched
 from manyhands.cli.output import say, say_json, say_text, working
 from manyhands.cli.pair_options import PairOptions
+from manyhands.core.errors import SettingError
 
 _MARKS = {"error": "ERROR  ", "warning": "WARNING", "note": "note   "}
 _MOST_NAMES = 5
@@ -20,6 +22,15 @@ def check(
     labels: options.LabelsFiles,
     reading: options.AnyFileOptions,
     pairs: PairOptions,
+    columns: FeatureColumns,
+    features: Annotated[
+        str | None,
+        options.in_labels(
+            "Features of the items, numbers or texts: mistakes that annotators share are looked "
+            "for with them.",
+            metavar="FILE",
+        ),
+    ] = None,
     strict: Annotated[
         bool, options.in_output("Exit with 1 if there is an error or a warning.", "--strict")
     ] = False,
@@ -35,7 +46,12 @@ def check(
 
     Example: manyhands check labels.csv
 
+    With --features it also warns of mistakes that annotators share on the same items: labels agree
+    on them, and features may contradict them. The remedy says how many truths would settle it.
+
     Example: manyhands check labels.csv --missing NA --strict
+
+    Example: manyhands check labels.csv --features features.csv
     """
     settings = reading.settings()
     file = mh.io.LabelFile(labels, **settings)
@@ -49,6 +65,11 @@ def check(
             report = mh.checks.check(replace(tokens.to_rows(), read_from=tokens.source))
         else:
             report = mh.checks.check_file(file.inputs, **_of_items(settings))
+        if features is not None:
+            plain = compared is None and file.sniffed() not in mh.io.TAGGED_LAYOUTS
+            if not plain:
+                raise SettingError("--features is for classes of items; leave it out here")
+            report = _with_features(report, file.read_items(), columns, features, reading)
     if json:
         found = report.to_json()
         counts = {f"n_{name}": found["summary"][name] for name in ("labels", "items", "annotators")}
@@ -66,6 +87,23 @@ def check(
         say_text("" if report.findings else "\nnothing wrong was found")
     if strict and not report.ok:
         raise typer.Exit(1)
+
+
+def _with_features(
+    report: "mh.checks.CheckReport",
+    ann: Any,
+    columns: FeatureColumns,
+    path: str,
+    reading: options.AnyFileOptions,
+) -> "mh.checks.CheckReport":
+    """The report with what features say of the labels, worst findings first."""
+    if ann.kind != "classes":
+        raise SettingError("--features is for labels that are single classes; leave it out here")
+    table = matched(columns.read(path, reading), ann, path)
+    items = None if table.kind == "images" else table.items
+    more = mh.estimators.find_shared_mistakes(table.X, ann, X_items=items)
+    findings = sorted([*report.findings, *more], key=lambda each: list(_MARKS).index(each.severity))
+    return replace(report, findings=tuple(findings))
 
 
 def _of_items(settings: dict[str, Any]) -> dict[str, Any]:

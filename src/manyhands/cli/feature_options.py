@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import manyhands as mh
-from manyhands.cli.options import LabelOptions, OptionGroup, in_labels
+from manyhands.cli.options import OptionGroup, ReadingOptions, in_labels
 from manyhands.cli.output import remark, told_features
 
 _LARGE = 1 << 30  # bytes of an array that is mapped
@@ -32,7 +32,7 @@ class FeatureColumns(OptionGroup):
     ] = None
     image: Annotated[str | None, in_labels("Column of paths of images.", metavar="NAME")] = None
 
-    def read(self, path: str, reading: LabelOptions, *, mmap: bool = False) -> "mh.io.Features":
+    def read(self, path: str, reading: ReadingOptions, *, mmap: bool = False) -> "mh.io.Features":
         """Features of the items; --item counts if their table has such a column.
 
         With `mmap` an array is not read but mapped, as is one of more than a GiB.

@@ -94,6 +94,11 @@ class Inputs(ABC):
         """Which items begin a sentence (i,), where items are tokens; None where they are not."""
         return None
 
+    @property
+    def words(self) -> tuple[AnyArray, AnyArray, AnyArray] | None:
+        """Codes of words, where each text or sentence begins, and vectors of codes; or None."""
+        return None
+
     def lengths(self, items: AnyArray) -> AnyArray | None:
         """The lengths of the items' inputs; None where all inputs have the same shape."""
         return None

@@ -67,6 +67,11 @@ class TextInputs(Inputs):
         """See `Inputs.arrays`."""
         return [self.code.cpu().numpy(), self.offsets, self.vectors.cpu().numpy()]
 
+    @property
+    def words(self) -> tuple[AnyArray, AnyArray, AnyArray]:
+        """See `Inputs.words`."""
+        return self.code.cpu().numpy(), self.offsets, self.vectors.cpu().numpy()
+
     def lengths(self, items: AnyArray) -> AnyArray:
         """See `Inputs.lengths`."""
         return np.asarray(np.diff(self.offsets)[items])

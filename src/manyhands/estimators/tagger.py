@@ -87,7 +87,7 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
         are as in `CrowdClassifier.fit`; probabilities are of all tokens.
         """
         tags = None if truth is None else flat_tags(truth, as_sentences(X))
-        self._fit(X, _token_annotations(y, X), truth=tags, resume=resume, callback=callback)
+        self._fit(X, token_annotations(y, X), truth=tags, resume=resume, callback=callback)
         return self
 
     def predict(self, X: Any) -> list[list[str]]:
@@ -110,7 +110,7 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
         """
         sentences = as_sentences(X)
         if isinstance(y, Annotations | TokenLabels) or is_frame(y):
-            sentences, y = _majority_tags(sentences, _token_annotations(y, X))
+            sentences, y = _majority_tags(sentences, token_annotations(y, X))
         truth, found = flat_tags(y, sentences), self._names(sentences)
         if all(is_bio_tag(str(name)) for name in self.classes_):
             return score_entities(truth, found, sentences.offsets).f1
@@ -126,7 +126,7 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
         """
         sentences, folds = as_sentences(X), n_folds(cross_fit)
         if folds:
-            labels, sentence_t = _token_annotations(y, X), sentences.sentence_of_token
+            labels, sentence_t = token_annotations(y, X), sentences.sentence_of_token
             is_labelled_t = labels.labels_per_item > 0
             labelled_s = np.bincount(sentence_t[is_labelled_t], minlength=len(sentences)) > 0
             fold_s = draw_folds(labelled_s, folds, self.seed)
@@ -187,7 +187,7 @@ class CrowdTagger(ConfusionEstimator, TaggingOptions):
     def _encode(
         self, features: Any, labels: Any, items: Iterable[Any] | None
     ) -> tuple[Inputs, Annotations]:
-        return super()._encode(features, _token_annotations(labels, features), items)
+        return super()._encode(features, token_annotations(labels, features), items)
 
 
 def chain_scores(network: nn.Module) -> Transitions | None:
@@ -223,7 +223,7 @@ def _majority_tags(sentences: Sentences, labels: Annotations) -> tuple[Sentences
     return kept, aggregate_tokens(kept, labels[sentences.tokens_of(whole)], "majority").tags
 
 
-def _token_annotations(labels: Any, features: Any) -> Annotations:
+def token_annotations(labels: Any, features: Any) -> Annotations:
     """Labels whose items are the tokens of these sentences."""
     sentences = as_sentences(features)
     if isinstance(labels, TokenLabels):

@@ -1,5 +1,6 @@
 """Beliefs about items from labels and features, each without what it would teach itself."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -138,7 +139,11 @@ def _sum_by_row(value_nk: Floats) -> Floats:
 
 
 def fit_cross_fit(
-    learner: Learner, annotations: Annotations, *, max_iter: int = 50, tol: float = 1e-3
+    learner: Learner,
+    annotations: Annotations,
+    *,
+    max_iter: int = 50,
+    tol: float = 1e-3,
 ) -> CrossFit:
     """Beliefs about items that all have labels, from their labels and a learner of features.
 
@@ -158,13 +163,11 @@ def fit_cross_fit(
         L = sum_n log sum_k softmax(logits of q_i without label n)_k C_{a_n}^{-i}[k, y_n]
 
     and the beliefs are made anew, until they change by less than `tol` (the mean over the items of
-    half the summed absolute change). There may be several solutions. One is found from the
-    majority and one from the labels alone, and that with the higher L is returned.
+    half the summed absolute change). There may be several solutions. One is found from each of
+    `STARTS`, and that with the highest L is returned.
     """
     crowd = CrowdLabels(annotations)
-    majority_ik = _majority(crowd)
-    starts = (majority_ik, _labels_alone(crowd, majority_ik))
-    found = [_solve(crowd, learner, start_ik, max_iter, tol) for start_ik in starts]
+    found = [solve(crowd, learner, start(crowd), max_iter, tol) for start in STARTS.values()]
     return max(found, key=lambda each: each.objective[-1])
 
 
@@ -188,7 +191,7 @@ def find_temperature(
         rest, held_out = split_labels(annotations, _HELD_OUT, seed + number)
         assert held_out is not None, "some labels can be held out"
         crowd = CrowdLabels(rest)
-        fit = _solve(crowd, learner, _majority(crowd), max_iter, tol)
+        fit = solve(crowd, learner, majority(crowd), max_iter, tol)
         confusion_akl = crowd.confusions(fit.belief_ik, fit.strength)
         label_nk = confusion_akl[held_out.annotator, :, held_out.label]
         parts.append((fit.belief_ik[held_out.item], label_nk))
@@ -209,13 +212,15 @@ def _n_spare(annotations: Annotations) -> float:
     return min(_HELD_OUT * annotations.n_annotations, spare)
 
 
-def _majority(crowd: CrowdLabels) -> Floats:
+def majority(crowd: CrowdLabels) -> Floats:
+    """The shares of the labels of every item, smoothed, shape (i, k)."""
     share_ik = crowd.votes() + _SMOOTHING
     return np.asarray(share_ik / share_ik.sum(axis=1, keepdims=True))
 
 
-def _labels_alone(crowd: CrowdLabels, belief_ik: Floats) -> Floats:
-    """Beliefs from the labels without features."""
+def labels_alone(crowd: CrowdLabels) -> Floats:
+    """Beliefs from the labels without features, shape (i, k)."""
+    belief_ik = majority(crowd)
     for _ in range(_LABELS_ALONE):
         prior_akl, _ = skill_and_spam(crowd.counts(belief_ik))
         log_label_nk = crowd.left_out(belief_ik, prior_akl, _FIRST_STRENGTH)
@@ -223,14 +228,21 @@ def _labels_alone(crowd: CrowdLabels, belief_ik: Floats) -> Floats:
     return belief_ik
 
 
-def _solve(
+STARTS: Mapping[str, Callable[[CrowdLabels], Floats]] = {
+    "majority": majority,
+    "labels alone": labels_alone,
+}
+
+
+def solve(
     crowd: CrowdLabels, learner: Learner, belief_ik: Floats, max_iter: int, tol: float
 ) -> CrossFit:
+    """The solution of `fit_cross_fit` that is found from these beliefs."""
     objective, n_labels = [], crowd.annotations.n_annotations
     weights = first_weights(learner)
     for _ in range(max_iter):
         prior_akl, spam_a = skill_and_spam(crowd.counts(belief_ik))
-        score_mik = _scores(learner, belief_ik)
+        score_mik = learner_scores(learner, belief_ik)
         mixes = [
             LabelPrediction(crowd, score_mik, crowd.left_out(belief_ik, prior_akl, strength))
             for strength in STRENGTHS
@@ -250,7 +262,7 @@ def _solve(
     )
 
 
-def _scores(learner: Learner, belief_ik: Floats) -> Floats:
+def learner_scores(learner: Learner, belief_ik: Floats) -> Floats:
     """The scores of the learner and the log class frequencies, shape (m, i, k)."""
     shares_ik = np.tile(_log_shares(belief_ik), (len(belief_ik), 1))
     return np.concatenate([learner.left_out(belief_ik), shares_ik[None]])

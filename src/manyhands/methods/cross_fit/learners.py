@@ -3,27 +3,30 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing  # rows of whatever a scikit-learn classifier takes
 from sklearn.utils.validation import has_fit_parameter
 from torch import nn
 
 from manyhands.aggregation import Consensus
+from manyhands.annotations import Kind
 from manyhands.core.arrays import AnyArray, Codes, Floats
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import generator
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.settings import TrainingSettings
-from manyhands.engine.task import CrowdModule, predict_outputs
+from manyhands.engine.task import CrowdModule, TargetScaler, predict_outputs
 from manyhands.methods.base import FitPlan, Problem
-from manyhands.methods.cross_fit.smoothers import RidgeSmoother
+from manyhands.methods.cross_fit.smoothers import FoldSmoother, RidgeSmoother, split_fold
 from manyhands.methods.network_method import NetworkMethod
 
 _ALL_REGRESSIONS = 8.0  # first weight of all together; a regression of 0 and 1 is a flat logit
+_FOR_CLASSES = "classifier with predict_proba, a CrowdClassifier"
+_FOR_NUMBERS = "regressor, a CrowdRegressor"
 _LEAST = 0.01  # of a belief, for a class to be learnt; it keeps a copy of the row for each
 _FLOOR = 1e-3  # of predicted probabilities: no classifier is that certain of what it has not seen
 
@@ -36,14 +39,17 @@ class Learner(Protocol):
         """How much each of its scores (m) counts at first, shape (m,)."""
 
     def left_out(self, belief_ik: Floats) -> Floats:
-        """Scores of the classes of every item, learnt from the other items, shape (m, i, k)."""
+        """Scores of the classes of every item, learnt from the other items, shape (m, i, k).
+
+        Of numbers, these are predictions of the values (i, 1), shape (m, i, 1).
+        """
 
 
 @dataclass(frozen=True)
 class Regressions:
-    """The ridge regressions of `fit_smoothers`, whose predictions without an item are exact."""
+    """Ridge regressions, whose predictions without an item are exact: those of `fit_smoothers`."""
 
-    smoothers: Sequence[RidgeSmoother]
+    smoothers: Sequence[RidgeSmoother | FoldSmoother]
 
     @property
     def first_weights(self) -> Floats:
@@ -78,7 +84,7 @@ class ClassifierLearner:
         """See `Learner.left_out`."""
         found_ik = np.empty_like(belief_ik)
         for number in range(int(self.fold_i.max()) + 1):
-            own, others = (np.flatnonzero(same) for same in _split(self.fold_i, number))
+            own, others = (np.flatnonzero(same) for same in split_fold(self.fold_i, number))
             found_ik[own] = self._predicted(belief_ik, others, own)
         return log_scores(found_ik)
 
@@ -99,6 +105,30 @@ class ClassifierLearner:
         return found_ik
 
 
+@dataclass(frozen=True)
+class RegressorLearner:
+    """A scikit-learn regressor, trained anew on the values of the other folds in every round."""
+
+    regressor: Any
+    features: Any  # a row per item, in any form that the regressor takes
+    fold_i: Codes
+
+    @property
+    def first_weights(self) -> Floats:
+        """See `Learner.first_weights`."""
+        return np.ones(1)
+
+    def left_out(self, value_i1: Floats) -> Floats:
+        """See `Learner.left_out`."""
+        found_i = np.empty(len(value_i1))
+        for number in range(int(self.fold_i.max()) + 1):
+            own, others = (np.flatnonzero(same) for same in split_fold(self.fold_i, number))
+            model = clone(self.regressor)
+            model.fit(_safe_indexing(self.features, others), value_i1[others, 0])
+            found_i[own] = np.ravel(model.predict(_safe_indexing(self.features, own)))
+        return found_i[None, :, None]
+
+
 @dataclass(frozen=True, kw_only=True)
 class _OnBeliefs(NetworkMethod):
     """Train the network on beliefs that are given."""
@@ -112,6 +142,19 @@ class _OnBeliefs(NetworkMethod):
         """See `NetworkMethod.make_module`."""
         consensus = Consensus.from_probabilities(problem.annotations, self.belief_ik)
         return problem.task.module_on_consensus(network, consensus, hard=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OnValues(_OnBeliefs):
+    """Train the network on numbers that are given, (i, 1)."""
+
+    tasks = ("regression",)
+
+    def make_module(
+        self, network: nn.Module, problem: Problem, settings: TrainingSettings
+    ) -> CrowdModule:
+        """See `NetworkMethod.make_module`."""
+        return problem.task.module_on_truth(network, problem.annotations, self.belief_ik[:, 0])
 
 
 @dataclass(frozen=True)
@@ -128,6 +171,7 @@ class NetworkLearner:
     seen: AnyArray
     fold_i: Codes
     _numbers: Any = field(default_factory=count, repr=False)
+    trained: ClassVar[type[_OnBeliefs]] = _OnBeliefs
 
     @property
     def first_weights(self) -> Floats:
@@ -139,7 +183,7 @@ class NetworkLearner:
         return log_scores(self.predicted(belief_ik))
 
     def predicted(self, belief_ik: Floats) -> Floats:
-        """The class probabilities (i, k) of every item by the network of the other folds."""
+        """The class probabilities (i, k), or values (i, 1), by the networks of the other folds."""
         annotations = self.problem.annotations
         all_ik = np.full((annotations.n_items, belief_ik.shape[1]), 1 / belief_ik.shape[1])
         all_ik[self.seen] = belief_ik
@@ -150,11 +194,12 @@ class NetworkLearner:
             labels = annotations.only(fold_all[annotations.item] != number)
             part = replace(self.problem, annotations=labels)
             plan = self._plan(next(self._numbers))
-            fit = _OnBeliefs(belief_ik=all_ik).fit_model(self.inputs, part, plan)
+            fit = self.trained(belief_ik=all_ik).fit_model(self.inputs, part, plan)
             device = next(fit.module.noise.parameters()).device
             outputs = predict_outputs(fit.module.network, self.inputs, device, plan.settings)
             own = self.fold_i == number
-            found_ik[own] = outputs.softmax(dim=-1).numpy()[self.seen[own]]
+            every_ik = self.problem.task.predictions(outputs, TargetScaler())
+            found_ik[own] = every_ik.reshape(len(every_ik), -1)[self.seen[own]]
         return found_ik
 
     def _plan(self, number: int) -> FitPlan:
@@ -162,6 +207,17 @@ class NetworkLearner:
         return replace(
             self.plan, checkpoint=folder, resume=folder is not None, progress=False, callback=None
         )
+
+
+@dataclass(frozen=True)
+class NumberNetworkLearner(NetworkLearner):
+    """The same for values (i, 1) of items."""
+
+    trained = _OnValues
+
+    def left_out(self, value_i1: Floats) -> Floats:
+        """See `Learner.left_out`."""
+        return self.predicted(value_i1)[None]
 
 
 def make_folds(n_items: int, n_folds: int, seed: int) -> Codes:
@@ -193,21 +249,25 @@ def weight_parameter(classifier: Any) -> str | None:
     return "sample_weight" if has_fit_parameter(classifier, "sample_weight") else None
 
 
-def require_classifier(learner: Any) -> None:
-    """Raise a `SettingError` unless a learner predicts probabilities as scikit-learn's do."""
-    if isinstance(learner, type) or not all(
-        hasattr(learner, name) for name in ("fit", "predict_proba", "get_params")
-    ):
-        raise SettingError(
-            "learner must be a scikit-learn classifier with predict_proba, a CrowdClassifier, a "
-            f"name of NETWORKS or a torch module; got {learner!r}"
-        )
+def require_learner(learner: Any, kind: Kind | None = None) -> None:
+    """Raise a `SettingError` unless a learner predicts as scikit-learn's do, for labels of a kind.
+
+    Classes take a classifier that predicts probabilities, numbers a regressor; None is for either.
+    """
+    fits = not isinstance(learner, type) and all(
+        hasattr(learner, name) for name in ("fit", "predict", "get_params")
+    )
+    for_classes, for_numbers = hasattr(learner, "predict_proba"), fits and is_regressor(learner)
+    wanted = {"classes": for_classes, "numbers": for_numbers}
+    if fits and wanted.get(kind or "", for_classes or for_numbers):
+        return
+    regressor = kind == "numbers"
+    raise SettingError(
+        f"learner must be a scikit-learn {_FOR_NUMBERS if regressor else _FOR_CLASSES}, a name of "
+        f"NETWORKS or a torch module; got {learner!r}"
+    )
 
 
 def log_scores(probability_ik: Floats) -> Floats:
     """Log-probabilities as one score, shape (1, i, k)."""
     return np.log(np.maximum(probability_ik, _FLOOR))[None]
-
-
-def _split(fold_i: Codes, number: int) -> tuple[AnyArray, AnyArray]:
-    return fold_i == number, fold_i != number

@@ -16,7 +16,7 @@ from scipy.spatial.distance import pdist
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from manyhands.core.arrays import Floats
+from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 from manyhands.core.limits import product, require_memory
 from manyhands.core.settings import generator
 
@@ -67,6 +67,53 @@ class RidgeSmoother:
         alone = own_mi1 > 1 - 1e-9  # nothing is known of an item but itself
         rest_mik = (fitted_mik - own_mi1 * target_ik) / np.where(alone, 1.0, 1 - own_mi1)
         return np.asarray(np.where(alone, 1 / n_classes, rest_mik))
+
+
+@dataclass(frozen=True)
+class FoldSmoother:
+    """Ridge regressions on rows (i, j), each predicted by those on the other folds of the items.
+
+    Items that know of each other, such as the tokens of a sentence, are in one fold.
+    """
+
+    features_ij: Floats
+    fold_i: Codes
+
+    @property
+    def n_regressions(self) -> int:
+        """How many regressions there are, one for every strength."""
+        return len(RIDGES)
+
+    def left_out(self, target_ik: Floats) -> Floats:
+        """The prediction of every item by the regressions on the other folds, shape (m, i, k)."""
+        found_mik = np.full((len(RIDGES), *target_ik.shape), 1 / target_ik.shape[1])
+        for own, others, mean_j, inverse_mjj in self._folds:
+            mean_k = target_ik[others].mean(axis=0)
+            sums_jk = self.features_ij[others].T @ target_ik[others]
+            sums_jk -= len(others) * np.outer(mean_j, mean_k)
+            centred_ij = self.features_ij[own] - mean_j
+            for m, inverse_jj in enumerate(inverse_mjj):
+                found_mik[m, own] = mean_k + centred_ij @ (inverse_jj @ sums_jk)
+        return found_mik
+
+    @cached_property
+    def _folds(self) -> list[tuple[AnyArray, AnyArray, Floats, Floats]]:
+        """The items of every fold and all others, their mean row, and the inverses (m, j, j)."""
+        found = []
+        for number in range(int(self.fold_i.max()) + 1):
+            own, others = (np.flatnonzero(each) for each in split_fold(self.fold_i, number))
+            if len(others) == 0:  # a single sentence: nothing is known of it but itself
+                continue
+            centred_ij = self.features_ij[others]
+            mean_j = centred_ij.mean(axis=0)
+            centred_ij = centred_ij - mean_j
+            value_r, vector_jr = eigh(centred_ij.T @ centred_ij)
+            value_r = np.maximum(value_r, 0.0)
+            size = value_r.sum() / len(others) or 1.0
+            below_mr = value_r + size * np.array(RIDGES)[:, None]
+            inverse_mjj = np.stack([(vector_jr / below_r) @ vector_jr.T for below_r in below_mr])
+            found.append((own, others, mean_j, inverse_mjj))
+        return found
 
 
 def fit_smoothers(features_ij: Floats, *, seed: int = 0) -> list[RidgeSmoother]:
@@ -151,3 +198,8 @@ def _unit_rows(features_ij: Floats) -> Floats:
 
 
 _SCALINGS: Sequence[Callable[[Floats], Floats]] = (_centred, _standardised, _unit_rows)
+
+
+def split_fold(fold_i: Codes, number: int) -> tuple[Bools, Bools]:
+    """Which items are in a fold, and which are not."""
+    return fold_i == number, fold_i != number
