@@ -104,6 +104,8 @@ def test_trained_methods_are_compared_and_the_report_shows_a_network(files, feat
     page = tmp_path / "report.html"
     assert call("report", labels, *given, "--out", page).code == 0
     assert "multilabel-layer" in page.read_text()
+    asked = json.loads(call("next", labels, *SETS, "--budget", 4, "--json").out)
+    assert (asked["n_labels"], len(asked["labels"])) == (4, 4)
     refused = call("train", features, labels, *SETS, "--method", "conal", "--out", tmp_path / "m")
     assert refused.code == 2
     assert "--method must be for multilabel; got conal" in refused.err
@@ -113,7 +115,6 @@ def test_trained_methods_are_compared_and_the_report_shows_a_network(files, feat
     ("words", "message"),
     [
         (("aggregate", "--method", "dawid-skene"), "use a method for sets"),
-        (("next",), "these labels are sets of classes"),
         (("aggregate", "--engine", "stream"), "--kind multilabel needs all labels in memory"),
     ],
 )
