@@ -71,7 +71,8 @@ class CrowdMultilabelClassifier(ItemEstimator):
     def confusion_(self) -> Floats:
         """P(y | z) of every annotator and class (a, k, z, y); z and y are 1 where it applies."""
         check_is_fitted(self, "noise_")
-        return np.asarray(self.noise_.confusion().double().cpu().numpy())
+        noise: Any = self.noise_
+        return np.asarray(noise.confusion().double().cpu().numpy())
 
     def profile(self, annotator: Any) -> Floats:
         """One annotator's confusion (k, z, y), by name."""

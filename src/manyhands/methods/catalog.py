@@ -46,7 +46,7 @@ _ROWS: dict[str, Method] = {
     **regression.ROWS,
     **multilabel.ROWS,
 }
-_LAST = {("regression",): 1, ("multilabel",): 2}
+_LAST: dict[tuple[str, ...], int] = {("regression",): 1, ("multilabel",): 2}
 METHODS: Registry[Method] = Registry(
     "method",
     {name: _ROWS[name] for name in sorted(_ROWS, key=lambda name: _LAST.get(_ROWS[name].tasks, 0))},

@@ -61,8 +61,9 @@ def set_pool(
             aggregate(ann) if classifier_ik is None else _with_classifier(ann, classifier_ik)
         )
     applies_ik = consensus.probabilities
-    is_of_sets = consensus.annotations.kind == "multilabel" and applies_ik is not None
-    if not is_of_sets or np.shape(applies_ik) != (ann.n_items, ann.n_classes):
+    shape = () if applies_ik is None else applies_ik.shape
+    is_of_sets = consensus.annotations.kind == "multilabel"
+    if not is_of_sets or shape != (ann.n_items, ann.n_classes):
         raise DataError("the consensus must be of sets, and of the same items and labels")
     asked = choose_asked(ann, consensus, costs, fewest_first)
     by_class = tuple(
