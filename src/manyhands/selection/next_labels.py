@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -110,8 +110,30 @@ NEXT_METHODS: Registry[NextMethod] = Registry(
 )
 
 
+class AskedTable(HtmlTable):
+    """Labels to ask for as a table, best first; the attributes that are `shown` are its columns."""
+
+    shown: ClassVar[tuple[str, ...]]
+    backend: str
+
+    @property
+    def columns(self) -> dict[str, AnyArray]:
+        """The columns of the table."""
+        return {name: getattr(self, name) for name in self.shown}
+
+    def __len__(self) -> int:
+        return len(self.columns["annotator"])
+
+    def to_frame(self) -> Any:
+        """One row per label to ask for, best first."""
+        return make_frame(self.columns, self.backend)
+
+    def _preview(self, n_rows: int) -> dict[str, AnyArray]:
+        return self.columns
+
+
 @dataclass(frozen=True, eq=False)
-class NextLabels(HtmlTable):
+class NextLabels(AskedTable):
     """Labels to ask for, best first: the result of `next_labels`.
 
     `expected_accuracy` is the mean probability of the consensus now, and `expected_after` that
@@ -131,24 +153,10 @@ class NextLabels(HtmlTable):
     expected_after: float
     backend: str = "pandas"
 
-    def __len__(self) -> int:
-        return len(self.item)
-
-    @property
-    def columns(self) -> dict[str, AnyArray]:
-        """The columns of the table."""
-        names = (
-            "item", "annotator", "gain", "cost", "accuracy_gain", "label", "confidence",
-            "n_annotations",
-        )  # fmt: skip
-        return {name: getattr(self, name) for name in names}
-
-    def to_frame(self) -> Any:
-        """One row per label to ask for, best first."""
-        return make_frame(self.columns, self.backend)
-
-    def _preview(self, n_rows: int) -> dict[str, AnyArray]:
-        return self.columns
+    shown = (
+        "item", "annotator", "gain", "cost", "accuracy_gain", "label", "confidence",
+        "n_annotations",
+    )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"NextLabels({len(self)} labels by {self.method})"

@@ -12,12 +12,11 @@ from manyhands.aggregation import Ranking, aggregate
 from manyhands.aggregation.pairs import as_comparisons
 from manyhands.aggregation.pairs.outcomes import outcome_probabilities
 from manyhands.annotations import Comparisons
-from manyhands.annotations.columns import make_frame
-from manyhands.annotations.html import HtmlTable
 from manyhands.core.arrays import AnyArray, Bools, Floats, object_array
 from manyhands.core.errors import DataError
 from manyhands.core.settings import generator, require, require_choice
 from manyhands.selection.label_pool import MAX_ASKED, checked_costs
+from manyhands.selection.next_labels import AskedTable
 
 PAIR_METHODS = ("information", "random")
 _MAX_PAIRS = 100_000  # that are weighed; with more, neighbours in the ranking
@@ -28,7 +27,7 @@ _ROUNDING = 1e-9  # of sums of costs
 
 
 @dataclass(frozen=True, eq=False)
-class NextComparisons(HtmlTable):
+class NextComparisons(AskedTable):
     """Comparisons to ask for, best first: the result of `next_comparisons`.
 
     `p_left` is the probability that the left item is truly above the right one, as far as is known.
@@ -45,21 +44,7 @@ class NextComparisons(HtmlTable):
     expected_accuracy: float
     backend: str = "pandas"
 
-    def __len__(self) -> int:
-        return len(self.left)
-
-    @property
-    def columns(self) -> dict[str, AnyArray]:
-        """The columns of the table."""
-        names = ("left", "right", "annotator", "gain", "cost", "p_left")
-        return {name: getattr(self, name) for name in names}
-
-    def to_frame(self) -> Any:
-        """One row per comparison to ask for, best first."""
-        return make_frame(self.columns, self.backend)
-
-    def _preview(self, n_rows: int) -> dict[str, AnyArray]:
-        return self.columns
+    shown = ("left", "right", "annotator", "gain", "cost", "p_left")
 
     def __repr__(self) -> str:
         return f"NextComparisons({len(self)} comparisons by {self.method})"
