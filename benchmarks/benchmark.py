@@ -79,7 +79,7 @@ CALIBRATION = Benchmark("calibration", ("set",))
 FEW_LABELS = Benchmark(
     "few-labels", ("kind", "lowest", "highest", "n_classes", "labels_per_annotator")
 )
-NEXT_LABELS = Benchmark("next-labels", ("kind", "set", "tool", "method"))
+NEXT_LABELS = Benchmark("next-labels", ("kind", "set", "tool", "method", "confusions"))
 JUDGE_PANELS = Benchmark("judge-panels", ("kind", "panel", "n_gold"))
 REPORT = Benchmark("report", ("kind", "n_labels"))
 FLAGS = Benchmark("flags", ("kind", "crowd"))

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from manyhands.datasets import DATASETS, ITEM_SETS
     from manyhands.estimators import (
         CrowdClassifier,
+        CrowdMultilabelClassifier,
         CrowdRanker,
         CrowdRegressor,
         CrowdTagger,
@@ -86,6 +87,7 @@ __all__ = [
     "Comparisons",
     "Consensus",
     "CrowdClassifier",
+    "CrowdMultilabelClassifier",
     "CrowdRanker",
     "CrowdRegressor",
     "CrowdTagger",
@@ -134,6 +136,7 @@ _HOMES = {
     "Comparisons": "annotations",
     "Consensus": "aggregation",
     "CrowdClassifier": "estimators",
+    "CrowdMultilabelClassifier": "estimators",
     "CrowdRanker": "estimators",
     "CrowdRegressor": "estimators",
     "CrowdTagger": "estimators",

@@ -88,7 +88,8 @@ def test_agree_check_compare_and_report(folder, tmp_path):
         (["compare", "--select"], "--select is not for comparisons of two items"),
         (["aggregate", "--outcome", "left"], "--outcome must be WORD=SIDE"),
         (["aggregate", "--set", "tie=half"], "no setting 'tie'; did you mean ties"),
-        (["next"], "has comparisons of two items, which are not used here"),
+        (["next", "--features", "f.csv"], "--features is not for comparisons of two items"),
+        (["next", "--method", "probing"], "--method must be one of information, random"),
     ],
 )
 def test_what_comparisons_cannot_do_is_one_line(folder, words, message):

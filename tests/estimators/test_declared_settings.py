@@ -25,6 +25,7 @@ OPTIONS = {
     "classification": FeatureOptions,
     "regression": FeatureOptions,
     "tagging": TaggingOptions,
+    "multilabel": FeatureOptions,
 }
 
 

@@ -8,7 +8,7 @@ from featured_crowds import QUICK, assert_same_bits, columns, featured, fit
 from manyhands.aggregation import Consensus
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError
-from manyhands.engine import classification
+from manyhands.engine import classification_posterior
 from manyhands.estimators import CrowdClassifier
 
 
@@ -145,7 +145,7 @@ def test_the_posterior_is_the_networks_times_what_people_said(crowd, model):
 def test_items_may_be_looked_at_one_by_one(method, crowd, monkeypatch):
     model = fit(method, crowd)
     expected = model.infer(crowd.x, crowd.annotations).probabilities
-    monkeypatch.setattr(classification, "_MAX_CELLS", 1)
+    monkeypatch.setattr(classification_posterior, "_MAX_CELLS", 1)
     found = model.infer(crowd.x, crowd.annotations).probabilities
     np.testing.assert_allclose(found, expected, atol=1e-6)
 

@@ -128,12 +128,6 @@ def test_a_network_learns_more_from_all_annotators_than_from_the_majority():
     assert np.corrcoef(sensitivity, planted)[0, 1] > 0.7
 
 
-def test_estimators_say_that_they_are_not_for_sets():
-    ann = simulate_sets(0, n_items=10).annotations
-    with pytest.raises(DataError, match=r"train a network of your own with .*MultilabelLayer"):
-        mh.CrowdClassifier().fit(np.zeros((10, 2)), ann)
-
-
 def test_batches_of_sets_and_refusals():
     ann = simulate_sets(0, n_items=4).annotations
     data = AnnotatedDataset(torch.zeros(4, 2), ann)

@@ -162,7 +162,7 @@ def validation_score(method: Aggregator[Any], annotations: Labels, *, seed: int 
     consensus = method.fit(train)
     item, annotator, label = validation.item, validation.annotator, validation.label
     if train.kind == "multilabel":
-        return float(_log_p_sets(consensus, validation).mean())
+        return float(_log_p_sets(consensus, validation).sum(axis=1).mean())
     if consensus.probabilities is None:
         return float(_log_p_numbers(consensus, item, annotator, label).mean())
     p_n = (consensus.probabilities[item] * _confusion(consensus)[annotator, :, label]).sum(axis=1)
@@ -170,7 +170,7 @@ def validation_score(method: Aggregator[Any], annotations: Labels, *, seed: int 
 
 
 def _log_p_sets(consensus: Consensus, validation: Annotations) -> Floats:
-    """The mean log-probability, over classes, of whether a held-out set has them.
+    """The log-probability of whether held-out sets have each class, shape (n, k).
 
     p(y_nk) = sum_z q_ikz p(y_nk | z). A method without confusions gets coins that are right with
     each annotator's quality.

@@ -28,7 +28,12 @@ from manyhands.aggregation.multilabel import (
     shares_of_items,
 )
 from manyhands.aggregation.set_consensus import decide
-from manyhands.aggregation.set_profiles import crowd_rates, fit_profiles
+from manyhands.aggregation.set_profiles import (
+    CLASS_STRENGTH,
+    PRIOR_STRENGTH,
+    crowd_rates,
+    fit_profiles,
+)
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.settings import AT_LEAST_ONE, NOT_NEGATIVE, setting
 
@@ -94,10 +99,11 @@ class SetModel(IterativeAggregator[SetParameters], SetAggregator[SetParameters])
     annotator_tables: ClassVar[float] = 20.0
 
     class_strength: float = setting(
-        20.0, "Weight of an annotator's usual rates for each class, in labels.", rule=NOT_NEGATIVE
-    )
+        CLASS_STRENGTH, "Weight of an annotator's usual rates for each class, in labels.",
+        rule=NOT_NEGATIVE,
+    )  # fmt: skip
     prior_strength: float = setting(
-        10.0, "Weight of the crowd's rates for an annotator's usual ones, in labels.",
+        PRIOR_STRENGTH, "Weight of the crowd's rates for an annotator's usual ones, in labels.",
         rule=NOT_NEGATIVE,
     )  # fmt: skip
     class_pseudo_count: float = setting(

@@ -11,8 +11,8 @@ from manyhands.aggregation.consensus import Consensus
 from manyhands.aggregation.evidence import Evidence, Quality, quality_of_counts
 from manyhands.aggregation.kernels.set_pass import count_confirmed_sets
 from manyhands.annotations import Annotations
-from manyhands.annotations.set_cells import is_plain, set_cell
-from manyhands.core.arrays import AnyArray, Bools, Floats, object_array
+from manyhands.annotations.set_cells import cells_of_members
+from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.core.errors import DataError
 from manyhands.evaluation import SetScorecard, masi, set_scorecard
 
@@ -58,13 +58,8 @@ class SetConsensus(Consensus):
     @cached_property
     def labels(self) -> AnyArray:
         """The consensus of every item as it is written in a table."""
-        names = [str(name) for name in self.annotations.classes.tolist()]
-        separator = separator_of(self.annotations)
-        plain = all(is_plain(name, separator) for name in names)
-        return object_array([
-            set_cell([names[k] for k in np.flatnonzero(row)], separator, plain)
-            for row in self.members
-        ])  # fmt: skip
+        names = self.annotations.classes.tolist()
+        return cells_of_members(self.members, names, separator_of(self.annotations))
 
     @property
     def sets(self) -> list[frozenset[Any]]:

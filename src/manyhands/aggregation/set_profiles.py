@@ -16,8 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from manyhands.aggregation.kernels.set_pass import count_said
+from manyhands.annotations import Annotations
+from manyhands.annotations.label_sets import set_members
 from manyhands.core.arrays import Floats
 
+CLASS_STRENGTH, PRIOR_STRENGTH = 20.0, 10.0  # the defaults of models of sets, in labels
 _MARGIN = 1e-9  # keeps probabilities off 0 and 1, where logits are infinite
 _STEPS, _LONGEST = 12, 2.0  # of Newton's method
 
@@ -28,6 +32,24 @@ class Profiles(NamedTuple):
     right_akz: Floats
     usual_az: Floats
     log_prior: float
+
+
+def estimate_set_confusions(annotations: Annotations, applies_ik: Floats) -> Floats:
+    """How annotators label p(y | z), shape (a, k, z, y), where beliefs about classes are given.
+
+    >>> ann = Annotations.from_arrays([1, 2], ["u", "u"], [{"cat"}, {"cat", "dog"}])
+    >>> estimate_set_confusions(ann, ann.members.astype(float)).shape
+    (1, 2, 2, 2)
+    """
+    counts_akzy = count_said(
+        annotations.item_offsets, annotations.annotator, annotations.label,
+        set_members(annotations), np.ascontiguousarray(applies_ik), annotations.n_annotators,
+    )  # fmt: skip
+    crowd_z = crowd_rates(counts_akzy, PRIOR_STRENGTH)
+    found = fit_profiles(counts_akzy, crowd_z, None, CLASS_STRENGTH, PRIOR_STRENGTH)
+    absent = np.stack([found.right_akz[..., 0], 1.0 - found.right_akz[..., 0]], axis=-1)
+    applies = np.stack([1.0 - found.right_akz[..., 1], found.right_akz[..., 1]], axis=-1)
+    return np.stack([absent, applies], axis=-2)
 
 
 def fit_profiles(

@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from manyhands.annotations.set_cells import SEPARATORS, is_plain, parse_set, set_cell
+from manyhands.annotations.set_cells import SEPARATORS, cells_of_members, parse_set
 from manyhands.annotations.vocabulary import (
     Vocabulary,
     join_names,
     name_to_text,
     normalize_classes,
 )
-from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, object_array, read_only
+from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, read_only
 from manyhands.core.errors import DataError
 
 
@@ -57,14 +57,9 @@ class SetVocabulary(Vocabulary):
         cls, classes: Vocabulary, member_sk: Bools, separator: str = SEPARATORS[0]
     ) -> Self:
         """The sets whose members are given, in this order; no set is there twice."""
-        texts = [name_to_text(name) for name in classes.names.tolist()]
-        plain = all(is_plain(text, separator) for text in texts)
-        cells = [
-            set_cell([texts[k] for k in np.flatnonzero(member_k)], separator, plain)
-            for member_k in member_sk
-        ]
+        cells = cells_of_members(member_sk, classes.names.tolist(), separator)
         return cls(
-            read_only(object_array(cells)), "label", classes=classes,
+            read_only(cells), "label", classes=classes,
             member_sk=read_only(member_sk), separator=separator,
         )  # fmt: skip
 

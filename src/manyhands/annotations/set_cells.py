@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from manyhands.annotations.vocabulary import join_names, name_to_text
-from manyhands.core.arrays import AnyArray, object_array
+from manyhands.core.arrays import AnyArray, Bools, object_array
 from manyhands.core.errors import DataError, SettingName
 
 SEPARATORS = (";", "|", ",")  # cells are split at the first that occurs in one of them
@@ -79,6 +79,19 @@ def set_cell(names: Sequence[str], separator: str, plain: bool) -> str:
     if plain and names:
         return separator.join(names)
     return json.dumps(list(names), ensure_ascii=False)
+
+
+def cells_of_members(members_ik: Bools, classes: Sequence[Any], separator: str) -> AnyArray:
+    """Sets as they are written in a table; rows tell which classes a set has.
+
+    >>> cells_of_members(np.array([[True, True], [False, False]]), ["cat", "dog"], ";").tolist()
+    ['cat;dog', '[]']
+    """
+    names = [name_to_text(name) for name in classes]
+    plain = all(is_plain(name, separator) for name in names)
+    return object_array([
+        set_cell([names[k] for k in np.flatnonzero(row)], separator, plain) for row in members_ik
+    ])  # fmt: skip
 
 
 def is_plain(name: str, separator: str) -> bool:

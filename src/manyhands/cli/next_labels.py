@@ -6,7 +6,9 @@ from typing import Annotated, Any
 import manyhands as mh
 from manyhands.cli import options, output
 from manyhands.cli.feature_options import FeatureColumns, matched
+from manyhands.cli.next_pairs import next_pairs
 from manyhands.cli.options import in_labels, in_output, option
+from manyhands.cli.pair_options import PairOptions
 from manyhands.core.errors import DataError, SettingError
 
 _MOST_SIMULATED = 500  # labels that the verdict looks ahead, unless --curve asks for all
@@ -59,6 +61,7 @@ class Request(options.OptionGroup):
     out: options.OutFile = "-"
     seed: options.Seed = 0
     json: options.Json = False
+    pairs: PairOptions
     reading: options.LabelOptions
     columns: FeatureColumns
 
@@ -80,6 +83,10 @@ def next(request: Request) -> None:
     labels are simulated from the profiles of the annotators. The model does not know of mistakes
     that annotators share, so that the accuracy is an upper bound.
 
+    A label that is a set tells about every class; gains are added over these, and the accuracy is
+    that of decisions about a class. Of comparisons of two items the table has the pairs to compare
+    next, and the accuracy is the share of pairs in the right order.
+
     Example: manyhands next labels.csv --budget 200 --out ask.csv
 
     Example: manyhands next labels.csv --features features.csv --method active-lab
@@ -96,10 +103,13 @@ def next(request: Request) -> None:
         raise DataError(f"{file.shown}: has tags of tokens; next labels are chosen for items")
     if request.model is not None and request.features is None:
         raise SettingError("--model needs --features, which it predicts")
-    costs = None
+    compared, costs = request.pairs.file(file), None
     if request.costs is not None:
         sheet = mh.io.sheet_of(request.costs, request.reading.sheet)
         costs = mh.io.read_costs(request.costs, encoding=request.reading.encoding, sheet=sheet)
+    if compared is not None:
+        next_pairs(request, compared, costs)
+        return
     with output.working(f"weighing labels of {file.shown}"):
         ann: Any = output.told(file.read_items())
         _note_new_people(request, ann, costs)
@@ -133,8 +143,9 @@ def _given(request: Request, ann: Any) -> tuple[Any, list[Any]]:
     model = None
     if request.model is not None:
         model = mh.estimators.load(request.model)
-        if model.task != "classification":
-            raise DataError(f"{request.model}: the model is for {model.task}, not classification")
+        task = mh.estimators.estimator_for(ann.kind).task
+        if model.task != task:
+            raise DataError(f"{request.model}: the model is for {model.task}, not {task}")
     items = None if table.kind == "images" else table.items
     ann, p_ik = mh.selection.out_of_sample(
         table.X, ann, X_items=items, model=model, seed=request.seed

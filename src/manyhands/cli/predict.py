@@ -1,5 +1,6 @@
 """manyhands predict: a model and features -> classes, numbers or tags."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -36,8 +37,9 @@ def predict(
 ) -> None:  # fmt: skip
     """Predict with a model that manyhands train wrote.
 
-    The table has the predicted label of every item: a class with its probabilities, or a number
-    with its spread, the standard deviation of the truth around it. With --labels the labels of
+    The table has the predicted label of every item: a class with its probabilities, a set with the
+    probability of each class, or a number with its spread, the standard deviation of the truth
+    around it. With --labels the labels of
     these items count too, weighted by what the model knows of their annotators; the table then
     has the columns agreement and n_annotations as well. For a tagger FEATURES are tokens (one
     per line, a blank line between sentences), and --out may be a .conll or .bio file. With --truth
@@ -92,7 +94,7 @@ def predict(
     n_items, what = len(found["item"]), "tokens" if tagging else "items"
     if json:
         rows = {"predictions": output.records(found)} if out == "-" else {}
-        classes = {"classes": trained.classes_.tolist()} if trained.kind == "classes" else {}
+        classes = {} if trained.kind == "numbers" else {"classes": trained.classes_.tolist()}
         output.say_json(source | {what: n_items} | classes | scores | rows)
         return
     for line in [f"{n_items} {what}"] * (out != "-") + score_lines(scores):
@@ -115,6 +117,8 @@ def _predict_items(
     if labels is None:
         table = table.named(getattr(trained.encoder_, "naming", ""))
         return {"item": table.items} | dict(trained.prediction_columns(table.X)), {}
+    if trained.kind == "multilabel":
+        reading = replace(reading, kind="multilabel")
     ann = output.told(reading.file(labels).read_items()).as_kind(trained.kind)
     table = matched(table, ann, features)
     found = dict(trained.infer(table.X, ann, X_items=table.items).item_columns())

@@ -146,8 +146,6 @@ def _report_items(request: Request) -> dict[str, Any]:
     with output.working("aggregating"):
         known = ann.source.known if ann.source else {}
         consensus = mh.aggregate(ann, request.method, known=known)
-    if ann.kind == "multilabel" and request.features is not None:
-        raise SettingError("--features is not for sets of classes yet; leave it out")
     network = None if request.features is None else _network_view(request, ann)
     with output.working("writing the report"):
         return mh.report.report_content(
@@ -183,18 +181,15 @@ def _report_tokens(request: Request) -> dict[str, Any]:
 def _network_view(request: Request, ann: "mh.Annotations") -> "mh.report.NetworkView":
     """Train the default network of the task on the features, and let it predict all items."""
     assert request.features is not None, "features were given"
-    task = "regression" if ann.kind == "numbers" else "classification"
     table = matched(request.columns.read(request.features, request.reading), ann, request.features)
-    model = mh.estimators.ESTIMATORS[task](seed=request.seed)
+    model: Any = mh.estimators.estimator_for(ann.kind)(seed=request.seed)
     items = None if table.kind == "images" else table.items
     with output.noting():
         model.fit(table.X, ann, X_items=items)
-        predicted = model.predict(table.X)
-        sure = np.ones(len(predicted))
-        if task == "classification":
-            sure = model.predict_proba(table.X).max(axis=1)
+        found = model.prediction_columns(table.X)
+    predicted, sure = found["label"], found.get("confidence", np.ones(len(table.X)))
     row = mh.annotations.Vocabulary.of(table.items.tolist(), "item").codes(ann.items.tolist())
-    labels: AnyArray = np.full(ann.n_items, np.nan if task == "regression" else None, dtype=object)
+    labels: AnyArray = np.full(ann.n_items, np.nan if ann.kind == "numbers" else None, dtype=object)
     labels[row >= 0] = predicted[row[row >= 0]]
     confidence = np.where(row >= 0, sure[row], 0.0)
     return mh.report.NetworkView(method=model.method, labels=labels, confidence=confidence)

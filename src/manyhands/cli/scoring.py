@@ -53,6 +53,8 @@ class Truths:
         if trained.kind == "numbers":
             card = mh.evaluation.regression_scorecard(items, columns["label"], self.hard or {})
             return {"scores": card.as_dict()}
+        if trained.kind == "multilabel":
+            return {"scores": _scores_of_sets(trained, items, columns, self.hard)}
         classes = mh.annotations.Vocabulary.of(trained.classes_.tolist(), "class")
         p_ik = np.stack([columns[f"p_{name}"] for name in trained.classes_], axis=1)
         found: dict[str, dict[str, float]] = {"scores": {}}
@@ -97,6 +99,22 @@ def _notes(truth: Mapping[Any, Any], ann: "mh.Annotations") -> list[str]:
                 f"({distinct}): these count as errors of probability 0"
             )
     return notes
+
+
+def _scores_of_sets(
+    trained: Any,
+    items: "mh.annotations.Vocabulary",
+    columns: Mapping[str, AnyArray],
+    truth: dict[Any, Any] | None,
+) -> dict[str, float]:
+    if truth is None:
+        return {}
+    sets = trained.crowd_.class_vocabulary
+    p_ik = np.stack([columns[f"p_{name}"] for name in trained.classes_], axis=1)
+    members = sets.members(columns["label"].tolist())
+    return mh.evaluation.set_scorecard(
+        items, sets.classes, sets.separator, members, p_ik, truth
+    ).as_dict()
 
 
 def score_lines(found: Mapping[str, Any]) -> list[str]:

@@ -41,8 +41,8 @@ class Request(options.OptionGroup):
             "Method, such as conal, speelfc, crowd-layer-mw or em; for numbers crowd-layer-b, "
             "em-regression or two-stage-mean. The documentation lists all of them.",
             autocompletion=options.completed("METHODS"),
-            show_default="conal; regression: crowd-layer-b; tagging: speelfc; comparisons: "
-            "crowd-layer-mw",
+            show_default="conal; regression: crowd-layer-b; tagging: speelfc; multilabel: "
+            "multilabel-layer; comparisons: crowd-layer-mw",
         ),
     ] = None
     resume: Annotated[
@@ -72,14 +72,13 @@ class Request(options.OptionGroup):
 def train(request: Request) -> None:
     """Train a network on features and crowd labels.
 
-    No clean labels are needed. The labels are classes, numbers (--task regression) or tags of
-    tokens (--task tagging); without --task they decide. FEATURES are numbers, texts
-    or images. Items of
-    FEATURES without labels are ignored. The model is written to the folder --out;
-    manyhands predict reads it. If a run was stopped, --resume continues it, and the model is
-    the same as without the stop. --devices and --nodes train with several processes, to the same
-    result; leave them out under torchrun. --truth is for scores only, except for the method
-    "truth".
+    No clean labels are needed. The labels are classes, numbers (--task regression), tags of tokens
+    (--task tagging) or sets of classes (--kind multilabel); without --task they decide. FEATURES
+    are numbers, texts or images. Items of FEATURES without labels are ignored. The model is written
+    to the folder --out; manyhands predict reads it. If a run was stopped, --resume continues it,
+    and the model is the same as without the stop. --devices and --nodes train with several
+    processes, to the same result; leave them out under torchrun. --truth is for scores only, except
+    for the method "truth".
 
     Example: manyhands train features.csv labels.csv --method conal --out model
 
@@ -92,6 +91,8 @@ def train(request: Request) -> None:
     Example: manyhands train photos/ labels.csv --augment flip,crop --out model
 
     Example: manyhands train texts.txt ratings.csv --task regression --out model
+
+    Example: manyhands train features.csv topics.csv --kind multilabel --out model
 
     Example: manyhands train tokens.conll --word-vectors glove.txt --epochs 20 --out model
     """
@@ -141,9 +142,9 @@ def _train_items(request: Request) -> None:
         raise SettingError(f"--image-size is for images; these features are {table.kind}")
     ann = output.told(request.file.read_items())
     table = matched(table, ann, request.features)
-    model = _new_model(request, "regression" if ann.kind == "numbers" else "classification")
-    known = truth if mh.METHODS[model.method].needs_truth else None
     trial = mh.selection.trial_of_files(table, ann, truth)
+    model = _new_model(request, trial.task)
+    known = truth if mh.METHODS[model.method].needs_truth else None
     with _stoppable(request.out), output.noting():
         # Images have names, and those without labels are left out.
         items = None if table.kind == "images" else table.items

@@ -96,7 +96,7 @@ class CrowdData:
         ends = np.concatenate([[0], np.cumsum(counts)])
         source = np.arange(ends[-1]) + np.repeat(ann.item_offsets[order] - ends[:-1], counts)
         position = self._moved(np.repeat(np.arange(len(order)), counts))
-        annotator, label = (self._moved(each[source]) for each in (ann.annotator, ann.label))
+        annotator, label = (self._moved(each[source]) for each in (ann.annotator, labels_of(ann)))
         items = self._moved(order)
         edges = self.inputs.boundaries(order)
         starts = self.inputs.sentence_starts
@@ -170,6 +170,13 @@ class CrowdData:
     def _moved(self, array: AnyArray) -> Tensor:
         kind = np.float32 if array.dtype.kind == "f" else np.int64
         return torch.from_numpy(array.astype(kind)).to(self.device)
+
+
+def labels_of(annotations: Annotations) -> AnyArray:
+    """Class codes or numbers (n,); of sets, 1 for the classes of each and 0 for others (n, k)."""
+    if annotations.kind != "multilabel":
+        return annotations.label
+    return annotations.members.astype(np.float32)
 
 
 def _by_length(

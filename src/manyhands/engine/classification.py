@@ -14,11 +14,13 @@ from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.engine.batches import EVALUATION_BATCH, CrowdBatch, CrowdData, finite_outputs
 from manyhands.engine.chains import Chains, log_class
+from manyhands.engine.classification_posterior import confusions_of, joint_posterior
 from manyhands.engine.features import EncoderOptions, FeatureEncoder
 from manyhands.engine.frozen_states import fit_transformer_encoder
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.task import (
     NEEDS_FEATURES,
+    UNKNOWN,
     UNSAID,
     CrowdModule,
     FittedModel,
@@ -37,12 +39,8 @@ from manyhands.evaluation import (
     log_loss,
     score_entities,
 )
-from manyhands.networks.calling import call_network
-from manyhands.noise import NOISE, AnnotationBatch, NoiseModel, SpeeLFC
+from manyhands.noise import NOISE, NoiseModel, SpeeLFC
 
-_FEATURED_ITEMS = 64  # items at a time where a noise model takes features, once per class
-_MAX_CELLS = 2**25  # numbers that the hypotheses about the labels of some items may take
-_MIN_PROBABILITY = 1e-30  # so that its logarithm is finite
 _MIN_CONFUSION = 1e-6
 _TIED = 1e-9  # probabilities that differ by rounding only
 
@@ -164,6 +162,24 @@ class Classification(Task):
                 codes[place] = vocabulary.code(name)
         return codes
 
+    def scored_truths(self, truth: Mapping[Any, Any], annotations: Annotations) -> AnyArray:
+        """See `Task.scored_truths`: class codes, `UNSAID` for a class that nobody said."""
+        vocabulary = annotations.class_vocabulary
+        assert vocabulary is not None, "labels are classes here"
+        codes = np.full(annotations.n_items, UNKNOWN)
+        row = annotations.item_vocabulary.codes(truth)
+        given = vocabulary.codes(truth.values())
+        codes[row[row >= 0]] = np.where(given < 0, UNSAID, given)[row >= 0]
+        return codes
+
+    def knows_all(self, truth: AnyArray, annotations: Annotations) -> bool:
+        """See `Task.knows_all`."""
+        return bool(((truth >= 0) & (truth < annotations.n_classes)).all())
+
+    def truth_to_learn(self, truth: AnyArray, annotations: Annotations) -> Any:
+        """See `Task.truth_to_learn`: names."""
+        return annotations.classes[truth]
+
     def targets(self, annotations: Annotations) -> Tensor:
         """See `Task.targets`: the label distribution of every item, (i, k)."""
         return _tensor(majority_posterior(gather_evidence(annotations)))
@@ -274,66 +290,12 @@ class Tagging(Classification):
 
 
 def known_truth(truth: AnyArray) -> AnyArray:
-    """Which truths are known: numbers that are finite, codes that are not `UNKNOWN`."""
-    return np.isfinite(truth) if truth.dtype.kind == "f" else np.asarray(truth != -1)
+    """Which truths are known: numbers that are finite, codes that are not `UNKNOWN`.
 
-
-def confusions_of(noise: NoiseModel, annotator: Tensor | None = None) -> Floats:
-    """The confusions of all or some annotators (a, k, l), in double precision; rows sum to 1."""
-    confusion_akl = noise.confusion(annotator).double()
-    return np.asarray((confusion_akl / confusion_akl.sum(-1, keepdim=True)).cpu().numpy())
-
-
-@torch.no_grad()
-def joint_posterior(
-    network: nn.Module, noise: NoiseModel, crowd: CrowdData, confusion_akl: Floats
-) -> Floats:
-    """P(class | x, labels) ~ f_k(x) prod_n P(y_n | class k, a_n, x), shape (i, k).
-
-    With transitions between tags these are the marginals of the tokens given all labels of their
-    sentence.
-
-    `confusion_akl` holds all annotators, seen in training or not. It is all that is known of unseen
-    annotators, and of every annotator where the noise model depends on nothing else.
+    Truths that are sets have a row each, whose codes are known or not together.
     """
-    network.eval()
-    noise.eval()
-    log_confusion_akl = torch.from_numpy(confusion_akl).clamp_min(_MIN_PROBABILITY).log().float()
-    log_confusion_akl = log_confusion_akl.to(crowd.device)
-    parts = []
-    for batch in crowd.evaluated(np.arange(len(crowd.inputs)), _items_at_once(noise, crowd)):
-        log_bk = call_network(network, batch.inputs).log_softmax(dim=-1)
-        if len(batch.annotations):
-            log_label_nk = _log_label_given_class(noise, batch.annotations, log_confusion_akl)
-            log_bk = log_bk.index_add(0, batch.annotations.row, log_label_nk)
-        chains = Chains.of(network, log_bk, batch.places)
-        log_bk = log_bk if chains is None else chains.log_marginals()
-        parts.append(log_bk.cpu().double().softmax(dim=-1))
-    return np.asarray(torch.cat(parts).numpy(), dtype=np.float64)
-
-
-def _items_at_once(noise: NoiseModel, crowd: CrowdData) -> int:
-    """How many items fit: every label is evaluated once per class."""
-    if noise.confusion_is_complete:
-        return EVALUATION_BATCH
-    most = int(crowd.annotations.labels_per_item.max(initial=1))
-    fits = max(1, _MAX_CELLS // (most * noise.cells_per_label))
-    return min(fits, _FEATURED_ITEMS if noise.needs_features else EVALUATION_BATCH)
-
-
-def _log_label_given_class(
-    noise: NoiseModel, batch: AnnotationBatch, log_confusion_akl: Tensor
-) -> Tensor:
-    """Log P(y_n | class k, a_n, x) of every annotation, shape (n, k)."""
-    by_confusion_nk = log_confusion_akl[batch.annotator, :, batch.label]
-    if noise.confusion_is_complete:
-        return by_confusion_nk
-    known = batch.annotator < noise.n_annotators
-    annotator_n = batch.annotator.where(known, torch.zeros_like(batch.annotator))
-    features_b = batch.features if noise.needs_features else None
-    log_nkl = noise.log_given_class(annotator_n, batch.row, features_b)
-    log_nk = log_nkl[torch.arange(len(batch), device=log_nkl.device), :, batch.label]
-    return log_nk.where(known.unsqueeze(1), by_confusion_nk)
+    known = np.isfinite(truth) if truth.dtype.kind == "f" else np.asarray(truth != UNKNOWN)
+    return known if known.ndim == 1 else np.asarray(known.all(axis=1))
 
 
 def _profiles(annotations: Annotations, confusion_akl: Floats) -> NoiseModel:

@@ -141,7 +141,7 @@ class TargetScaler:
 
     def transform_labels(self, annotations: Annotations) -> Annotations:
         """The same annotations with standardised labels."""
-        if annotations.kind == "classes":
+        if annotations.kind != "numbers":
             return annotations
         return replace(annotations, label=read_only(self.transform(annotations.label)))
 
@@ -194,6 +194,18 @@ class Task(ABC):
     @abstractmethod
     def truth_values(self, truth: Any, annotations: Annotations) -> AnyArray | None:
         """The truth of every item as training takes it; None where none is given."""
+
+    def scored_truths(self, truth: Mapping[Any, Any], annotations: Annotations) -> AnyArray:
+        """The truth of every item as scores take it, which may be what nobody said."""
+        return np.asarray(self.truth_values(truth, annotations))
+
+    def knows_all(self, truth: AnyArray, annotations: Annotations) -> bool:
+        """Whether the truth of every item, as `scored_truths` has it, can be learnt."""
+        return bool(np.isfinite(truth).all())
+
+    def truth_to_learn(self, truth: AnyArray, annotations: Annotations) -> Any:
+        """The truth that `scored_truths` has, as `truth_values` takes it."""
+        return truth
 
     def n_outputs(self, n_classes: int) -> int:
         """How many numbers the network gives per item: a logit per class, or the number."""

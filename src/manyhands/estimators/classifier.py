@@ -13,7 +13,7 @@ from manyhands.annotations import Annotations, Labels, Vocabulary
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.core.errors import DataError
 from manyhands.core.settings import setting
-from manyhands.engine.classification import confusions_of
+from manyhands.engine.classification_posterior import confusions_of
 from manyhands.estimators.base import CrowdEstimator, document
 from manyhands.estimators.items import ItemEstimator
 from manyhands.evaluation import LabelPredictions

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import manyhands
-from manyhands.annotations import Annotations
+from manyhands.annotations import Annotations, Kind
 from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError, ManyhandsError, first_line
 from manyhands.engine.checkpoint import as_arrays, as_tensors, require_like
@@ -21,10 +21,12 @@ from manyhands.engine.new_network import make_network
 from manyhands.engine.randomness import own_random_numbers
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.task import TargetScaler
+from manyhands.engine.tasks import task_of
 from manyhands.engine.text import TextEncoder
 from manyhands.engine.transformer_text import SubwordEncoder
 from manyhands.estimators.base import CrowdEstimator
 from manyhands.estimators.classifier import CrowdClassifier
+from manyhands.estimators.multilabel import CrowdMultilabelClassifier
 from manyhands.estimators.ranker import as_ranker
 from manyhands.estimators.regressor import CrowdRegressor
 from manyhands.estimators.tagger import CrowdTagger
@@ -50,7 +52,8 @@ from manyhands.networks.tag_transitions import add_transitions
 
 NAME = "model"
 ESTIMATORS: dict[str, type[CrowdEstimator]] = {
-    each.task: each for each in (CrowdClassifier, CrowdRegressor, CrowdTagger)
+    each.task: each
+    for each in (CrowdClassifier, CrowdRegressor, CrowdTagger, CrowdMultilabelClassifier)
 }
 _ENCODERS: dict[str, Any] = {
     each.kind: each
@@ -68,8 +71,9 @@ FIELDS: Fields = {
     "network": optional(TEXT), "network_class": TEXT, "restored_with": OBJECT,
     "network_config": optional(OBJECT),
     "noise": optional(TEXT), "noise_settings": OBJECT, "encoder": TEXT, "encoder_settings": OBJECT,
-    "scaler": NUMBERS, "training": OBJECT, "epoch": COUNT, "history": OBJECTS,
-    "search_history": OBJECTS, "classes": NAMES, "annotators": NAMES, "annotator_columns": TEXTS,
+    "separator": optional(TEXT), "scaler": NUMBERS, "training": OBJECT, "epoch": COUNT,
+    "history": OBJECTS, "search_history": OBJECTS, "classes": NAMES, "annotators": NAMES,
+    "annotator_columns": TEXTS,
 }  # fmt: skip
 _ENCODER_FIELDS: dict[str, Fields] = {
     "numeric": {"shape": COUNTS, "names": optional(TEXTS), "keep_integers": FLAG},
@@ -86,6 +90,15 @@ _METHOD_CLASSES: dict[str, type[Method]] = {
     type(each).__name__: type(each) for each in METHODS.values()
 }
 _NOT_SAVED = ("network", "method", "noise", "init", "word_vectors", "checkpoint", "progress")
+
+
+def estimator_for(kind: Kind) -> type[CrowdEstimator]:
+    """The estimator that learns labels of items of a kind.
+
+    >>> estimator_for("numbers").__name__
+    'CrowdRegressor'
+    """
+    return ESTIMATORS[task_of(kind).name]
 
 
 def save_model(model: CrowdEstimator, folder: str | Path) -> None:
@@ -123,6 +136,7 @@ def save_model(model: CrowdEstimator, folder: str | Path) -> None:
         "search_history": [_untimed(entry) for entry in model.search_history_],
         "history": [_untimed(entry) for entry in model.history_],
         "classes": crowd.classes.tolist(),
+        "separator": getattr(crowd.class_vocabulary, "separator", None),  # of sets of classes
         "annotators": crowd.annotators.tolist(),
         "annotator_columns": list(model.annotator_columns_),
     }
@@ -171,6 +185,7 @@ def _restored(
     crowd = Annotations.from_arrays(
         [], [], [],
         kind=task.kind, annotators=header["annotators"], classes=header["classes"] or None,
+        separator=header["separator"] if task.kind == "multilabel" else None,
     )  # fmt: skip
 
     def new_network() -> nn.Module:

@@ -20,7 +20,6 @@ from manyhands.annotations import (
 from manyhands.annotations.vocabulary import join_names
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
-from manyhands.engine.tasks import task_of
 
 
 class SingleAnnotatorWarning(UserWarning):
@@ -85,7 +84,7 @@ def require_annotations(labels: Labels, kind: Kind = "classes") -> Annotations:
         return given.as_kind(kind)
     except DataError as error:
         if form_of(labels) == "annotations" and labels.kind == "multilabel":
-            task_of(labels.kind)  # raises the error that says what can be trained
+            raise DataError(f"y: {error}; sets are learnt by CrowdMultilabelClassifier") from None
         raise error.at("y") from None
 
 

@@ -127,6 +127,7 @@ class Paper:
 
 
 _PRESET_OF = {"regression": "p0/reviews", "tagging": "p0/ner"}
+_TRAINED_AS = {"multilabel": "classification"}  # tasks that no paper has
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +173,8 @@ class Method(ABC):
             name = _PRESET_OF.get(task, self.paper.preset)
         found = PUBLISHED[name]
         rule = f"a preset for {task}"
-        require(found.task == task, "published", rule, name, _presets_of(task))
+        fits = found.task == _TRAINED_AS.get(task, task)
+        require(fits, "published", rule, name, _presets_of(task))
         return name, found
 
     def published(self, preset: Any = True, task: str | None = None) -> "Method":
@@ -317,7 +319,8 @@ class Method(ABC):
 
 
 def _presets_of(task: str) -> str:
-    return f"known: {', '.join(name for name, each in PUBLISHED.items() if each.task == task)}"
+    own = _TRAINED_AS.get(task, task)
+    return f"known: {', '.join(name for name, each in PUBLISHED.items() if each.task == own)}"
 
 
 def _search_plan(plan: FitPlan) -> FitPlan:

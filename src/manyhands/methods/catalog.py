@@ -11,6 +11,7 @@ from manyhands.methods import (
     end_to_end,
     max_mig,
     mixture,
+    multilabel,
     ordinal,
     semi_lfc,
     two_stage,
@@ -43,11 +44,10 @@ _ROWS: dict[str, Method] = {
     **crf_ma.ROWS,
     **bsc_crf.ROWS,
     **regression.ROWS,
+    **multilabel.ROWS,
 }
+_LAST: dict[tuple[str, ...], int] = {("regression",): 1, ("multilabel",): 2}
 METHODS: Registry[Method] = Registry(
     "method",
-    {
-        name: _ROWS[name]
-        for name in sorted(_ROWS, key=lambda name: _ROWS[name].tasks == ("regression",))
-    },
+    {name: _ROWS[name] for name in sorted(_ROWS, key=lambda name: _LAST.get(_ROWS[name].tasks, 0))},
 )

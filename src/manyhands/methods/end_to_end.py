@@ -39,7 +39,7 @@ PRIOR = {"prior_precision": 1.0}
 _WITHOUT_PRIOR = ("speelfc-d", "mixture-e2e", "madl")  # they have no such setting
 _MANY_LABELS = 40  # per annotator: with fewer, fast learning follows the noise of single labels
 _SLOW = 0.3  # share of the learning rate of annotators with fewer labels
-_LARGE_TABLE = 300_000  # parameters of annotators from which a dense optimiser step is felt
+LARGE_TABLE = 300_000  # parameters of annotators from which a dense optimiser step is felt
 _LARGE_CROWD = 100_000  # annotators, for regression
 
 
@@ -83,7 +83,7 @@ class EndToEnd(NoiseMethod):
     ) -> ClassificationModule:
         """See `NetworkMethod.make_module`."""
         ann = problem.annotations
-        large = ann.n_annotators * ann.n_classes**2 > _LARGE_TABLE
+        large = ann.n_annotators * ann.n_classes**2 > LARGE_TABLE
         layer = self._layer(problem, uses_sparse(settings, large))
         layer.set_label_counts(ann.labels_per_annotator)
         if self.init != "own":

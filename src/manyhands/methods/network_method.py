@@ -13,7 +13,7 @@ from torch import nn
 from manyhands.core.arrays import digest
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require, seed_for
-from manyhands.engine.batches import CrowdData
+from manyhands.engine.batches import CrowdData, labels_of
 from manyhands.engine.inputs import Inputs
 from manyhands.engine.learner import TrainingRun
 from manyhands.engine.loop import train, train_together
@@ -193,7 +193,7 @@ def _fingerprint(
         **chosen,
         "network": repr(module.network),
         "number of items": annotations.n_items,
-        "set of labels": digest(annotations.item, annotations.annotator, annotations.label),
+        "set of labels": digest(annotations.item, annotations.annotator, labels_of(annotations)),
         "list of items": digest(annotations.items),
         "list of annotators": digest(annotations.annotators),
         "list of classes": digest(annotations.classes),

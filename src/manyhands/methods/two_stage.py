@@ -15,6 +15,8 @@ from manyhands.methods.base import About, Method, Paper, Problem
 from manyhands.methods.end_to_end import NO_WARM_UP, SMOOTHED
 from manyhands.methods.network_method import NetworkMethod
 
+_TASKS = {"numbers": ("regression",), "multilabel": ("multilabel",)}  # of aggregators by kind
+
 
 @dataclass(frozen=True)
 class TwoStage(NetworkMethod):
@@ -36,7 +38,7 @@ class TwoStage(NetworkMethod):
     @property
     def tasks(self) -> tuple[str, ...]:
         """See `Method.tasks`."""
-        return ("regression",) if self._model.kind == "numbers" else ("classification", "tagging")
+        return _TASKS.get(self._model.kind, ("classification", "tagging"))
 
     @property
     def _model(self) -> Aggregator[Any]:
@@ -57,7 +59,7 @@ class TwoStage(NetworkMethod):
 class TrainOnTruth(NetworkMethod):
     """Train the network on the truth: an upper bound for methods that learn from labels."""
 
-    tasks = ("classification", "regression", "tagging")
+    tasks = ("classification", "regression", "tagging", "multilabel")
     needs_truth = True
     takes_item_weights = takes_label_smoothing = True
     takes_transitions = True

@@ -27,16 +27,16 @@ class AnnotatorModel(nn.Module, ABC):
     It maps the output of the network for an item to the distribution of the labels of every
     annotator. `NoiseModel` is the base for classes, `RegressionLayer` the model for numbers.
 
-    Attributes: `task`, "classification" or "regression"; `reduction`, whether the loss is a mean
-    over labels, or the sum over the labels of an item, averaged over items; `label_smoothing`, the
-    share s of the loss of classes in which all labels count alike, whichever was given: a term is
-    (1 - s) log P(y_n) + s / K sum_l log P(l);
+    Attributes: `task`, "classification", "regression" or "multilabel"; `reduction`, whether the
+    loss is a mean over labels, or the sum over the labels of an item, averaged over items;
+    `label_smoothing`, the share s of the loss of classes in which all labels count alike, whichever
+    was given: a term is (1 - s) log P(y_n) + s / K sum_l log P(l);
     `learning_rate_multipliers`, for the submodules that need a learning rate other than that of the
     rest, by name; `stacks`, which a class sets itself if `forward` works under `torch.func.vmap`
     and `penalty` takes a mask, so that several seeds can be trained as one program.
     """
 
-    task: ClassVar[Literal["classification", "regression"]]
+    task: ClassVar[Literal["classification", "regression", "multilabel"]]
     stacks: ClassVar[bool] = False
     reduction: Literal["labels", "items"] = "labels"
     label_smoothing: float = 0.0

@@ -51,7 +51,8 @@ class MultilabelLayer(AnnotatorModel):
     2.0794...
     """
 
-    task = "classification"
+    task = "multilabel"
+    settings = ("accuracy", "prior_precision", "class_precision")
 
     def __init__(
         self,
@@ -78,6 +79,13 @@ class MultilabelLayer(AnnotatorModel):
             n_annotators, torch.zeros((n_classes, 2), **factory),
             prior_precision=class_precision, sparse=sparse,
         )  # fmt: skip
+
+    @torch.no_grad()
+    def usual_rates(self) -> Tensor:
+        """What is usual for every annotator: specificity and sensitivity, shape (a, 2)."""
+        everyone = torch.arange(self.n_annotators, device=self.usual.weight.device)
+        usual_az: Tensor = self.usual(everyone).sigmoid()
+        return usual_az
 
     def logit_right(self, annotator_n: Tensor) -> Tensor:
         """The logits r of being right, specificity first, of some annotators, shape (n, k, 2)."""
@@ -110,10 +118,13 @@ class MultilabelLayer(AnnotatorModel):
                 f"expected a logit and a label for each of {self.n_classes} classes; got outputs "
                 f"of shape {tuple(outputs.shape)} and labels of shape {tuple(batch.label.shape)}"
             )
-        if len(batch) == 0:
+        if len(batch) == 0 and batch.share is None:
             return outputs.sum() * 0.0
+        penalty = self.penalty(batch.step_annotators)
+        if len(batch) == 0:  # a step of fewer items than processes: the others have its labels
+            return penalty + outputs.sum() * 0.0
         term_n = weighted(self.label_log_prob(outputs, batch), batch.weight)
-        return self.penalty(batch.step_annotators) - batch.mean(term_n)
+        return penalty - batch.mean(term_n)
 
     @torch.no_grad()
     def confusion(self) -> Tensor:

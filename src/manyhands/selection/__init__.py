@@ -10,6 +10,8 @@ from manyhands.selection.judges.certify import Certificate, accuracy_bound, labe
 from manyhands.selection.judges.dependence import Estimate
 from manyhands.selection.judges.panel import JudgeGroup, JudgePanel, judge_panel
 from manyhands.selection.next_labels import NEXT_METHODS, NextLabels, next_labels
+from manyhands.selection.next_pairs import PAIR_METHODS, NextComparisons, next_comparisons
+from manyhands.selection.pair_curve import comparison_curve
 
 if TYPE_CHECKING:
     from manyhands.selection.choose_method import Selection, all_candidates, select, select_on_trial
@@ -26,12 +28,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NEXT_METHODS",
+    "PAIR_METHODS",
     "BudgetCurve",
     "Certificate",
     "Crowdlab",
     "Estimate",
     "JudgeGroup",
     "JudgePanel",
+    "NextComparisons",
     "NextLabels",
     "Selection",
     "Trial",
@@ -41,10 +45,12 @@ __all__ = [
     "all_candidates",
     "budget_curve",
     "compare_training",
+    "comparison_curve",
     "crowdlab",
     "judge_panel",
     "labels_to_certify",
     "n_runs",
+    "next_comparisons",
     "next_labels",
     "out_of_sample",
     "require_methods",

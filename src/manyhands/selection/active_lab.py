@@ -14,6 +14,8 @@ from manyhands.evaluation import apply_temperature
 # neighbours are then searched in steps of a quarter.
 _TEMPERATURES = (0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 3.0, 5.0, 8.0)
 _STEPS = 4
+_TINY = np.finfo(np.float64).tiny
+_LOG_TINY = float(np.log(_TINY))
 
 
 def active_lab(
@@ -59,12 +61,18 @@ def _best_temperature(ann: Annotations, model_ik: Floats) -> float:
     labelled = ann.labels_per_item > 0
     share_ik = ann.label_counts()[labelled]
     share_ik /= share_ik.sum(axis=1, keepdims=True)
+    row, said = np.nonzero(share_ik)  # a share of 0 does not count
+    weight_n = share_ik[row, said] / len(share_ik)
+    model_ik = model_ik[labelled]
+    log_ik = np.where(model_ik > 0, np.log(np.maximum(model_ik, _TINY)), -np.inf)
+    log_ik -= log_ik.max(axis=1, keepdims=True)
+    log_n = log_ik[row, said]
 
     def loss(temperature: float) -> float:
-        # A share of 0 does not count, and a probability of 0 counts as the smallest one.
-        tempered_ik = apply_temperature(model_ik[labelled], temperature)
-        log_ik = np.log(np.maximum(tempered_ik, np.finfo(np.float64).tiny))
-        return -float((share_ik * log_ik).sum(axis=1).mean())
+        # p^(1/T) / sum_k p_k^(1/T); a probability of 0 counts as the smallest one.
+        log_total_i = np.log(np.exp(log_ik / temperature).sum(axis=1))
+        found_n = np.maximum(log_n / temperature - log_total_i[row], _LOG_TINY)
+        return -float(weight_n @ found_n)
 
     best = int(np.argmin([loss(each) for each in _TEMPERATURES]))
     around = _TEMPERATURES[max(best - 1, 0) : best + 2]

@@ -14,8 +14,9 @@ from manyhands.core.errors import SettingError
 from manyhands.core.settings import generator, require
 from manyhands.evaluation.runs import CLEAR
 from manyhands.evaluation.scores import LEVEL
-from manyhands.selection.label_pool import LabelPool, make_pool
-from manyhands.selection.next_labels import BUDGET, NEXT_METHODS, Chooser
+from manyhands.selection.label_pool import LabelPool, Pool
+from manyhands.selection.next_labels import BUDGET, NEXT_METHODS, Batch, Chooser
+from manyhands.selection.pools import make_pool
 
 MIN_GAIN = 0.002
 _SHORTLIST = 3  # items in the simulation for each label of the budget
@@ -119,7 +120,7 @@ def budget_curve(
         annotations, probabilities, consensus=consensus, costs=costs,
         fewest_first=chosen.fewest_first,
     )  # fmt: skip
-    first = chosen.prepare(pool, seed)
+    first = chosen.gain(pool, seed)
     n_labels = int(np.ceil(budget / pool.cost_r.min()))
     order = np.argsort(-first(np.arange(len(pool.belief_ik)), -1), kind="stable")
     rows = np.sort(order[: max(_SHORTLIST * n_labels, 1)])
@@ -130,11 +131,11 @@ def budget_curve(
         _simulate(pool, rows, method, until, cap, generator(seed, f"budget curve {repeat}"))
         for repeat in range(repeats)
     ]
-    return _summary(pool, np.array(runs))
+    return summarize_curve(pool.expected_accuracy, np.array(runs), pool.annotations.backend)
 
 
 def _simulate(
-    pool: LabelPool,
+    pool: Pool,
     rows: AnyArray,
     method: str,
     until: Floats,
@@ -145,23 +146,41 @@ def _simulate(
 
     A batch costs what is left `until` its end, so that what one does not spend is left to the next.
     """
-    truth_i = _draw(pool.belief_ik, rng)
-    drawn_rkl = rng.gamma(pool.counts_rkl)
-    drawn_rkl /= drawn_rkl.sum(axis=2, keepdims=True)
-    belief_ik, free = pool.belief_ik.copy(), pool.may_label(rows)
+    simulated = [_SimulatedPart(part, rng) for part in pool.parts]
+    free = pool.may_label(rows)
     spent, n_labels = 0.0, 0
-    found = [(spent, n_labels, _accuracy(belief_ik, truth_i))]
+    found = [(spent, n_labels, np.mean([each.accuracy for each in simulated]))]
     for limit in until:
-        now = pool.with_beliefs(belief_ik)
-        gain = NEXT_METHODS[method].prepare(now, int(rng.integers(2**31)))
+        now = pool.with_beliefs([each.belief_ik for each in simulated])
+        gain = NEXT_METHODS[method].gain(now, int(rng.integers(2**31)))
         batch = Chooser(now, limit - spent, cap).choose(now, gain, rows, free)
-        label_n = _draw(drawn_rkl[batch.asked, truth_i[batch.item]], rng)
-        belief_ik[batch.item] *= pool.confusion_rkl[batch.asked, :, label_n]
-        belief_ik[batch.item] /= belief_ik[batch.item].sum(axis=1, keepdims=True)
+        for each in simulated:
+            each.label(batch, rng)
         free[np.searchsorted(rows, batch.item), batch.asked] = False
-        spent, n_labels = spent + float(pool.cost_r[batch.asked].sum()), n_labels + len(label_n)
-        found.append((spent, n_labels, _accuracy(belief_ik, truth_i)))
+        spent, n_labels = spent + float(pool.cost_r[batch.asked].sum()), n_labels + len(batch.item)
+        found.append((spent, n_labels, np.mean([each.accuracy for each in simulated])))
     return np.array(found)
+
+
+class _SimulatedPart:
+    """Classes and confusions that are drawn, and beliefs that learn from drawn labels."""
+
+    def __init__(self, part: LabelPool, rng: np.random.Generator) -> None:
+        self.truth_i = _draw(part.belief_ik, rng)
+        drawn_rkl = rng.gamma(part.counts_rkl)
+        self.drawn_rkl = drawn_rkl / drawn_rkl.sum(axis=2, keepdims=True)
+        self.belief_ik, self.confusion_rkl = part.belief_ik.copy(), part.confusion_rkl
+
+    @property
+    def accuracy(self) -> float:
+        """The share of items whose most probable class is the drawn one."""
+        return float(np.mean(self.belief_ik.argmax(axis=1) == self.truth_i))
+
+    def label(self, batch: Batch, rng: np.random.Generator) -> None:
+        """Draw the labels of a batch, and update the beliefs."""
+        label_n = _draw(self.drawn_rkl[batch.asked, self.truth_i[batch.item]], rng)
+        self.belief_ik[batch.item] *= self.confusion_rkl[batch.asked, :, label_n]
+        self.belief_ik[batch.item] /= self.belief_ik[batch.item].sum(axis=1, keepdims=True)
 
 
 def _draw(probabilities_nk: Floats, rng: np.random.Generator) -> AnyArray:
@@ -171,15 +190,14 @@ def _draw(probabilities_nk: Floats, rng: np.random.Generator) -> AnyArray:
     return np.asarray((reached_nk <= point_n1).sum(axis=1).clip(max=probabilities_nk.shape[1] - 1))
 
 
-def _accuracy(belief_ik: Floats, truth_i: AnyArray) -> float:
-    return float(np.mean(belief_ik.argmax(axis=1) == truth_i))
+def summarize_curve(accuracy: float, run_rbc: Floats, backend: str) -> BudgetCurve:
+    """The curve from runs with cost, labels and accuracy after every batch, (repeat, b, 3).
 
-
-def _summary(pool: LabelPool, run_rbc: Floats) -> BudgetCurve:
-    """The curve from runs with cost, labels and accuracy after every batch, (repeat, b, 3)."""
+    `accuracy` is that of today.
+    """
     gain_rb = run_rbc[:, :, 2] - run_rbc[:, :1, 2]
     # Today's accuracy is known from the beliefs; only the rise needs simulation.
-    accuracy_b = pool.expected_accuracy + gain_rb.mean(axis=0)
+    accuracy_b = accuracy + gain_rb.mean(axis=0)
     tail = (1.0 - LEVEL) / 2.0
     low_b, high_b = np.quantile(run_rbc[:, :, 2], [tail, 1.0 - tail], axis=0)
     return BudgetCurve(
@@ -190,5 +208,5 @@ def _summary(pool: LabelPool, run_rbc: Floats) -> BudgetCurve:
         high=np.maximum(high_b, accuracy_b),
         gain=gain_rb.mean(axis=0),
         gain_error=gain_rb.std(axis=0, ddof=1) / len(gain_rb) ** 0.5,
-        backend=pool.annotations.backend,
+        backend=backend,
     )

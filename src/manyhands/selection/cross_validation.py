@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.annotations import Annotations, Labels
+from manyhands.annotations import Annotations, Kind, Labels, Vocabulary, as_annotations
 from manyhands.core.arrays import Floats
 from manyhands.core.errors import DataError
 from manyhands.core.settings import generator, require
 from manyhands.engine.features import as_inputs
-from manyhands.estimators import CrowdClassifier
+from manyhands.estimators import CrowdClassifier, CrowdMultilabelClassifier, estimator_for
 from manyhands.estimators.labels import labels_of_rows
 
 
@@ -19,7 +19,7 @@ def out_of_sample(
     annotations: Labels,
     *,
     X_items: Iterable[Any] | None = None,
-    model: CrowdClassifier | None = None,
+    model: CrowdClassifier | CrowdMultilabelClassifier | None = None,
     folds: int = 5,
     seed: int = 0,
 ) -> tuple[Annotations, Floats]:
@@ -30,7 +30,9 @@ def out_of_sample(
     not fitted; by default a `CrowdClassifier`. A model that is fitted already is not trained again:
     its predictions are taken, and they should come from other labels.
     """
-    ann = labels_of_rows(annotations, "classes", len(as_inputs(X)), X_items, X)
+    given = as_annotations(annotations).kind
+    kind: Kind = "multilabel" if given == "multilabel" else "classes"
+    ann = labels_of_rows(annotations, kind, len(as_inputs(X)), X_items, X)
     if model is not None and hasattr(model, "classes_"):
         return ann, _in_order_of(ann, model, X)
     labelled = np.flatnonzero(ann.labels_per_item > 0)
@@ -39,10 +41,13 @@ def out_of_sample(
     part_i[generator(seed, "folds").permutation(labelled)] = np.arange(len(labelled)) % folds
     total_ik = np.zeros((ann.n_items, ann.n_classes))
     for part in range(folds):
-        trained = CrowdClassifier(seed=seed, progress=False) if model is None else model
+        trained = estimator_for(kind)(seed=seed, progress=False) if model is None else model
         kept = ann.only(np.flatnonzero(part_i[ann.item] != part))
         p_ik = _in_order_of(ann, _fitted(trained, X, kept), X)
         total_ik += np.where(((part_i == part) | (part_i < 0))[:, None], p_ik, 0.0)
+    if kind == "multilabel":  # the probability of each class by itself
+        n_i = np.where(part_i < 0, folds, 1)
+        return ann, total_ik / n_i[:, None]
     return ann, total_ik / total_ik.sum(axis=1, keepdims=True)
 
 
@@ -54,8 +59,7 @@ def _fitted(model: Any, X: Any, annotations: Annotations) -> Any:
 
 def _in_order_of(ann: Annotations, model: Any, X: Any) -> Floats:
     """The predictions of a model with a column for every class of the labels."""
-    assert ann.class_vocabulary is not None, "these labels are classes"
-    place_k = ann.class_vocabulary.codes(model.classes_.tolist())
+    place_k = Vocabulary(ann.classes, "class").codes(model.classes_.tolist())
     if len(place_k) != ann.n_classes or np.any(place_k < 0):
         raise DataError(
             f"the model has the classes {', '.join(map(str, model.classes_))}, and the labels have "

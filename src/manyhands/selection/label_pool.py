@@ -1,16 +1,17 @@
 """Items that may be labelled, annotators who may be asked, and what is known of both."""
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from manyhands.aggregation import Consensus, DawidSkene, aggregate
 from manyhands.aggregation.crowdlab import require_probabilities
 from manyhands.aggregation.dawid_skene import ConfusionSteps
-from manyhands.annotations import Annotations, Labels, as_annotations
+from manyhands.annotations import Annotations
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, object_array
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require
@@ -20,13 +21,20 @@ _PRIOR_LABELS = DawidSkene.prior_strength  # pseudo-labels per class of an avera
 _EM_STEPS = 20
 
 
-@dataclass(frozen=True, eq=False)
-class LabelPool:
-    """Beliefs (i, k) about items and counts (r, k, l) of annotators who may be asked.
+class Asked(NamedTuple):
+    """Annotators who may be asked: names, codes in the annotations (-1 for new people), costs."""
 
-    The confusion of annotator r has a Dirichlet distribution with `counts_rkl`: labels given so
-    far, weighed by the beliefs, and a prior of an average annotator. `person_r` is their code in
-    the annotations, -1 for people who have not labelled yet.
+    names: AnyArray
+    person_r: Codes
+    cost_r: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Pool(ABC):
+    """Items with beliefs (i, k) about them, and annotators who may be asked.
+
+    `person_r` is the code of annotator r in the annotations, -1 for people who have not labelled
+    yet. `parts` are what labels are about: the class of an item, or each class of a set.
     """
 
     annotations: Annotations
@@ -34,19 +42,24 @@ class LabelPool:
     asked: AnyArray
     person_r: Codes
     cost_r: Floats
-    counts_rkl: Floats
-    average_kl: Floats
-    classifier_ik: Floats | None = None
 
-    @cached_property
-    def confusion_rkl(self) -> Floats:
-        """The mean confusion of every annotator."""
-        return np.asarray(self.counts_rkl / self.counts_rkl.sum(axis=2, keepdims=True))
+    @property
+    @abstractmethod
+    def parts(self) -> "tuple[LabelPool, ...]":
+        """What labels are about, each with a belief and a confusion of every annotator."""
+
+    @abstractmethod
+    def with_beliefs(self, beliefs: Sequence[Floats]) -> Self:
+        """The same with other beliefs about the parts."""
+
+    @abstractmethod
+    def believed(self, rows: AnyArray) -> tuple[AnyArray, Floats]:
+        """The most probable label of some items, and its probability."""
 
     @property
     def expected_accuracy(self) -> float:
-        """The mean probability of the most probable class."""
-        return float(self.belief_ik.max(axis=1).mean())
+        """The mean probability of what is most probable, over items and parts."""
+        return float(np.mean([part.belief_ik.max(axis=1).mean() for part in self.parts]))
 
     def may_label(self, rows: AnyArray) -> Bools:
         """Which annotators have not labelled these items yet, shape (rows, r)."""
@@ -62,35 +75,71 @@ class LabelPool:
         free[row_n[known], column_n[known]] = False
         return free
 
-    def with_beliefs(self, belief_ik: Floats) -> "LabelPool":
-        """The same with other beliefs about the items."""
+
+@dataclass(frozen=True, eq=False)
+class LabelPool(Pool):
+    """Beliefs about the classes of items, and counts (r, k, l) of annotators who may be asked.
+
+    The confusion of annotator r has a Dirichlet distribution with `counts_rkl`: labels given so
+    far, weighed by the beliefs, and a prior of an average annotator.
+    """
+
+    counts_rkl: Floats
+    average_kl: Floats
+    classifier_ik: Floats | None = None
+
+    @property
+    def parts(self) -> "tuple[LabelPool, ...]":
+        """See `Pool.parts`."""
+        return (self,)
+
+    @cached_property
+    def confusion_rkl(self) -> Floats:
+        """The mean confusion of every annotator."""
+        return np.asarray(self.counts_rkl / self.counts_rkl.sum(axis=2, keepdims=True))
+
+    def with_beliefs(self, beliefs: Sequence[Floats]) -> Self:
+        """See `Pool.with_beliefs`."""
+        (belief_ik,) = beliefs
         return replace(self, belief_ik=belief_ik)
 
+    def believed(self, rows: AnyArray) -> tuple[AnyArray, Floats]:
+        """See `Pool.believed`."""
+        belief_ik = self.belief_ik[rows]
+        return self.annotations.classes[belief_ik.argmax(axis=1)], belief_ik.max(axis=1)
 
-def make_pool(
-    annotations: Labels,
-    probabilities: Any = None,
-    *,
-    consensus: Consensus | None = None,
-    costs: Mapping[Any, float] | None = None,
-    fewest_first: bool = False,
+
+def class_pool(
+    ann: Annotations,
+    probabilities: Any,
+    consensus: Consensus | None,
+    costs: Mapping[Any, float] | None,
+    fewest_first: bool,
 ) -> LabelPool:
-    """The pool of all items, and of annotators by quality per cost, or with the fewest labels."""
-    ann = as_annotations(annotations)
-    if ann.kind != "classes":
-        what = "numbers" if ann.kind == "numbers" else "sets of classes"
-        raise DataError(f"what to label next is chosen for classes; these labels are {what}")
-    if ann.n_annotations == 0:
-        raise DataError("there is not a single label; label some items of each class first")
+    """The pool of labels that are classes; see `make_pool`."""
     classifier_ik = None if probabilities is None else require_probabilities(ann, probabilities)
     if consensus is None:
-        consensus = (
-            aggregate(ann) if classifier_ik is None else _with_classifier(ann, classifier_ik)
-        )
+        consensus = aggregate(ann) if classifier_ik is None else with_classifier(ann, classifier_ik)
     belief_ik = consensus.probabilities
     if belief_ik is None or belief_ik.shape != (ann.n_items, ann.n_classes):
         raise DataError("the consensus must be of classes, and of the same items and labels")
-    cost = _checked_costs(costs, ann)
+    asked = choose_asked(ann, consensus, costs, fewest_first)
+    return pool_of(ann, belief_ik, asked, classifier_ik)
+
+
+def pool_of(
+    ann: Annotations, belief_ik: Floats, asked: Asked, classifier_ik: Floats | None
+) -> LabelPool:
+    """The pool of items with these beliefs, and of these annotators."""
+    counts_rkl, average_kl = _profiles(ann, belief_ik, asked.person_r, classifier_ik is not None)
+    return LabelPool(ann, belief_ik, *asked, counts_rkl, average_kl, classifier_ik)
+
+
+def choose_asked(
+    ann: Annotations, consensus: Consensus, costs: Mapping[Any, float] | None, fewest_first: bool
+) -> Asked:
+    """The annotators with the highest quality per cost, or with the fewest labels."""
+    cost = checked_costs(costs, ann.annotators)
     person_r = ann.annotator_vocabulary.codes(cost)
     names = ann.annotators
     if costs is not None:  # a table of costs may have texts where the labels have numbers
@@ -99,14 +148,10 @@ def make_pool(
     cost_r = np.array(list(cost.values()), dtype=np.float64)
     worth_r = _worth(ann, consensus, person_r, fewest_first) / cost_r
     best = np.sort(np.argsort(-worth_r, kind="stable")[:MAX_ASKED])
-    counts_rkl, average_kl = _profiles(ann, belief_ik, person_r[best], classifier_ik is not None)
-    return LabelPool(
-        ann, belief_ik, names[best], person_r[best], cost_r[best], counts_rkl, average_kl,
-        classifier_ik,
-    )  # fmt: skip
+    return Asked(names[best], person_r[best], cost_r[best])
 
 
-def _with_classifier(ann: Annotations, classifier_ik: Floats) -> Consensus:
+def with_classifier(ann: Annotations, classifier_ik: Floats) -> Consensus:
     """The consensus of labels and a classifier: Dawid-Skene with its probabilities as the prior."""
     steps = ConfusionSteps(ann, DawidSkene())
     log_class_ik = np.log(np.maximum(classifier_ik, np.finfo(np.float64).tiny))
@@ -117,9 +162,10 @@ def _with_classifier(ann: Annotations, classifier_ik: Floats) -> Consensus:
     return Consensus.from_probabilities(ann, posterior_ik, confusion=confusion_akl)
 
 
-def _checked_costs(costs: Mapping[Any, float] | None, ann: Annotations) -> dict[Any, float]:
+def checked_costs(costs: Mapping[Any, float] | None, annotators: AnyArray) -> dict[Any, float]:
+    """The cost of a label of every annotator who may be asked; by default 1 for all."""
     if costs is None:
-        return dict.fromkeys(ann.annotators.tolist(), 1.0)
+        return dict.fromkeys(annotators.tolist(), 1.0)
     if not costs:
         raise DataError("costs name nobody; give the cost of a label of every annotator to ask")
     for name, cost in costs.items():

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from manyhands.core.errors import SettingError
 from manyhands.core.settings import Registry, generator, require
 from manyhands.selection.active_lab import active_lab
 from manyhands.selection.gains import accuracy_gain, information_gain, profile_gain
-from manyhands.selection.label_pool import LabelPool, make_pool
+from manyhands.selection.label_pool import LabelPool, Pool
+from manyhands.selection.pools import make_pool
 
 BUDGET = 100
 _MAX_PAIRS = 4_000_000  # of an item and an annotator that are weighed
@@ -29,12 +30,20 @@ Gain = Callable[[AnyArray, int], Floats]  # of some items by annotator r; -1 is 
 
 
 class NextMethod(NamedTuple):
-    """A way to rank labels: `prepare` returns the gain of items by an annotator."""
+    """A way to rank labels: `prepare` returns the gain of items by an annotator.
+
+    A label that is a set tells about several classes, and `gain` is the sum over these.
+    """
 
     prepare: Callable[[LabelPool, int], Gain]
     about: str
     needs_classifier: bool = False
     fewest_first: bool = False
+
+    def gain(self, pool: Pool, seed: int) -> Gain:
+        """The gain of the items of a pool by an annotator."""
+        gains = [self.prepare(part, seed) for part in pool.parts]
+        return lambda rows, r: np.sum([gain(rows, r) for gain in gains], axis=0)
 
 
 def _information(pool: LabelPool, seed: int) -> Gain:
@@ -101,8 +110,30 @@ NEXT_METHODS: Registry[NextMethod] = Registry(
 )
 
 
+class AskedTable(HtmlTable):
+    """Labels to ask for as a table, best first; the attributes that are `shown` are its columns."""
+
+    shown: ClassVar[tuple[str, ...]]
+    backend: str
+
+    @property
+    def columns(self) -> dict[str, AnyArray]:
+        """The columns of the table."""
+        return {name: getattr(self, name) for name in self.shown}
+
+    def __len__(self) -> int:
+        return len(self.columns["annotator"])
+
+    def to_frame(self) -> Any:
+        """One row per label to ask for, best first."""
+        return make_frame(self.columns, self.backend)
+
+    def _preview(self, n_rows: int) -> dict[str, AnyArray]:
+        return self.columns
+
+
 @dataclass(frozen=True, eq=False)
-class NextLabels(HtmlTable):
+class NextLabels(AskedTable):
     """Labels to ask for, best first: the result of `next_labels`.
 
     `expected_accuracy` is the mean probability of the consensus now, and `expected_after` that
@@ -122,24 +153,10 @@ class NextLabels(HtmlTable):
     expected_after: float
     backend: str = "pandas"
 
-    def __len__(self) -> int:
-        return len(self.item)
-
-    @property
-    def columns(self) -> dict[str, AnyArray]:
-        """The columns of the table."""
-        names = (
-            "item", "annotator", "gain", "cost", "accuracy_gain", "label", "confidence",
-            "n_annotations",
-        )  # fmt: skip
-        return {name: getattr(self, name) for name in names}
-
-    def to_frame(self) -> Any:
-        """One row per label to ask for, best first."""
-        return make_frame(self.columns, self.backend)
-
-    def _preview(self, n_rows: int) -> dict[str, AnyArray]:
-        return self.columns
+    shown = (
+        "item", "annotator", "gain", "cost", "accuracy_gain", "label", "confidence",
+        "n_annotations",
+    )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"NextLabels({len(self)} labels by {self.method})"
@@ -188,7 +205,7 @@ def next_labels(
         annotations, probabilities, consensus=consensus, costs=costs,
         fewest_first=chosen.fewest_first,
     )  # fmt: skip
-    chooser, gain = Chooser(pool, budget, per_annotator), chosen.prepare(pool, seed)
+    chooser, gain = Chooser(pool, budget, per_annotator), chosen.gain(pool, seed)
     rows = chooser.shortlist(gain)
     batch = chooser.choose(pool, gain, rows, pool.may_label(rows))
     return _told(pool, batch, method)
@@ -206,7 +223,7 @@ class Batch(NamedTuple):
 class Chooser:
     """Chooses batches of labels from a pool within a budget."""
 
-    pool: LabelPool
+    pool: Pool
     budget: float
     per_annotator: int | None = None
 
@@ -229,7 +246,7 @@ class Chooser:
             return rows
         return np.sort(np.argsort(-gain(rows, -1), kind="stable")[:n_weighed])
 
-    def choose(self, pool: LabelPool, gain: Gain, rows: AnyArray, free: Bools) -> Batch:
+    def choose(self, pool: Pool, gain: Gain, rows: AnyArray, free: Bools) -> Batch:
         """The best labels, greedily by gain per cost, one per item at most.
 
         `rows` are the items to choose from and `free` (rows, r) who may label them.
@@ -260,14 +277,10 @@ class Chooser:
         return taken
 
 
-def _told(pool: LabelPool, batch: Batch, method: str) -> NextLabels:
-    ann, belief_ik = pool.annotations, pool.belief_ik[batch.item]
-    rise = np.array(
-        [
-            float(accuracy_gain(belief_ik[n : n + 1], pool.confusion_rkl[r])[0])
-            for n, r in enumerate(batch.asked.tolist())
-        ]
-    )
+def _told(pool: Pool, batch: Batch, method: str) -> NextLabels:
+    ann = pool.annotations
+    label, confidence = pool.believed(batch.item)
+    rise = np.mean([_rises(part, batch) for part in pool.parts], axis=0)
     now = pool.expected_accuracy
     return NextLabels(
         item=ann.items[batch.item],
@@ -275,11 +288,22 @@ def _told(pool: LabelPool, batch: Batch, method: str) -> NextLabels:
         gain=batch.gain,
         cost=pool.cost_r[batch.asked],
         accuracy_gain=rise,
-        label=ann.classes[belief_ik.argmax(axis=1)] if len(batch.item) else ann.classes[:0],
-        confidence=belief_ik.max(axis=1) if len(batch.item) else np.zeros(0),
+        label=label,
+        confidence=confidence,
         n_annotations=ann.labels_per_item[batch.item],
         method=method,
         expected_accuracy=now,
         expected_after=now + float(rise.sum()) / ann.n_items,
         backend=ann.backend,
+    )
+
+
+def _rises(part: LabelPool, batch: Batch) -> Floats:
+    """How much more probable the consensus of every item is expected to be."""
+    belief_nk = part.belief_ik[batch.item]
+    return np.array(
+        [
+            float(accuracy_gain(belief_nk[n : n + 1], part.confusion_rkl[r])[0])
+            for n, r in enumerate(batch.asked.tolist())
+        ]
     )

@@ -18,7 +18,7 @@ from manyhands.core.arrays import AnyArray
 from manyhands.core.errors import DataError
 from manyhands.datasets import Corpus
 from manyhands.engine.classification import known_truth
-from manyhands.engine.task import UNKNOWN, UNSAID, Task
+from manyhands.engine.task import UNSAID, Task
 from manyhands.engine.tasks import TASKS, task_of
 from manyhands.estimators.labels import align_items, require_annotations
 from manyhands.io import Features
@@ -30,7 +30,8 @@ class Trial:
 
     For classification `truth` and `test_truth` are class codes: `UNKNOWN` (-1) where the truth is
     not known, `UNSAID` (-2) where it is a class that nobody said, which no method can find. For
-    regression they are numbers, NaN where not known. Where features are `Sentences`, the items are
+    regression they are numbers, NaN where not known, and for sets a row per item that tells which
+    classes apply (`Multilabel.scored_truths`). Where features are `Sentences`, the items are
     their tokens and truths are codes of tags; codes of `unsaid_tags`, which nobody said, come last.
 
     Items of `test_features` have no labels; without them the network is scored on the items it was
@@ -66,15 +67,13 @@ class Trial:
         """Whether the truth of every labelled item is known, and can be learnt from."""
         if self.truth is None:
             return False
-        if self.truth.dtype.kind == "f":
-            return bool(np.isfinite(self.truth).all())
-        return bool(((self.truth >= 0) & (self.truth < self.annotations.n_classes)).all())
+        return self.task_object.knows_all(self.truth, self.annotations)
 
-    def truth_to_learn(self) -> AnyArray | None:
+    def truth_to_learn(self) -> Any:
         """The truth of the labelled items by name, or as numbers."""
-        if self.truth is None or self.truth.dtype.kind == "f":
-            return self.truth
-        return self.annotations.classes[self.truth]
+        if self.truth is None:
+            return None
+        return self.task_object.truth_to_learn(self.truth, self.annotations)
 
     def scored_truth(self, truth: AnyArray | None) -> AnyArray | None:
         """A truth in the form that the task scores: codes or numbers, for tagging names."""
@@ -104,7 +103,7 @@ def trial_of_files(features: Features, annotations: Annotations, truth: Truth | 
     )
     if truth is None:
         return Trial(features.values, ann)
-    truths = _truths(ann, as_truths(truth, ann.item_vocabulary))
+    truths = task_of(ann.kind).scored_truths(as_truths(truth, ann.item_vocabulary), ann)
     known = known_truth(truths)
     if not known.any():
         raise DataError("not one item of the truth table has features; do the ids match?")
@@ -134,17 +133,6 @@ def trial_of_tokens(labels: TokenLabels, truth: TaggedSentences | None = None) -
     if np.array_equal(one.offsets, other.offsets) and np.array_equal(one.word, other.word):
         return Trial(one, ann, codes, unsaid_tags=unsaid)
     return Trial(one, ann, None, other, codes, unsaid)
-
-
-def _truths(annotations: Annotations, truth: Mapping[Any, Any]) -> AnyArray:
-    """The truth of every item, as a code or a number."""
-    if annotations.kind == "numbers":
-        return np.asarray(task_of(annotations.kind).truth_values(truth, annotations))
-    codes = np.full(annotations.n_items, UNKNOWN)
-    row = annotations.item_vocabulary.codes(truth)
-    given = _codes(annotations, list(truth.values()))
-    codes[row[row >= 0]] = given[row >= 0]
-    return codes
 
 
 def _codes(annotations: Annotations, names: list[Any]) -> AnyArray:
