@@ -178,7 +178,7 @@ def test_the_paradox_of_prevalence_is_named():
     kappa, first = cohen(labels), gwet(labels)
     assert kappa.observed > 0.9
     assert kappa.value < 0.2 < 0.85 < first.value
-    assert any("The class 0 has 94% of the labels" in word for word in kappa.words)
+    assert any("The class 0 has 94 % of the labels" in word for word in kappa.words)
     assert not any("The class 0" in word for word in first.words)
 
 

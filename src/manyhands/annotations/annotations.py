@@ -256,6 +256,19 @@ class Annotations(SetViews, ItemArray, HtmlTable):
             times=self.times and self.times.only(kept),
         )
 
+    def without_annotators(self, names: Any) -> "Annotations":
+        """Without the labels of some annotators, who are no annotators any more; items stay.
+
+        An unknown name raises a `DataError` with the nearest names.
+
+        >>> ann = Annotations.from_arrays(["a", "a", "b"], ["u", "w", "u"], ["cat", "dog", "cat"])
+        >>> ann.without_annotators("u")
+        Annotations(1 labels of 2 items by 1 annotators, 2 classes)
+        """
+        code_a, left = self.annotator_vocabulary.without(as_list(names))
+        rest = self.only(code_a[self.annotator] >= 0)
+        return replace(rest, annotator=read_only(code_a[rest.annotator]), annotator_vocabulary=left)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         """One value per item: the most frequent code (-1: no label), or the mean of numbers.
 

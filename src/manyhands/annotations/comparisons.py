@@ -15,6 +15,7 @@ from manyhands.annotations.comparison_rows import (
 )
 from manyhands.annotations.grouping import ItemArray
 from manyhands.annotations.html import HtmlTable
+from manyhands.annotations.labels import as_list
 from manyhands.annotations.pair_columns import choose_pair_columns
 from manyhands.annotations.source import Source
 from manyhands.annotations.vocabulary import Vocabulary
@@ -214,6 +215,12 @@ class Comparisons(ItemArray, HtmlTable):
             annotator=read_only(self.annotator[chosen]),
             outcome=read_only(self.outcome[chosen]),
         )
+
+    def without_annotators(self, names: Any) -> "Comparisons":
+        """Without the comparisons of some annotators; items stay, an unknown name is an error."""
+        code_a, left = self.annotator_vocabulary.without(as_list(names))
+        rest = self[code_a[self.annotator] >= 0]
+        return replace(rest, annotator=read_only(code_a[rest.annotator]), annotator_vocabulary=left)
 
     def __repr__(self) -> str:
         ties = f", {self.n_ties} ties" if self.n_ties else ""

@@ -48,7 +48,10 @@ def convert(
     )
     file = reading.file(source)
     output.require_unread(target, file.names)
-    as_it_is = replace(reading, missing=reading.missing or None) == plain and to == "long"
+    as_it_is = (
+        replace(reading, missing=reading.missing or None, exclude=reading.exclude or None) == plain
+        and to == "long"
+    )
     what = "rows"
     as_it_is = as_it_is and file.is_flat
     if as_it_is and _is_table(file.inputs[0], reading.format) and _is_table(Path(target)):

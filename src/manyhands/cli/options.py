@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import manyhands as mh
-from manyhands.cli.values import bounds, named_values, numbers
+from manyhands.cli.values import bounds, lines_of, named_values, numbers
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import Setting, settings_of
 from manyhands.engine.settings import FeatureOptions, TaggingOptions
@@ -193,10 +193,22 @@ class LabelOptions(AnyFileOptions):
             "last, or refuse the file."
         ),
     ] = "keep"
+    exclude: Annotated[
+        list[str] | None,
+        in_labels("Annotator whose labels are left out. Repeatable.", metavar="NAME"),
+    ] = None
+    exclude_from: Annotated[
+        str | None,
+        in_labels("Text file with the name of an annotator to leave out in every line.",
+                  metavar="FILE"),
+    ] = None  # fmt: skip
 
     def settings(self) -> dict[str, Any]:
         """The arguments of `mh.read`."""
-        return super().settings() | {"bounds": bounds(self.bounds)}
+        given = super().settings()
+        listed = given.pop("exclude_from")
+        names = [*(self.exclude or ()), *(lines_of(listed, self.encoding) if listed else ())]
+        return given | {"bounds": bounds(self.bounds), "exclude": names or None}
 
     def words(self) -> list[str]:
         """The options that were given, as they are typed; all commands that use labels have them.

@@ -14,7 +14,9 @@ from manyhands.annotations.labels import USED, MixedLabelsError, as_list, with_l
 from manyhands.annotations.tags import ORPHAN_TAGS, OrphanTags
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require, require_choice
+from manyhands.io.comparisons import PairFile
 from manyhands.io.conll import read_conll, read_sentences, repaired_at
+from manyhands.io.exclusion import without_excluded
 from manyhands.io.inception import find_documents, is_webanno, read_project
 from manyhands.io.input_file import InputFile, is_opened
 from manyhands.io.labels import ItemFile
@@ -59,6 +61,7 @@ def read(
     seconds: str | None = None,
     time: str | None = None,
     separator: str | None = None,
+    exclude: Iterable[Any] | None = None,
 ) -> Annotations | Comparisons | TokenLabels:
     """Read a file of labels: `Annotations` of items, or `TokenLabels` of tagged tokens.
 
@@ -113,13 +116,15 @@ def read(
         such as lead_time and created_at.
     separator : str
         What separates the classes of a set in a cell; by default ; | or ,.
+    exclude : list
+        Annotators whose labels are left out.
     """
     kind, classes = with_levels(kind, classes, levels)
     file = LabelFile(
         path, task=task, format=format, layout=layout, item=item, annotator=annotator, label=label,
         kind=kind, classes=classes, missing=missing, bounds=bounds, duplicates=duplicates,
         orphan_tags=orphan_tags, alignment=alignment, encoding=encoding, sheet=sheet,
-        seconds=seconds, time=time, separator=separator,
+        seconds=seconds, time=time, separator=separator, exclude=exclude,
     )  # fmt: skip
     if file.has_pairs:
         return file.pairs().read()
@@ -135,6 +140,7 @@ class LabelFile(ItemFile):
     duplicates: Duplicates = "keep"
     orphan_tags: OrphanTags | None = None
     alignment: Alignment | None = None
+    exclude: Any = None  # annotators whose labels are left out
 
     @cached_property
     def inputs(self) -> tuple[InputFile, ...]:
@@ -160,6 +166,10 @@ class LabelFile(ItemFile):
                 )
         return found
 
+    def pairs(self, **settings: Any) -> PairFile:
+        """The same file as one of comparisons; `settings` are more of `read_comparisons`."""
+        return replace(super().pairs(**settings), exclude=self.exclude)
+
     def read_items(self) -> Annotations:
         """The labels of items."""
         if self.has_pairs:
@@ -177,6 +187,7 @@ class LabelFile(ItemFile):
         if self.bounds is not None:
             _require_within(rows, *self.bounds)
         ann = Annotations.from_rows(rows, duplicates=self.duplicates)
+        ann = without_excluded(ann, self.exclude, self.shown)
         require_task(self.shown, self.task, ann.kind)
         return ann
 
@@ -212,6 +223,8 @@ class LabelFile(ItemFile):
         labels = marked.labels
         if labels.annotations.n_annotations == 0:
             raise DataError(f"{self.shown}: there is not a single label")
+        kept = without_excluded(labels.annotations, self.exclude, self.shown)
+        labels = replace(labels, annotations=kept)
         n_orphan_tags = int(labels.find_orphan_tags().sum())
         if policy != "keep":
             labels = repaired_at(self.shown, labels, policy)
