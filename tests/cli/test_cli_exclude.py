@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 
 import pandas as pd
 import pytest
@@ -9,6 +10,8 @@ from command_line import SMALL, call
 
 import manyhands as mh
 from manyhands.cli import options
+from manyhands.report import report_content
+from manyhands.simulation import SCENARIOS, PlantedSettings
 
 COMPARED = "left,right,annotator,winner\na,b,u,a\nb,c,v,b\nc,a,w,c\na,b,w,b\n"
 
@@ -88,3 +91,19 @@ def test_excluded_names_are_in_the_words_of_a_command():
     assert given.words() == [
         "--exclude", "Ann", "--exclude", "-b c", "--exclude-from", "names.txt",
     ]  # fmt: skip
+
+
+def test_the_command_of_a_report_gives_its_items_to_relabel(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = PlantedSettings(n_annotators=40, n_items=400, labels_per_item=5, share=0.3, seed=7)
+    mh.io.write_annotations(SCENARIOS["planted"](settings).annotations, "labels.csv")
+    content = report_content(mh.aggregate(mh.read("labels.csv")), file="labels.csv")
+    command = content["removal"]["commands"]["aggregate"]
+    assert any(step.endswith(command) for step in content["summary"]["next"])
+    outcome = call(*shlex.split(command)[1:])
+    assert outcome.code == 0, outcome.err
+    relabel = pd.read_csv("relabel.csv", dtype=str)
+    rows = content["items"]["relabel"]["rows"]
+    assert {row["item"]: row["consensus"] for row in rows} == dict(
+        zip(relabel["item"], relabel["label"], strict=True)
+    )

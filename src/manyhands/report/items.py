@@ -17,7 +17,7 @@ from manyhands.report.shown import MISSING, shown
 
 MAX_ITEMS = 100  # in a list
 MAX_RELABEL = 3000  # in the list of items to relabel
-MAX_MARKUP = 1_200_000  # characters of that list on a page, about
+MAX_MARKUP = 1_000_000  # characters of that list on a page, about
 UNUSUAL = 2.0  # standard deviations of disagreement above what is usual
 MAX_LABELS = 12  # shown of an item
 MAX_TEXT = 300  # characters
@@ -149,9 +149,9 @@ def rows_that_fit(rows: Iterable[dict[str, Any]], most: int) -> list[dict[str, A
     """The first rows whose markup has about `most` characters in all."""
     kept, size = [], 0
     for row in rows:
-        size += 450 + 3 * len(row["item"]) + 2 * len(row["text"])
+        size += 250 + len(row["item"]) + len(row["text"])
         for each in row["labels"]:
-            size += 90 + len(each["label"]) + sum(16 + len(who) for who in each["annotators"])
+            size += 80 + len(each["label"]) + sum(16 + len(who) for who in each["annotators"])
         if size > most:
             break
         kept.append(row)
