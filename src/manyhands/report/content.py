@@ -112,7 +112,7 @@ def report_content(
     first, classes = items_to_relabel(removal, lists), removal.classes(found)
     commands = exclusion_commands(
         profiles, None if anonymous and profiles.left_out.any() else file,
-        n_relabel=lists.n_relabel,
+        n_relabel=lists.n_relabel, of_items=spans is None,
     )  # fmt: skip
     return {
         "title": shown(title),

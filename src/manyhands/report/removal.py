@@ -181,11 +181,12 @@ def _row(
 
 
 def exclusion_commands(
-    profiles: Profiles, file: str | None, *, n_relabel: int = 0
+    profiles: Profiles, file: str | None, *, n_relabel: int = 0, of_items: bool = True
 ) -> dict[str, Any] | None:
     """The command that aggregates the labels that are left, and the names that it leaves out.
 
-    None without a file. Names that cannot be typed as they are shown are only counted.
+    None without a file. What to label next is for classes of items. Names that cannot be typed as
+    they are shown are only counted.
     """
     if file is None:
         return None
@@ -203,7 +204,7 @@ def exclusion_commands(
     relabel = " --relabel relabel.csv" if n_relabel else ""
     return {
         "aggregate": f"manyhands aggregate {labels}{exclude}{named} --out consensus.csv{relabel}",
-        "next": f"manyhands next {labels}{exclude}" if ann.kind == "classes" else "",
+        "next": f"manyhands next {labels}{exclude}" if of_items and ann.kind == "classes" else "",
         "names": typed[:MAX_LISTED] if len(typed) > MAX_TYPED else [],
         "n_names": len(typed),
         "n_untyped": len(names) - len(typed),

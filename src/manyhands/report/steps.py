@@ -11,7 +11,7 @@ from manyhands.core.arrays import AnyArray
 from manyhands.io.tool_imports import RELABEL_BELOW
 from manyhands.report.items import ItemLists
 from manyhands.report.profiles import UNTRUSTED, Profiles
-from manyhands.report.removal import Removal
+from manyhands.report.removal import EXCLUDED, Removal
 from manyhands.report.shown import percent, shown
 from manyhands.report.wording import (
     FLAGGED,
@@ -135,6 +135,8 @@ def _relabel(
     what += ", for the reasons under “Which items to relabel first”."
     if commands is None:
         return what
+    if commands["names"]:
+        what += f" The names for {EXCLUDED} are under “What changes without them”."
     return f"{what} All of them: {commands['aggregate']}"
 
 

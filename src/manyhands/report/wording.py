@@ -124,7 +124,7 @@ def whom_to_trust(profiles: Profiles) -> list[str]:
         codes = codes_of(profiles, kind)
         if codes:
             verb = one if len(codes) == 1 else many
-            lines.append(f"{len(codes):,} {verb}: {names_of(ann.annotators, codes, MAX_LEFT_OUT)}.")
+            lines.append(f"{len(codes):,} {verb}: {names_of(ann.annotators, codes)}.")
     if profiles.pairs:
         one = len(profiles.pairs) == 1
         lines.append(
