@@ -1,14 +1,14 @@
 """Classes and annotators that agree less than the others, beyond chance, in sentences."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
 from manyhands.agreement.estimate import wilson
-from manyhands.agreement.tables import Columns
 from manyhands.agreement.words import name_in_words, per_cent
-from manyhands.core.arrays import Floats
+from manyhands.core.arrays import AnyArray, Floats
 
 MIN_BELOW = 0.05  # how far the agreement on a class must be below that on the others
 MIN_CONFUSED = 0.1  # the share of other labels from which on two classes are said to be confused
@@ -16,7 +16,7 @@ TIMES_USUAL = 1.5  # that share, against what the use of the classes lets one ex
 LEVEL = 0.05
 
 
-def class_words(classes: Columns) -> list[str]:
+def class_words(classes: Mapping[str, AnyArray]) -> list[str]:
     """A sentence on the class that annotators agree on least, if that is beyond chance.
 
     Its agreement must be below that of all other classes together by `MIN_BELOW` and by more than
@@ -37,7 +37,7 @@ def class_words(classes: Columns) -> list[str]:
     return [f"{text}. For the other classes together it is {per_cent(rest)}."]
 
 
-def _lowest_class(classes: Columns) -> int | None:
+def _lowest_class(classes: Mapping[str, AnyArray]) -> int | None:
     if "low" not in classes or np.isnan(classes["agreement"]).all():
         return None
     k = int(np.nanargmin(classes["agreement"]))
@@ -50,7 +50,7 @@ def _lowest_class(classes: Columns) -> int | None:
     return k if below >= MIN_BELOW and p_value < LEVEL else None
 
 
-def _of_the_others(classes: Columns) -> tuple[Floats, Floats]:
+def _of_the_others(classes: Mapping[str, AnyArray]) -> tuple[Floats, Floats]:
     """For every class, the agreement on all other classes together, and its standard error."""
     n_k = np.where(np.isnan(classes["agreement"]), 0.0, classes["n_labels"])
     share_k, error_k = np.nan_to_num(classes["agreement"]), np.nan_to_num(_errors(classes))
@@ -61,14 +61,14 @@ def _of_the_others(classes: Columns) -> tuple[Floats, Floats]:
         return rest_k, np.sqrt(np.maximum(square_k.sum() - square_k, 0.0)) / n_rest_k
 
 
-def _errors(classes: Columns) -> Floats:
+def _errors(classes: Mapping[str, AnyArray]) -> Floats:
     """The standard errors of the agreement by class, from the end of an interval that is inside."""
     below_k = classes["agreement"] - classes["low"]
     above_k = classes["high"] - classes["agreement"]
     return np.asarray(np.maximum(below_k, above_k) / 1.96)
 
 
-def annotator_words(annotators: Columns) -> list[str]:
+def annotator_words(annotators: Mapping[str, AnyArray]) -> list[str]:
     """A sentence on annotators who agree with the others less than most, beyond chance."""
     if "agreement" not in annotators or np.isnan(annotators["agreement"]).all():
         return []
@@ -97,7 +97,7 @@ class ConfusedPair(NamedTuple):
     usual: float
 
 
-def confused_pair(classes: Columns, labels_per_item: float) -> ConfusedPair | None:
+def confused_pair(classes: Mapping[str, AnyArray], labels_per_item: float) -> ConfusedPair | None:
     """The pair of classes that is confused most, if it is beyond chance; columns of `by_class`.
 
     Usual is that those who do not say the class say the others in the shares in which these are

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from manyhands.annotations.annotator_choice import AnnotatorChoice
 from manyhands.annotations.class_columns import choose_label_columns
 from manyhands.annotations.columns import arrow_columns, make_frame, open_frame
 from manyhands.annotations.dense import dense_cells, dense_matrix, require_no_label
@@ -30,7 +31,7 @@ from manyhands.core.errors import DataError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Annotations(SetViews, ItemArray, HtmlTable):
+class Annotations(SetViews, AnnotatorChoice, ItemArray, HtmlTable):
     """Parallel arrays `item`, `annotator`, `label`, sorted by item and then by annotator.
 
     Labels are class codes (`kind` is "classes"), codes of sets of classes ("multilabel") or real
@@ -255,19 +256,6 @@ class Annotations(SetViews, ItemArray, HtmlTable):
             label=read_only(self.label[kept]),
             times=self.times and self.times.only(kept),
         )
-
-    def without_annotators(self, names: Any) -> "Annotations":
-        """Without the labels of some annotators, who are no annotators any more; items stay.
-
-        An unknown name raises a `DataError` with the nearest names.
-
-        >>> ann = Annotations.from_arrays(["a", "a", "b"], ["u", "w", "u"], ["cat", "dog", "cat"])
-        >>> ann.without_annotators("u")
-        Annotations(1 labels of 2 items by 1 annotators, 2 classes)
-        """
-        code_a, left = self.annotator_vocabulary.without(as_list(names))
-        rest = self.only(code_a[self.annotator] >= 0)
-        return replace(rest, annotator=read_only(code_a[rest.annotator]), annotator_vocabulary=left)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         """One value per item: the most frequent code (-1: no label), or the mean of numbers.

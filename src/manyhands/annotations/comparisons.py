@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from manyhands.annotations.annotator_choice import AnnotatorChoice
 from manyhands.annotations.columns import make_frame, open_frame
 from manyhands.annotations.comparison_rows import (
     ComparisonRows,
@@ -15,7 +16,6 @@ from manyhands.annotations.comparison_rows import (
 )
 from manyhands.annotations.grouping import ItemArray
 from manyhands.annotations.html import HtmlTable
-from manyhands.annotations.labels import as_list
 from manyhands.annotations.pair_columns import choose_pair_columns
 from manyhands.annotations.source import Source
 from manyhands.annotations.vocabulary import Vocabulary
@@ -26,7 +26,7 @@ OUTCOMES = ("left", "right", "tie")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparisons(ItemArray, HtmlTable):
+class Comparisons(AnnotatorChoice, ItemArray, HtmlTable):
     """Parallel arrays `left`, `right`, `annotator`, `outcome`, one entry per comparison.
 
     `outcome` is 0 if the left item won, 1 if the right one did, 2 for a tie. Items and annotators
@@ -216,11 +216,9 @@ class Comparisons(ItemArray, HtmlTable):
             outcome=read_only(self.outcome[chosen]),
         )
 
-    def without_annotators(self, names: Any) -> "Comparisons":
-        """Without the comparisons of some annotators; items stay, an unknown name is an error."""
-        code_a, left = self.annotator_vocabulary.without(as_list(names))
-        rest = self[code_a[self.annotator] >= 0]
-        return replace(rest, annotator=read_only(code_a[rest.annotator]), annotator_vocabulary=left)
+    def only(self, kept: AnyArray) -> "Comparisons":
+        """Some of the comparisons, by mask or by position."""
+        return self[kept]
 
     def __repr__(self) -> str:
         ties = f", {self.n_ties} ties" if self.n_ties else ""

@@ -18,6 +18,7 @@ def without_excluded(found: Read, exclude: Any, shown: str) -> Read:
     names = as_list(() if exclude is None else exclude)
     if not names:
         return found
+    rest: Any
     try:
         rest = found.without_annotators(names)
     except DataError as error:
@@ -27,4 +28,5 @@ def without_excluded(found: Read, exclude: Any, shown: str) -> Read:
     n, n_labels = found.n_annotators - rest.n_annotators, found.n_annotations - rest.n_annotations
     note = f"{n} annotator{'' if n == 1 else 's'} excluded, with {n_labels} labels"
     source = rest.source and replace(rest.source, notes=(*rest.source.notes, note))
-    return replace(rest, source=source)
+    noted: Read = replace(rest, source=source)
+    return noted

@@ -6,11 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
-from manyhands.annotations import Annotations, Comparisons, Kind, Rows, Sentences, TokenLabels
+from manyhands.annotations import Annotations, Comparisons, Kind, Sentences, TokenLabels
 from manyhands.annotations.grouping import Duplicates
-from manyhands.annotations.labels import USED, MixedLabelsError, as_list, with_levels
+from manyhands.annotations.labels import MixedLabelsError, as_list, with_levels
 from manyhands.annotations.tags import ORPHAN_TAGS, OrphanTags
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require, require_choice
@@ -19,7 +17,7 @@ from manyhands.io.conll import read_conll, read_sentences, repaired_at
 from manyhands.io.exclusion import without_excluded
 from manyhands.io.inception import find_documents, is_webanno, read_project
 from manyhands.io.input_file import InputFile, is_opened
-from manyhands.io.labels import ItemFile
+from manyhands.io.labels import ItemFile, require_within
 from manyhands.io.numbers import require_task
 from manyhands.io.opening import Paths
 from manyhands.io.sniff import UNCLEAR, has_spans, sniff_text
@@ -185,7 +183,7 @@ class LabelFile(ItemFile):
                 _CLASSIFICATION,
             ) from None  # fmt: skip
         if self.bounds is not None:
-            _require_within(rows, *self.bounds)
+            require_within(rows, *self.bounds)
         ann = Annotations.from_rows(rows, duplicates=self.duplicates)
         ann = without_excluded(ann, self.exclude, self.shown)
         require_task(self.shown, self.task, ann.kind)
@@ -350,14 +348,3 @@ class LabelFile(ItemFile):
             raise SettingError(
                 SettingName("missing"), " may be given once for tokens: one mark means no label"
             )
-
-
-def _require_within(rows: Rows, low: float, high: float) -> None:
-    outside = (rows.state == USED) & ~((rows.label >= low) & (rows.label <= high))
-    for row in np.flatnonzero(outside)[:1]:
-        annotator, label = rows.annotators.names[rows.annotator[row]], rows.label[row]
-        raise DataError(
-            f"{rows.place(int(row))}: label {label:g} of annotator {annotator!s} is outside of ",
-            SettingName("bounds", (low, high)), "; correct it, or drop it with ",
-            SettingName("missing", f"{label:g}"),
-        )  # fmt: skip
