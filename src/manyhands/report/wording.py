@@ -126,8 +126,9 @@ def whom_to_trust(profiles: Profiles) -> list[str]:
             verb = one if len(codes) == 1 else many
             lines.append(f"{len(codes):,} {verb}: {names_of(ann.annotators, codes)}.")
     if profiles.pairs:
+        be = "is" if len(profiles.pairs) == 1 else "are"
         lines.append(
-            f"{counted(len(profiles.pairs), 'pair')} {'is' if len(profiles.pairs) == 1 else 'are'} not independent (one "
+            f"{counted(len(profiles.pairs), 'pair')} {be} not independent (one "
             "copies, or both are the same person), so that the consensus counts one opinion twice "
             f"and each confirms the other: {pair_names(ann.annotators, profiles.pairs)}."
         )
