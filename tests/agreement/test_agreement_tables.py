@@ -180,8 +180,8 @@ def test_the_summary_names_the_class_and_the_annotators_to_look_at():
     ann = Annotations.from_dense(names[labels], annotators=[f"person {a}" for a in range(6)])
     words = " ".join(summarize(ann).words)
     assert "Annotators agree least on wolf" in words
-    assert "and dog in" in words
-    assert "for person 5, beyond chance." in words
+    assert "and “dog” in" in words
+    assert "fewer, beyond chance, are those of person 5." in words
     assert "ratings" not in words
     assert "level ordinal" in " ".join(summarize(labels).words)
 

@@ -36,7 +36,7 @@ def test_a_report_of_a_table(folder, tmp_path):
     assert "Whom to trust:" in outcome.out
     assert f"report in {out}" in outcome.out
     text = out.read_text()
-    assert "<h1>Labels of labels.csv</h1>" in text
+    assert "<h1>Report on labels.csv</h1>" in text
     assert "Against the truth" in text
 
 

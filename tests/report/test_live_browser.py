@@ -122,9 +122,9 @@ def test_from_a_file_to_its_report(browser, server, tables, downloads, request):
     webdriver.ActionChains(browser).send_keys(Keys.ARROW_UP, Keys.ENTER).perform()
     at(browser, "/results/")
     draw_all(browser)
-    assert text_of(browser, "h1") == "Labels of first round.csv"
+    assert text_of(browser, "h1") == "Report on first round.csv"
     require_fine(browser, home)
-    assert browser.title == "Labels of first round.csv"  # no name was obeyed
+    assert browser.title == "Report on first round.csv"  # no name was obeyed
     assert browser.find_elements(By.CSS_SELECTOR, "img, main script") == []
 
     # Items of one annotator, found by name.

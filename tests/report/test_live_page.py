@@ -45,7 +45,7 @@ def test_from_a_file_to_its_downloads(live, tmp_path):
     assert "6 labels" in shown
     result = live.run(file, "majority")
     page = live.get(result).text
-    assert "<h1>Labels of labels.csv</h1>" in page
+    assert "<h1>Report on labels.csv</h1>" in page
     for part in ("Whom to trust", "Items to relabel", "Browse all items"):
         assert part in texts(page)
     (tmp_path / "labels.csv").write_text(SMALL)

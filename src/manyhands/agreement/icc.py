@@ -25,7 +25,7 @@ from manyhands.agreement.kinds import number_labels
 from manyhands.agreement.result import Agreement
 from manyhands.agreement.runs import one_label_each
 from manyhands.agreement.variance import ROUNDING, Components, Model, Ratings
-from manyhands.agreement.words import TITLES, Facts, make_result, uncertainty
+from manyhands.agreement.words import TITLES, Facts, make_result, per_cent, uncertainty
 from manyhands.annotations import Annotations, Labels
 from manyhands.core.settings import generator, require
 
@@ -166,7 +166,7 @@ def _words(
         return
     of = f"the mean of {table.labels_per_item:.3g} labels" if average else "one label"
     if value >= 0:
-        yield f"{100 * value:.0f} % of the variance of {of} is between items: {_WHAT[model]}."
+        yield f"{per_cent(value)} of the variance of {of} is between items: {_WHAT[model]}."
     else:
         yield f"Labels of one item differ more than those of different items: {_WHAT[model]}."
     yield (

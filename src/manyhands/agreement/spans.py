@@ -22,7 +22,7 @@ from manyhands.agreement.estimate import (
 )
 from manyhands.agreement.result import Agreement
 from manyhands.agreement.runs import one_label_each
-from manyhands.agreement.words import TITLES, Facts, make_result, uncertainty
+from manyhands.agreement.words import TITLES, Facts, make_result, per_cent, uncertainty
 from manyhands.annotations import TagScheme, TokenLabels, find_spans
 from manyhands.annotations.grouping import run_indices
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, Offsets
@@ -228,10 +228,10 @@ def _words(match: Match, value: float, ends: Ends, facts: Facts) -> Iterable[str
             yield "No annotator marked a span in the sentences that two annotators labelled."
         return
     if match == "exact":
-        yield f"{100 * value:.0f} % of the spans of one annotator are exactly those of another."
+        yield f"{per_cent(value)} of the spans of one annotator are exactly those of another."
         yield "It is strict: a span that is one token longer counts as no agreement at all."
     else:
-        share = f"{100 * value:.0f} %"
+        share = per_cent(value)
         yield f"{share} of the spans of one annotator overlap one of another, with its type."
         yield "It is lenient: one common token is enough."
     yield "Nothing is taken off for chance, which is small for spans."

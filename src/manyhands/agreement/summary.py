@@ -9,7 +9,7 @@ import numpy as np
 from manyhands.agreement.alpha import LEVELS, LevelName, alpha
 from manyhands.agreement.chance import brennan_prediger, fleiss, gwet, percent
 from manyhands.agreement.cohen import cohen, scott
-from manyhands.agreement.estimate import IntervalKind, wilson
+from manyhands.agreement.estimate import IntervalKind
 from manyhands.agreement.icc import icc
 from manyhands.agreement.kinds import default_level
 from manyhands.agreement.ordered import Weights
@@ -18,6 +18,7 @@ from manyhands.agreement.result import Agreement
 from manyhands.agreement.runs import one_label_each
 from manyhands.agreement.sets import as_sets
 from manyhands.agreement.spans import span_f1
+from manyhands.agreement.standouts import annotator_words, class_words
 from manyhands.agreement.tables import (
     Columns,
     annotator_columns,
@@ -28,7 +29,7 @@ from manyhands.agreement.tables import (
     span_pair_columns,
     type_columns,
 )
-from manyhands.agreement.words import column_words, name_in_words
+from manyhands.agreement.words import column_words
 from manyhands.annotations import Annotations, Labels, TokenLabels, as_annotations
 from manyhands.core.errors import SettingError, SettingName
 from manyhands.core.settings import Registry, require_choice
@@ -84,7 +85,7 @@ class AgreementSummary:
 
     level: str
     coefficients: tuple[Agreement, ...]
-    words: tuple[str, ...]
+    words: tuple[str, ...]  # on the first coefficient, and then on classes and annotators
     classes: Columns = field(default_factory=dict, repr=False)
     annotators: Columns = field(default_factory=dict, repr=False)
     pairs: Columns = field(default_factory=dict, repr=False)
@@ -187,7 +188,7 @@ def _with_tables(level: str, found: Sequence[Agreement], ann: Annotations) -> Ag
         single = one_label_each(ann)
         table = PairTable.of(single, single.label, None)
     annotators = annotator_columns(ann, table)
-    words = (*found[0].words, *_lowest_class(classes), *_lowest_annotator(annotators))
+    words = (*found[0].words, *class_words(classes), *annotator_words(annotators))
     return AgreementSummary(
         level, tuple(found), words, classes, annotators, pair_columns(ann, table),
         item_columns(ann),
@@ -233,41 +234,3 @@ def _fitting(name: str, level: str) -> Coefficient:
 
 def _look_ordered(ann: Annotations) -> bool:
     return ann.n_classes > 2 and ann.classes.dtype.kind in "iuf"
-
-
-def _lowest_class(classes: Columns) -> list[str]:
-    """A sentence on the class that annotators agree on least."""
-    if not classes or np.isnan(classes["agreement"]).all() or len(classes["class"]) < 2:
-        return []
-    k = int(np.nanargmin(classes["agreement"]))
-    if classes["agreement"][k] >= 1.0:
-        return []
-    one = classes["class"][k]
-    other = classes["confused_with"][k] if "confused_with" in classes else None
-    text = (
-        f"Annotators agree least on {name_in_words(one)}: if one says it, another says it too "
-        f"in {100 * classes['agreement'][k]:.0f} % of the cases"
-    )
-    if other is not None:
-        text += f", and {name_in_words(other)} in {100 * classes['confused'][k]:.0f} %"
-    return [f"{text}."]
-
-
-def _lowest_annotator(annotators: Columns) -> list[str]:
-    """A sentence on annotators who agree with the others clearly less than is usual."""
-    if "agreement" not in annotators or np.isnan(annotators["agreement"]).all():
-        return []
-    agreement_a, n_a = annotators["agreement"], annotators["n_shared"]
-    usual = float(np.nanmedian(agreement_a))
-    # so many annotators are compared that some would be below by chance
-    high_a = wilson(agreement_a, n_a.astype(np.float64), 1.0 - 0.05 / len(n_a))[1]
-    below = np.flatnonzero(high_a < usual)
-    if len(below) == 0:
-        return []
-    worst = below[np.argsort(agreement_a[below], kind="stable")]
-    names = ", ".join(name_in_words(annotators["annotator"][a]) for a in worst[:3])
-    more = f" and {len(below) - 3} more" if len(below) > 3 else ""
-    return [
-        f"Agreement with the others is below that of most annotators ({100 * usual:.0f} %) for "
-        f"{names}{more}, beyond chance."
-    ]

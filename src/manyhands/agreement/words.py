@@ -37,8 +37,8 @@ _HIDDEN = {
     "shows where they disagree.",
     "fleiss": "It is one number for all classes and annotators, and takes annotators for "
     "interchangeable.",
-    "cohen": "Every annotator's own use of the classes counts as chance, so a difference in use "
-    "lowers it less than one may expect.",
+    "cohen": "Chance is computed from how often each annotator uses each class: two who use the "
+    "classes differently are expected to agree less by chance.",
     "scott": "The two annotators are taken to use the classes equally often.",
     "gwet": "It stays high if almost all labels are of one class, even where annotators never "
     "agree on a rare class.",
@@ -92,6 +92,15 @@ def column_words(table: str, columns: Mapping[str, AnyArray]) -> tuple[str, ...]
     if "low" in columns and np.isnan(columns["low"]).any():
         parts.append(_NO_INTERVAL)
     return tuple(parts)
+
+
+def per_cent(share: float) -> str:
+    """A share in whole per cent.
+
+    >>> per_cent(0.636)
+    '64 %'
+    """
+    return f"{100 * share:.0f} %"
 
 
 def name_in_words(name: object) -> str:
@@ -231,21 +240,23 @@ def _words(
 
 def _meaning(name: str, parts: Parts) -> str:
     if name == "percent":
-        return f"Two annotators of an item agree in {100 * parts.value:.0f} % of the cases."
+        return f"Two annotators of an item agree in {per_cent(parts.value)} of the cases."
     if parts.value >= 1.0:
         return "Annotators agree fully."
     if name == "alpha":
         if parts.value < 0:
             return "Annotators disagree more than labels at random would."
-        share = f"{100 * (1 - parts.value):.0f} %"
-        return f"Annotators disagree {share} as much as labels at random would."
+        return (
+            f"Annotators disagree {per_cent(1 - parts.value)} as much as if all had drawn their "
+            "labels at random; with full agreement it would be 0 %."
+        )
     found = (
-        f"Two annotators of an item agree in {100 * parts.observed:.0f} % of the cases; by chance "
-        f"it would be {100 * parts.expected:.0f} %"
+        f"Two annotators of an item agree in {per_cent(parts.observed)} of the cases; by chance it "
+        f"would be {per_cent(parts.expected)}"
     )
     if parts.value < 0:
-        return f"{found}: less than chance."
-    return f"{found}: they reach {100 * parts.value:.0f} % of what chance leaves open."
+        return f"{found}, so they agree less than by chance."
+    return f"{found}. On a scale from chance (0) to full agreement (1) that is {parts.value:.2f}."
 
 
 def _reading(value: float) -> Iterable[str]:
@@ -267,9 +278,9 @@ def _prevalence(name: str, parts: Parts, facts: Facts, level: str) -> Iterable[s
     above_chance = name in ("fleiss", "cohen", "scott") or (name == "alpha" and level == "nominal")
     if above_chance and facts.top_share >= PREVALENT and parts.value < RELIABLE:
         yield (
-            f"The class {facts.top_class} has {100 * facts.top_share:.0f} % of the labels, so "
-            "chance agreement is high and few disagreements make this number low: look at the "
-            "agreement by class and at Gwet's AC1 beside it."
+            f"The class {facts.top_class} has {per_cent(facts.top_share)} of the labels, so chance "
+            "agreement is high and few disagreements make this number low: look at the agreement "
+            "by class and at Gwet's AC1 beside it."
         )
 
 

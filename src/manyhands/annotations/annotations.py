@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from manyhands.annotations.annotator_choice import AnnotatorChoice
 from manyhands.annotations.class_columns import choose_label_columns
 from manyhands.annotations.columns import arrow_columns, make_frame, open_frame
 from manyhands.annotations.dense import dense_cells, dense_matrix, require_codes, require_no_label
@@ -30,7 +31,7 @@ from manyhands.core.errors import DataError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Annotations(SetViews, ItemArray, HtmlTable):
+class Annotations(SetViews, AnnotatorChoice, ItemArray, HtmlTable):
     """Parallel arrays `item`, `annotator`, `label`, sorted by item and then by annotator.
 
     Labels are class codes (`kind` is "classes"), codes of sets of classes ("multilabel") or real

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from manyhands.annotations.annotator_choice import AnnotatorChoice
 from manyhands.annotations.columns import arrow_columns, make_frame, open_frame
 from manyhands.annotations.comparison_rows import (
     ComparisonRows,
@@ -25,7 +26,7 @@ OUTCOMES = ("left", "right", "tie")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparisons(ItemArray, HtmlTable):
+class Comparisons(AnnotatorChoice, ItemArray, HtmlTable):
     """Parallel arrays `left`, `right`, `annotator`, `outcome`, one entry per comparison.
 
     `outcome` is 0 if the left item won, 1 if the right one did, 2 for a tie. Items and annotators
@@ -214,6 +215,10 @@ class Comparisons(ItemArray, HtmlTable):
             annotator=read_only(self.annotator[chosen]),
             outcome=read_only(self.outcome[chosen]),
         )
+
+    def only(self, kept: AnyArray) -> "Comparisons":
+        """Some of the comparisons, by mask or by position."""
+        return self[kept]
 
     def __repr__(self) -> str:
         ties = f", {self.n_ties} ties" if self.n_ties else ""

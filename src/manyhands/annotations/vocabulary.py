@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -79,6 +79,20 @@ class Vocabulary:
             hint = f"nearest: {', '.join(near)}" if near else f"known: {join_names(self.names)}"
             raise DataError(f"no {self.noun} {name!r}; {hint}")
         return code
+
+    def without(self, names: Iterable[Any]) -> tuple[Codes, "Vocabulary"]:
+        """The new code of every name, -1 for those left out, and the vocabulary without these.
+
+        An unknown name raises a `DataError` with the nearest names.
+
+        >>> codes, rest = Vocabulary.of(["Ann", "Bob", "Cy"]).without(["Bob"])
+        >>> codes.tolist(), rest.names.tolist()
+        ([0, -1, 1], ['Ann', 'Cy'])
+        """
+        kept = np.ones(len(self), dtype=bool)
+        kept[[self.code(name) for name in names]] = False
+        codes = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+        return codes, replace(self, names=read_only(self.names[kept]))
 
     @property
     def class_names(self) -> AnyArray:

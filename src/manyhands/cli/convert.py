@@ -73,7 +73,10 @@ def _convert(
     plain = options.TimedLabelOptions(
         format=reading.format, encoding=reading.encoding, sheet=reading.sheet
     )
-    as_it_is = replace(reading, missing=reading.missing or None) == plain and to == "long"
+    as_it_is = (
+        replace(reading, missing=reading.missing or None, exclude=reading.exclude or None) == plain
+        and to == "long"
+    )
     as_it_is = as_it_is and file.is_flat
     if as_it_is and _is_table(file.inputs[0], reading.format) and _is_table(Path(target)):
         n_rows = mh.io.copy_table(

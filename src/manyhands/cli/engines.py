@@ -86,6 +86,7 @@ def require_parts(request: Any) -> None:
         "--suggestions and --relabel": any(request.tools.names),
         "--method auto": request.method == mh.aggregation.AUTO,
         "--json without --out": request.json and request.out == "-",
+        "--exclude": request.file.exclude,
         f"--kind {request.file.kind}": request.file.kind in ("ordinal", "multilabel"),
     }  # fmt: skip
     for name, value in given.items():

@@ -10,10 +10,13 @@ from typing import Annotated, Any, Literal
 import typer
 
 import manyhands as mh
-from manyhands.cli.values import bounds, named_values, numbers
+from manyhands.cli.option_groups import OptionGroup, options_of, takes_groups
+from manyhands.cli.values import bounds, lines_of, named_values, numbers
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import Setting, settings_of
 from manyhands.engine.settings import FeatureOptions, TaggingOptions
+
+__all__ = ["OptionGroup", "options_of", "takes_groups"]  # what commands take from here
 
 Task = Literal["classification", "regression", "tagging"]
 
@@ -77,12 +80,6 @@ def completed(*registries: str, also: Sequence[str] = ()) -> Callable[[str], lis
         return [f"{before}{comma}{name}" for name in known if name.startswith(last)]
 
     return names
-
-
-class OptionGroup:
-    """Options that a command gets as one argument; a field may be a group of options too."""
-
-    is_group = True
 
 
 @dataclass(frozen=True)
@@ -193,10 +190,22 @@ class LabelOptions(AnyFileOptions):
             "last, or refuse the file."
         ),
     ] = "keep"
+    exclude: Annotated[
+        list[str] | None,
+        in_labels("Annotator whose labels are left out. Repeatable.", metavar="NAME"),
+    ] = None
+    exclude_from: Annotated[
+        str | None,
+        in_labels("Text file with the name of an annotator to leave out in every line.",
+                  metavar="FILE"),
+    ] = None  # fmt: skip
 
     def settings(self) -> dict[str, Any]:
         """The arguments of `mh.read`."""
-        return super().settings() | {"bounds": bounds(self.bounds)}
+        given = super().settings()
+        listed = given.pop("exclude_from")
+        names = [*(self.exclude or ()), *(lines_of(listed, self.encoding) if listed else ())]
+        return given | {"bounds": bounds(self.bounds), "exclude": names or None}
 
     def file(self, path: str | list[str]) -> "mh.io.LabelFile":
         """A file of labels, or several, with these settings."""
@@ -318,33 +327,3 @@ class TrainOptions(OptionGroup):
         if self.given.get("freeze_embeddings") and "word_vectors" not in self.given:
             raise SettingError("--freeze-embeddings needs --word-vectors")
         return dict(self.given)
-
-
-def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of the groups that its arguments are annotated with."""
-
-    @functools.wraps(command)
-    def with_groups(**arguments: Any) -> None:
-        _call(command, arguments)
-
-    signature = inspect.Signature(options_of(command))
-    with_groups.__signature__ = signature  # type: ignore[attr-defined]
-    return with_groups
-
-
-def options_of(target: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The options of a command or a group, and those of the groups that it takes."""
-    options = []
-    for each in inspect.signature(target).parameters.values():
-        is_group = hasattr(each.annotation, "is_group")
-        options += options_of(each.annotation) if is_group else [each.replace(kind=_BY_NAME)]
-    return options
-
-
-def _call(target: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """Call a command, or make a group, with the arguments of its options."""
-    made = {}
-    for name, each in inspect.signature(target).parameters.items():
-        is_group = hasattr(each.annotation, "is_group")
-        made[name] = _call(each.annotation, arguments) if is_group else arguments[name]
-    return target(**made)

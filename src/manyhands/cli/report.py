@@ -93,7 +93,7 @@ class Request(options.OptionGroup):
         if self.title is not None:
             return self.title
         known = not self.anonymous and self.file.shown not in ("-", mh.io.STANDARD_INPUT)
-        return f"Labels of {Path(self.file.shown).name}" if known else "Annotation report"
+        return f"Report on {Path(self.file.shown).name}" if known else "Annotation report"
 
 
 @options.takes_groups

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-from manyhands.core.errors import SettingError
+from manyhands.core.errors import DataError, SettingError
 
 
 def named_values(flag: str, texts: Iterable[str] | None) -> dict[str, Any]:
@@ -38,6 +39,15 @@ def numbers(flag: str, text: str) -> list[float]:
     if not all(isinstance(each, int | float) for each in found):
         raise SettingError(f"{flag} must be numbers with commas between them; got {text!r}")
     return list(found)
+
+
+def lines_of(path: str, encoding: str) -> list[str]:
+    """The lines of a text file that are not blank, without spaces around them."""
+    try:
+        text = Path(path).read_text(encoding=encoding)
+    except UnicodeError:
+        raise DataError(f"{path}: is not text in {encoding}; give its encoding") from None
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def bounds(text: str | None) -> tuple[float, float] | None:

@@ -17,6 +17,7 @@ from manyhands.annotations.comparisons import Comparisons
 from manyhands.annotations.pair_columns import choose_pair_columns
 from manyhands.annotations.source import Source
 from manyhands.core.errors import DataError, SettingError, SettingName
+from manyhands.io.exclusion import without_excluded
 from manyhands.io.input_file import InputFile
 from manyhands.io.joined import common_format, joined, table_of
 from manyhands.io.nested import json_content
@@ -85,6 +86,7 @@ class PairFile:
     missing: Any = ()
     encoding: str = "utf-8"
     sheet: str | None = None
+    exclude: Any = None  # annotators whose comparisons are left out
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", as_paths(self.path))
@@ -106,7 +108,7 @@ class PairFile:
 
     def read(self) -> Comparisons:
         """The comparisons of the file."""
-        found = Comparisons.from_rows(self.rows())
+        found = without_excluded(Comparisons.from_rows(self.rows()), self.exclude, self.shown)
         if len(found) == 0:
             raise DataError(f"{self.shown}: there is not a single comparison")
         return found

@@ -11,7 +11,7 @@ from manyhands.annotations import Kind, Rows
 from manyhands.annotations.class_columns import choose_label_columns
 from manyhands.annotations.columns import is_candidate, is_text
 from manyhands.annotations.dense import dense_cells, filler
-from manyhands.annotations.labels import as_list
+from manyhands.annotations.labels import USED, as_list
 from manyhands.annotations.levels import level_order
 from manyhands.annotations.out_of_scope import are_box_rows, refusal, regions_of_columns
 from manyhands.annotations.pair_columns import has_pairs
@@ -333,3 +333,15 @@ class ItemFile:
         cells = dense_cells(grid, codes, items, annotators)
         rows = self._encoded(**cells, missing=(), first_line=first_line)
         return self._read(rows, "dense", notes=notes)
+
+
+def require_within(rows: Rows, low: float, high: float) -> None:
+    """Raise a `DataError` for a number outside of a range."""
+    outside = (rows.state == USED) & ~((rows.label >= low) & (rows.label <= high))
+    for row in np.flatnonzero(outside)[:1]:
+        annotator, label = rows.annotators.names[rows.annotator[row]], rows.label[row]
+        raise DataError(
+            f"{rows.place(int(row))}: label {label:g} of annotator {annotator!s} is outside of ",
+            SettingName("bounds", (low, high)), "; correct it, or drop it with ",
+            SettingName("missing", f"{label:g}"),
+        )  # fmt: skip

@@ -6,18 +6,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
-from manyhands.annotations import Annotations, Comparisons, Kind, Rows, Sentences, TokenLabels
+from manyhands.annotations import Annotations, Comparisons, Kind, Sentences, TokenLabels
 from manyhands.annotations.grouping import Duplicates
-from manyhands.annotations.labels import USED, MixedLabelsError, as_list, with_levels
+from manyhands.annotations.labels import MixedLabelsError, as_list, with_levels
 from manyhands.annotations.tags import ORPHAN_TAGS, OrphanTags
 from manyhands.core.errors import DataError, SettingError, SettingName
 from manyhands.core.settings import require, require_choice
+from manyhands.io.comparisons import PairFile
 from manyhands.io.conll import read_conll, read_sentences, repaired_at
+from manyhands.io.exclusion import without_excluded
 from manyhands.io.inception import find_documents, is_webanno, read_project
 from manyhands.io.input_file import InputFile, is_opened
-from manyhands.io.labels import ItemFile
+from manyhands.io.labels import ItemFile, require_within
 from manyhands.io.numbers import require_task
 from manyhands.io.opening import Paths
 from manyhands.io.sniff import UNCLEAR, has_spans, sniff_text
@@ -59,6 +59,7 @@ def read(
     seconds: str | None = None,
     time: str | None = None,
     separator: str | None = None,
+    exclude: Iterable[Any] | None = None,
 ) -> Annotations | Comparisons | TokenLabels:
     """Read a file of labels: `Annotations` of items, or `TokenLabels` of tagged tokens.
 
@@ -113,13 +114,15 @@ def read(
         such as lead_time and created_at.
     separator : str
         What separates the classes of a set in a cell; by default ; | or ,.
+    exclude : list
+        Annotators whose labels are left out.
     """
     kind, classes = with_levels(kind, classes, levels)
     file = LabelFile(
         path, task=task, format=format, layout=layout, item=item, annotator=annotator, label=label,
         kind=kind, classes=classes, missing=missing, bounds=bounds, duplicates=duplicates,
         orphan_tags=orphan_tags, alignment=alignment, encoding=encoding, sheet=sheet,
-        seconds=seconds, time=time, separator=separator,
+        seconds=seconds, time=time, separator=separator, exclude=exclude,
     )  # fmt: skip
     if file.has_pairs:
         return file.pairs().read()
@@ -135,6 +138,7 @@ class LabelFile(ItemFile):
     duplicates: Duplicates = "keep"
     orphan_tags: OrphanTags | None = None
     alignment: Alignment | None = None
+    exclude: Any = None  # annotators whose labels are left out
 
     @cached_property
     def inputs(self) -> tuple[InputFile, ...]:
@@ -160,6 +164,10 @@ class LabelFile(ItemFile):
                 )
         return found
 
+    def pairs(self, **settings: Any) -> PairFile:
+        """The same file as one of comparisons; `settings` are more of `read_comparisons`."""
+        return replace(super().pairs(**settings), exclude=self.exclude)
+
     def read_items(self) -> Annotations:
         """The labels of items."""
         if self.has_pairs:
@@ -175,8 +183,9 @@ class LabelFile(ItemFile):
                 _CLASSIFICATION,
             ) from None  # fmt: skip
         if self.bounds is not None:
-            _require_within(rows, *self.bounds)
+            require_within(rows, *self.bounds)
         ann = Annotations.from_rows(rows, duplicates=self.duplicates)
+        ann = without_excluded(ann, self.exclude, self.shown)
         require_task(self.shown, self.task, ann.kind)
         return ann
 
@@ -212,6 +221,8 @@ class LabelFile(ItemFile):
         labels = marked.labels
         if labels.annotations.n_annotations == 0:
             raise DataError(f"{self.shown}: there is not a single label")
+        kept = without_excluded(labels.annotations, self.exclude, self.shown)
+        labels = replace(labels, annotations=kept)
         n_orphan_tags = int(labels.find_orphan_tags().sum())
         if policy != "keep":
             labels = repaired_at(self.shown, labels, policy)
@@ -337,14 +348,3 @@ class LabelFile(ItemFile):
             raise SettingError(
                 SettingName("missing"), " may be given once for tokens: one mark means no label"
             )
-
-
-def _require_within(rows: Rows, low: float, high: float) -> None:
-    outside = (rows.state == USED) & ~((rows.label >= low) & (rows.label <= high))
-    for row in np.flatnonzero(outside)[:1]:
-        annotator, label = rows.annotators.names[rows.annotator[row]], rows.label[row]
-        raise DataError(
-            f"{rows.place(int(row))}: label {label:g} of annotator {annotator!s} is outside of ",
-            SettingName("bounds", (low, high)), "; correct it, or drop it with ",
-            SettingName("missing", f"{label:g}"),
-        )  # fmt: skip

@@ -7,7 +7,8 @@ import numpy as np
 from manyhands.aggregation import Consensus
 from manyhands.report.items import ItemLists, describe_items
 from manyhands.report.profiles import UNTRUSTED, Profiles
-from manyhands.report.shown import number, shown
+from manyhands.report.removal import Removal
+from manyhands.report.shown import number, percent, shown
 
 MAX_ANNOTATORS = 60
 MAX_FIRST_ITEMS = 10
@@ -18,8 +19,8 @@ REMOVE, ONE_OF_TWO, LOOK = "remove", "keep one of the two", "look at some labels
 def annotators_to_act_on(profiles: Profiles) -> dict[str, Any]:
     """A row per annotator, or per pair that copies: what to do, why, and how sure that is.
 
-    Those to remove come first. Annotators who are only unusually fast, or who only got worse, come
-    last: that alone is no reason to remove anyone.
+    Those to remove come first. Annotators who are only weak or unusually fast, or who only got
+    worse, come last: that alone is no reason to remove anyone.
     """
     rows = [*_flagged(profiles), *_copying(profiles), *_to_look_at(profiles)]
     return {"n": len(rows), "rows": rows[:MAX_ANNOTATORS]}
@@ -40,7 +41,10 @@ def _copying(profiles: Profiles) -> list[dict[str, Any]]:
         if flag.other is None or pair in seen:
             continue
         seen.add(pair)
-        meaning = "they are not independent: one copies the other, or both are the same person"
+        meaning = (
+            "they are not independent: one copies the other, or both are the same person, so that "
+            "the consensus counts one opinion twice and each confirms the quality of the other"
+        )
         both = [flag.annotator, flag.other]
         rows.append(_row(profiles, both, ONE_OF_TWO, flag.kind, meaning, flag.evidence, flag.sure))
     return rows
@@ -49,6 +53,14 @@ def _copying(profiles: Profiles) -> list[dict[str, Any]]:
 def _to_look_at(profiles: Profiles) -> list[dict[str, Any]]:
     rows = []
     named = {flag.annotator for flag in profiles.flags if flag.kind != "few-labels"}
+    quality = profiles.consensus.quality
+    for a in np.flatnonzero(profiles.weak)[np.argsort(quality.value[profiles.weak])].tolist():
+        text = (
+            f"expected to be wrong more often than right: quality {percent(quality.value[a])}, "
+            f"{percent(quality.low[a])} to {percent(quality.high[a])}; the labels depend on the "
+            "items, so they help a little"
+        )
+        rows.append(_row(profiles, [a], LOOK, "weak", "", text))
     for a in range(profiles.consensus.annotations.n_annotators):
         if a in named:
             continue
@@ -83,18 +95,34 @@ def _row(
     }
 
 
-def items_to_relabel(profiles: Profiles, lists: ItemLists) -> list[dict[str, Any]]:
+def items_to_relabel(removal: Removal, lists: ItemLists) -> list[dict[str, Any]]:
     """The first items to relabel, the least certain first, with the reason in words."""
-    consensus, codes = profiles.consensus, lists.relabel[:MAX_FIRST_ITEMS]
-    described = describe_items(consensus, codes)
-    return [
-        {
-            "item": row["item"],
-            "text": row["text"],
-            "why": _why(consensus, row, int(code)) + _by_untrusted(profiles, int(code)),
-        }
-        for code, row in zip(codes, described, strict=True)
-    ]
+    profiles, codes = removal.profiles, lists.relabel[:MAX_FIRST_ITEMS]
+    described = describe_items(profiles.consensus, codes, judged=removal.judged)
+    rows = []
+    for code, row in zip(codes.tolist(), described, strict=True):
+        why = _why(profiles.consensus, row, code) + _by_untrusted(profiles, code)
+        why += _by_copies(removal, code)
+        if row["now"] is not None:
+            why += f"; with all labels it is {row['now']}"
+        rows.append({"item": row["item"], "text": row["text"], "why": why})
+    return rows
+
+
+def _by_copies(removal: Removal, code: int) -> str:
+    """Who gave an item one label together, and how many labels are independent."""
+    doubled = removal.doubled.get(code)
+    if doubled is None:
+        return ""
+    ann = removal.profiles.consensus.annotations
+    at = slice(int(ann.item_offsets[code]), int(ann.item_offsets[code + 1]))
+    n_left = int((~removal.profiles.left_out[ann.annotator[at]]).sum())
+    pairs = [" and ".join(shown(ann.annotators[a], 40) for a in who[:MAX_SAID]) for who in doubled]
+    return (
+        f"; the same label of {', and that of '.join(pairs)} counts once, as they are not "
+        f"independent: {n_left} independent {'label' if n_left == 1 else 'labels'} of "
+        f"{at.stop - at.start}"
+    )
 
 
 def _by_untrusted(profiles: Profiles, code: int) -> str:

@@ -57,6 +57,7 @@ def _row(profiles: Profiles, agreement: AnyArray, a: int) -> dict[str, Any]:
         "lowest": _lowest(profiles, a),
         "mistake": shown(profiles.mistakes[a], MAX_SENTENCE),
         "tendency": shown(profiles.biases[a], MAX_SENTENCE),
+        "weak": bool(profiles.weak[a]),
         "flags": [_flag(profiles, flag) for flag in profiles.flags_of.get(a, [])],
     }
     pace, trend, errors = profiles.pace, profiles.trend, profiles.errors
@@ -86,9 +87,12 @@ def _lowest(profiles: Profiles, a: int) -> dict[str, Any] | None:
 
 def _flag(profiles: Profiles, flag: Flag) -> dict[str, Any]:
     names = profiles.consensus.annotations.annotators
+    evidence = shown(flag.evidence, 400)
+    if flag.other is not None:
+        evidence += "; each confirms the other, so that quality and agreement of both are too high"
     return {
         "kind": flag.kind,
         "sure": number(flag.sure, 3),
-        "evidence": shown(flag.evidence, 400),
+        "evidence": evidence,
         "other": None if flag.other is None else shown(names[flag.other], 40),
     }

@@ -63,18 +63,22 @@ def _agreement_by_class(
 
 
 def _common(profiles: Profiles) -> list[dict[str, Any]]:
-    """The most frequent mistakes of the crowd, and how many annotators make each."""
+    """The most frequent mistakes of the crowd, and how few annotators make half of each.
+
+    Labels of annotators to leave out do not count.
+    """
     cells, names = profiles.cells, profiles.class_names
     assert cells is not None, "only classes are confused"
     n_classes = len(names)
-    wrong = cells.consensus != cells.label
-    key = cells.consensus.astype(np.int64) * n_classes + cells.label
+    kept = ~profiles.left_out[cells.annotator]
+    believed_c, count_c = cells.consensus[kept].astype(np.int64), cells.count[kept]
+    key = believed_c * n_classes + cells.label[kept]
+    wrong = believed_c != cells.label[kept]
     pairs, inverse = np.unique(key[wrong], return_inverse=True)
-    total = np.bincount(inverse, cells.count[wrong], len(pairs))
-    makers = np.bincount(inverse, minlength=len(pairs))
-    seen = np.unique(cells.annotator.astype(np.int64) * n_classes + cells.consensus)
+    total = np.bincount(inverse, count_c[wrong], len(pairs))
+    seen = np.unique(cells.annotator[kept].astype(np.int64) * n_classes + believed_c)
     seers = np.bincount(seen % n_classes, minlength=n_classes)
-    of_class = np.bincount(cells.consensus, cells.count, n_classes)
+    of_class = np.bincount(believed_c, count_c, n_classes)
     rows = []
     for n in np.argsort(-total, kind="stable")[:MAX_CONFUSIONS].tolist():
         believed, label = divmod(int(pairs[n]), n_classes)
@@ -84,8 +88,14 @@ def _common(profiles: Profiles) -> list[dict[str, Any]]:
                 "label": shown(names[label], 60),
                 "labels": int(total[n]),
                 "share": number(total[n] / max(of_class[believed], 1)),
-                "annotators": int(makers[n]),
+                "half_by": _half_by(count_c[wrong][inverse == n]),
                 "of_annotators": int(seers[believed]),
             }
         )
     return rows
+
+
+def _half_by(count_a: AnyArray) -> int:
+    """The smallest number of annotators who together made half of some mistakes."""
+    most_first = np.cumsum(np.sort(count_a)[::-1])
+    return int(np.searchsorted(most_first, 0.5 * most_first[-1])) + 1

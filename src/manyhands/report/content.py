@@ -4,7 +4,7 @@
 shortened by `shown`; nothing here is markup.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,14 +24,28 @@ from manyhands.report.annotators import annotator_table
 from manyhands.report.anonymous import without_names
 from manyhands.report.cells import believed_counts, is_right, said_counts
 from manyhands.report.confusions import confusions_of
-from manyhands.report.items import choose_items, describe_items
+from manyhands.report.items import (
+    MAX_MARKUP,
+    ItemLists,
+    choose_items,
+    describe_items,
+    rows_that_fit,
+)
 from manyhands.report.panel import panel_of
 from manyhands.report.profiles import profile_annotators
+from manyhands.report.removal import (
+    Removal,
+    exclusion_commands,
+    expected_accuracy,
+    removal_content,
+)
 from manyhands.report.shown import number, shown
 from manyhands.report.spans import SpanView, contested_spans, span_types
+from manyhands.report.steps import what_to_do
 
 MAX_DIFFERENCES = 15  # between a network and the consensus
 N_BINS = 20
+REMOVE_SIGN, COPY_SIGN = " †", " ‡"  # beside names in the lists of items
 
 Content = dict[str, Any]
 
@@ -91,10 +105,15 @@ def report_content(
     profiles = profile_annotators(
         consensus, agreement=None if agreement is not None else found.annotators
     )
-    lists = choose_items(consensus, profiles.untrusted)
+    removal = Removal.of(profiles, refit=spans is None, relabels=file is not None)
+    lists = choose_items(consensus, profiles.left_out, judged=removal.judged)
     labels = None if network is None else network.labels
     words = None if spans is None or anonymous else spans.labels.sentences.word
-    first = items_to_relabel(profiles, lists)
+    first, classes = items_to_relabel(removal, lists), removal.classes(found)
+    commands = exclusion_commands(
+        profiles, None if anonymous and profiles.left_out.any() else file,
+        n_relabel=lists.n_relabel, of_items=spans is None,
+    )  # fmt: skip
     return {
         "title": shown(title),
         "version": __version__,
@@ -103,11 +122,12 @@ def report_content(
         "sizes": _sizes(ann),
         "source": "" if ann.source is None else shown(ann.source, 300),
         "summary": {
-            "have": wording.what_we_have(consensus),
-            "agree": wording.how_far(found),
+            "have": [*wording.what_we_have(consensus), *wording.how_right(removal, scores)],
+            "agree": wording.how_far(found, classes),
             "trust": wording.whom_to_trust(profiles),
-            "next": wording.what_to_do(profiles, lists, found, file, first),
+            "next": what_to_do(removal, lists, classes, first, commands),
         },
+        "removal": removal_content(removal, found, commands),
         "actions": {
             "annotators": annotators_to_act_on(profiles),
             "items": first,
@@ -117,22 +137,13 @@ def report_content(
         "histogram": _histogram(ann),
         "types": [] if spans is None else span_types(spans, found),
         "spans": None if spans is None or anonymous else contested_spans(spans),
-        "agreement": [_coefficient(each) for each in found.coefficients],
+        "agreement": _coefficients(found.coefficients),
         "annotators": annotator_table(profiles, found),
         "flags": {name: {"meaning": FLAGS[name][0], "advice": FLAGS[name][1]} for name in FLAGS},
         "confusions": confusions_of(profiles),
         "confidence": _confidence(consensus),
-        "items": {
-            name: {
-                "n": n,
-                "rows": list(describe_items(consensus, codes, words=words, network=labels)),
-            }
-            for name, n, codes in (
-                ("relabel", lists.n_relabel, lists.relabel),
-                ("hard", lists.n_hard, lists.hard),
-                ("contested", lists.n_contested, lists.contested),
-            )
-        },
+        "expected": number(expected_accuracy(consensus) or np.nan),
+        "items": _item_lists(removal, lists, words, labels),
         "scores": scores,
         "panel": None if spans else panel_of(given, truth, ann.annotator_vocabulary),
         "network": None if network is None else _network(consensus, network),
@@ -146,14 +157,44 @@ def _sizes(ann: Annotations) -> dict[str, int]:
     }  # fmt: skip
 
 
-def _coefficient(found: Agreement) -> dict[str, Any]:
+def _item_lists(
+    removal: Removal, lists: ItemLists, words: AnyArray | None, network: AnyArray | None
+) -> Content:
+    """The lists of items with their labels; annotators to remove and pairs have signs."""
+    consensus, profiles = removal.profiles.consensus, removal.profiles
+    marks = np.full(consensus.annotations.n_annotators, "", dtype=object)
+    marks[[a for pair in profiles.pairs for a in pair]] = COPY_SIGN
+    marks[profiles.untrusted] = REMOVE_SIGN
+    given: Any = {"words": words, "network": network, "marks": marks}
+    relabel = describe_items(consensus, lists.relabel, judged=removal.judged, **given)
     return {
-        "title": found.title,
-        "value": number(found.value),
-        "low": number(found.low),
-        "high": number(found.high),
-        "words": [shown(text, wording.MAX_SENTENCE) for text in found.words],
-    }
+        "relabel": {"n": lists.n_relabel, "rows": rows_that_fit(relabel, MAX_MARKUP)},
+        "hard": {
+            "n": lists.n_hard, "rows": list(describe_items(consensus, lists.hard, **given)),
+        },
+        "contested": {
+            "n": lists.n_contested,
+            "rows": list(describe_items(consensus, lists.contested, **given)),
+        },
+    }  # fmt: skip
+
+
+def _coefficients(found: Sequence[Agreement]) -> list[dict[str, Any]]:
+    """Values and sentences; a sentence that was said of a coefficient before is not said again."""
+    rows, said = [], set()
+    for each in found:
+        words = [text for n, text in enumerate(each.words) if n == 0 or text not in said]
+        said.update(words)
+        rows.append(
+            {
+                "title": each.title,
+                "value": number(each.value),
+                "low": number(each.low),
+                "high": number(each.high),
+                "words": [shown(text, wording.MAX_SENTENCE) for text in words],
+            }
+        )
+    return rows
 
 
 def _coefficients_only(found: AgreementSummary) -> AgreementSummary:

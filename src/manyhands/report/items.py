@@ -1,6 +1,6 @@
 """Items that a person should look at: those to relabel, those that are hard, those in dispute."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,9 @@ from manyhands.report.cells import NOTHING, disagreement
 from manyhands.report.shown import MISSING, shown
 
 MAX_ITEMS = 100  # in a list
+MAX_RELABEL = 3000  # in the list of items to relabel
+MAX_MARKUP = 1_000_000  # characters of that list on a page, about
+UNUSUAL = 2.0  # standard deviations of disagreement above what is usual
 MAX_LABELS = 12  # shown of an item
 MAX_TEXT = 300  # characters
 
@@ -32,27 +35,62 @@ class ItemLists:
     n_contested: int
 
 
-def choose_items(consensus: Consensus, untrusted: Bools, most: int = MAX_ITEMS) -> ItemLists:
-    """The lists of a report.
+def unsure_items(consensus: Consensus) -> Bools:
+    """Items whose consensus has a confidence below 0.7, and those without a label."""
+    unlabelled = consensus.annotations.labels_per_item == 0
+    return np.asarray((np.nan_to_num(consensus.confidence) < RELABEL_BELOW) | unlabelled)
 
-    Items to relabel have a confidence below 0.7, or no label. Hard items are those about which
-    annotators who can be trusted disagree. Contested items are those whose labels disagree most,
-    whoever gave them.
+
+def choose_items(
+    consensus: Consensus,
+    left_out: Bools,
+    *,
+    judged: Consensus | None = None,
+    most: int = MAX_ITEMS,
+    most_relabel: int = MAX_RELABEL,
+) -> ItemLists:
+    """The lists of a report; `left_out` are annotators whose labels should not count.
+
+    Items to relabel have a confidence below 0.7, or no label, in the consensus `judged`: that
+    without these annotators, if it is known. Hard items are those with unusual disagreement among
+    the others (see `_is_unusual`). Contested items are those whose labels disagree most, whoever
+    gave them.
+    """
+    ann, judged = consensus.annotations, judged or consensus
+    confidence = np.nan_to_num(consensus.confidence, nan=0.0)
+    judged_confidence = np.nan_to_num(judged.confidence, nan=0.0)
+    relabel = unsure_items(judged)
+    kept_n = ~left_out[ann.annotator]
+    against_all = _against(consensus, np.ones(ann.n_annotations, dtype=bool))
+    against_kept = _against(consensus, kept_n)
+    hard = _is_unusual(consensus, kept_n)
+    contested = _first(against_all > 0, -against_all, confidence, most)
+    return ItemLists(
+        relabel=_first(relabel, judged_confidence, -against_all, most_relabel),
+        hard=_first(hard, -against_kept, confidence, most),
+        contested=contested,
+        n_relabel=int(relabel.sum()),
+        n_hard=int(hard.sum()),
+        n_contested=len(contested),
+    )
+
+
+def _is_unusual(consensus: Consensus, used_n: Bools) -> Bools:
+    """Items whose labels are further from the consensus than is usual for as many labels.
+
+    With the mean m and the variance v of the disagreement of all labels that are used, n labels of
+    an item usually have n m, with a standard deviation of sqrt(n v); unusual is `UNUSUAL` of them
+    above it. Items with one label are not.
     """
     ann = consensus.annotations
-    confidence = np.nan_to_num(consensus.confidence, nan=0.0)
-    unlabelled = ann.labels_per_item == 0
-    relabel = (confidence < RELABEL_BELOW) | unlabelled
-    against_all = _against(consensus, np.ones(ann.n_annotations, dtype=bool))
-    against_trusted = _against(consensus, ~untrusted[ann.annotator])
-    return ItemLists(
-        relabel=_first(relabel, confidence, -against_all, most),
-        hard=_first(against_trusted > 0, -against_trusted, confidence, most),
-        contested=_first(against_all > 0, -against_all, confidence, most),
-        n_relabel=int(relabel.sum()),
-        n_hard=int((against_trusted > 0).sum()),
-        n_contested=int((against_all > 0).sum()),
-    )
+    item, off_n = ann.item[used_n], disagreement(consensus, used_n)
+    if len(off_n) == 0:
+        return np.zeros(ann.n_items, dtype=bool)
+    n_i = np.bincount(item, minlength=ann.n_items)
+    off_i = np.bincount(item, weights=off_n, minlength=ann.n_items)
+    usual_i, deviation_i = n_i * np.mean(off_n), np.sqrt(n_i * np.var(off_n))
+    above = off_i - usual_i >= UNUSUAL * deviation_i
+    return np.asarray(above & (n_i >= 2) & (off_i > 0) & (deviation_i > 0))
 
 
 def _against(consensus: Consensus, used_n: Bools) -> Floats:
@@ -81,26 +119,48 @@ def describe_items(
     *,
     words: AnyArray | None = None,
     network: AnyArray | None = None,
+    judged: Consensus | None = None,
+    marks: AnyArray | None = None,
 ) -> Iterator[dict[str, Any]]:
     """A row for every item: name, text, consensus, confidence, and who said what.
 
     `words` are those of all items, if these are tokens; `network` are the labels of a network.
+    Consensus and confidence are those of `judged`, if it is given; `now` is then the label of the
+    consensus itself where it differs. `marks` are signs beside the names of annotators.
     """
-    ann = consensus.annotations
-    names, labels, confidence = ann.items, consensus.labels, consensus.confidence
+    ann, found = consensus.annotations, judged or consensus
+    names, labels, confidence = ann.items, found.labels, found.confidence
+    now = consensus.labels
     for code in codes.tolist():
+        differs = consensus.probabilities is not None and labels[code] != now[code]
         yield {
             "item": shown(names[code]),
             "text": item_text(ann.source, names[code]) if words is None else shown(words[code]),
             "consensus": _label_text(ann, labels[code]),
             "confidence": None if np.isnan(confidence[code]) else round(float(confidence[code]), 3),
-            "labels": _labels_of(consensus, code),
+            "now": _label_text(ann, now[code]) if differs else None,
+            "labels": _labels_of(consensus, code, labels[code], marks),
             "n_labels": int(ann.labels_per_item[code]),
             "network": None if network is None else _label_text(ann, network[code]),
         }
 
 
-def _labels_of(consensus: Consensus, code: int) -> list[dict[str, Any]]:
+def rows_that_fit(rows: Iterable[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """The first rows whose markup has about `most` characters in all."""
+    kept, size = [], 0
+    for row in rows:
+        size += 250 + len(row["item"]) + len(row["text"])
+        for each in row["labels"]:
+            size += 80 + len(each["label"]) + sum(16 + len(who) for who in each["annotators"])
+        if size > most:
+            break
+        kept.append(row)
+    return kept
+
+
+def _labels_of(
+    consensus: Consensus, code: int, believed: Any, marks: AnyArray | None
+) -> list[dict[str, Any]]:
     """Labels of an item with their annotators, the most frequent label first."""
     ann = consensus.annotations
     at = slice(int(ann.item_offsets[code]), int(ann.item_offsets[code + 1]))
@@ -108,9 +168,12 @@ def _labels_of(consensus: Consensus, code: int) -> list[dict[str, Any]]:
     said = ann.label[at] if classes is None else classes.names[ann.label[at]]
     by_label: dict[str, list[str]] = {}
     for label, who in zip(said.tolist(), ann.annotator[at], strict=True):
-        by_label.setdefault(_label_text(ann, label), []).append(shown(ann.annotators[who], 40))
+        sign = "" if marks is None else marks[who]
+        by_label.setdefault(_label_text(ann, label), []).append(
+            shown(ann.annotators[who], 40) + sign
+        )
     ranked = sorted(by_label.items(), key=lambda each: -len(each[1]))[:MAX_LABELS]
-    believed = _label_text(ann, consensus.labels[code])
+    believed = _label_text(ann, believed)
     return [
         {"label": label, "annotators": who[:MAX_LABELS], "more": max(len(who) - MAX_LABELS, 0),
          "agrees": label == believed}

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from manyhands.aggregation import Consensus
 from manyhands.agreement.annotator_classes import annotator_class_columns
@@ -14,7 +15,7 @@ from manyhands.agreement.tables import annotator_columns
 from manyhands.annotations.columns import make_frame
 from manyhands.checks import Flag, flag_annotators
 from manyhands.checks.pace import Pace, annotator_pace
-from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.report.cells import NOTHING, ConfusionCells, class_names, confusion_cells
 from manyhands.report.errors_of_numbers import errors_of_numbers
 from manyhands.report.shown import shown
@@ -60,6 +61,56 @@ class Profiles:
         mask = np.zeros(self.consensus.annotations.n_annotators, dtype=bool)
         mask[[flag.annotator for flag in self.flags if flag.kind in UNTRUSTED]] = True
         return mask
+
+    @cached_property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The pairs with a flag that one copies, each once."""
+        found = [
+            (min(flag.annotator, flag.other), max(flag.annotator, flag.other))
+            for flag in self.flags
+            if flag.other is not None
+        ]
+        return list(dict.fromkeys(found))
+
+    @cached_property
+    def copying(self) -> list[list[int]]:
+        """Groups of annotators who are not independent, in each the one to keep first.
+
+        That is the one with the most labels; annotators to remove are in no group.
+        """
+        n_a = self.consensus.annotations.labels_per_annotator
+        pairs = [pair for pair in self.pairs if not self.untrusted[list(pair)].any()]
+        groups = _connected(pairs, len(n_a))
+        return [sorted(group, key=lambda a: (-n_a[a], a)) for group in groups]
+
+    @cached_property
+    def spare(self) -> Bools:
+        """Annotators to leave out because one who is not independent of them is kept."""
+        mask = np.zeros(self.consensus.annotations.n_annotators, dtype=bool)
+        mask[[a for group in self.copying for a in group[1:]]] = True
+        return mask
+
+    @cached_property
+    def left_out(self) -> Bools:
+        """Annotators to remove, and all but one of those who are not independent."""
+        return np.asarray(self.untrusted | self.spare)
+
+    @cached_property
+    def weak(self) -> Bools:
+        """Annotators without a flag who are expected to be wrong more often than right."""
+        quality = self.consensus.annotator_quality
+        if self.consensus.annotations.kind != "classes":
+            return np.zeros(len(quality), dtype=bool)
+        flagged = np.zeros(len(quality), dtype=bool)
+        flagged[[flag.annotator for flag in self.flags if flag.other is None]] = True
+        return np.asarray((quality < 0.5) & ~flagged)
+
+    @cached_property
+    def worse(self) -> Bools:
+        """Annotators whose later labels are right less often, who need not be removed."""
+        if self.trend is None:
+            return np.zeros(self.consensus.annotations.n_annotators, dtype=bool)
+        return np.asarray(self.trend.is_significant_a & (self.trend.change_a < 0) & ~self.untrusted)
 
     @cached_property
     def cells(self) -> ConfusionCells | None:
@@ -206,6 +257,19 @@ def profile_annotators(
     )
 
 
+def _connected(pairs: list[tuple[int, int]], n: int) -> list[list[int]]:
+    """The groups that pairs of 0 ... n - 1 connect, without those who are alone."""
+    if not pairs:
+        return []
+    one, two = np.array(pairs).T
+    graph = sparse.coo_array((np.ones(len(pairs)), (one, two)), shape=(n, n))
+    _, group_a = sparse.csgraph.connected_components(graph, directed=False)
+    members: dict[int, list[int]] = {}
+    for a in np.unique([one, two]).tolist():
+        members.setdefault(int(group_a[a]), []).append(a)
+    return list(members.values())
+
+
 def _typical_mistake(cells: ConfusionCells, annotator: int, classes: list[str]) -> str:
     at = cells.of(annotator)
     believed, label, count = cells.consensus[at], cells.label[at], cells.count[at]
@@ -237,7 +301,8 @@ def _overused(cells: ConfusionCells, annotator: int, classes: list[str]) -> str:
     if z[top] < BIAS_Z:
         return ""
     return (
-        f"says “{classes[top]}” {said[top]:.0f} times, where {believed[top]:.0f} of the items are"
+        f"says “{classes[top]}” {said[top]:.0f} times; the consensus of these items is "
+        f"“{classes[top]}” {believed[top]:.0f} times"
     )
 
 

@@ -15,8 +15,8 @@ from manyhands.checks import check
 from manyhands.core.arrays import AnyArray
 from manyhands.io.atomic import atomic_write
 from manyhands.report.page import content_policy, page_environment, template_text
-from manyhands.report.shown import number, shown
-from manyhands.report.wording import counted, percent
+from manyhands.report.shown import number, percent, shown
+from manyhands.report.wording import counted
 
 MAX_ROWS = 500
 _UNSURE = 0.9  # the chance that the first of two neighbours is better

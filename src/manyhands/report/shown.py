@@ -35,3 +35,15 @@ def number(value: Any, digits: int = 4) -> float | None:
     (0.1235, None)
     """
     return round(float(value), digits) if np.isfinite(value) else None
+
+
+def percent(share: float) -> str:
+    """A share in whole per cent.
+
+    >>> percent(0.127), percent(0.999), percent(0.004), percent(0.0)
+    ('13 %', '99 %', 'less than 1 %', '0 %')
+    """
+    if 0.0 < share < 0.01:
+        return "less than 1 %"
+    rounded = round(100 * share)
+    return f"{min(rounded, 99) if share < 1.0 else rounded} %"

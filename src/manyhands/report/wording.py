@@ -1,22 +1,22 @@
 """The summary of a report in words: what there is, how far annotators agree, whom to trust."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from manyhands.aggregation import Consensus
 from manyhands.agreement import AgreementSummary
-from manyhands.annotations import Annotations
+from manyhands.agreement.standouts import annotator_words, class_words
 from manyhands.core.arrays import AnyArray
-from manyhands.io.tool_imports import RELABEL_BELOW
-from manyhands.report.items import ItemLists
-from manyhands.report.profiles import UNTRUSTED, Profiles
-from manyhands.report.shown import shown
+from manyhands.report.profiles import Profiles
+from manyhands.report.removal import Removal, expected_accuracy
+from manyhands.report.shown import percent, shown
 
 MAX_NAMES = 8
 MAX_SENTENCE = 400  # characters of a sentence from elsewhere, which may hold any names
 MAX_LEFT_OUT = 40  # names of annotators whose labels should be left out
-_FLAGGED = {
+FLAGGED = {
     "adversarial": (
         "gives labels against what the items are",
         "give labels against what the items are",
@@ -52,27 +52,16 @@ def names_of(names: Any, codes: Any, most: int = MAX_NAMES) -> str:
     return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]])) if listed else ""
 
 
-def percent(share: float) -> str:
-    """A share in whole per cent.
-
-    >>> percent(0.127), percent(0.999), percent(0.004), percent(0.0)
-    ('13 %', '99 %', 'less than 1 %', '0 %')
-    """
-    if 0.0 < share < 0.01:
-        return "less than 1 %"
-    rounded = round(100 * share)
-    return f"{min(rounded, 99) if share < 1.0 else rounded} %"
-
-
 def what_we_have(consensus: Consensus) -> list[str]:
     """Sizes, and how many labels an item has."""
     ann = consensus.annotations
     n_i = ann.labels_per_item
     what = "numbers" if ann.kind == "numbers" else counted(ann.n_classes, "class")
-    what = f"sets of {what}" if ann.kind == "multilabel" else what
+    said = f"each label is one of {what}" if ann.kind == "classes" else f"labels are {what}"
+    said = f"labels are sets of {what}" if ann.kind == "multilabel" else said
     lines = [
         f"{counted(ann.n_annotations, 'label')} of {counted(ann.n_items, 'item')} by "
-        f"{counted(ann.n_annotators, 'annotator')}; labels are {what}."
+        f"{counted(ann.n_annotators, 'annotator')}; {said}."
     ]
     if n_i.min() == n_i.max():
         lines.append(f"Every item has {counted(int(n_i.max()), 'label')}.")
@@ -90,11 +79,29 @@ def what_we_have(consensus: Consensus) -> list[str]:
     return lines
 
 
+def how_right(removal: Removal, scores: Mapping[str, Any] | None) -> list[str]:
+    """How right the consensus is expected to be, and what that rests on; nothing for numbers."""
+    expected = expected_accuracy(removal.profiles.consensus)
+    if expected is None:
+        return []
+    text = f"The consensus is expected to be right for {percent(expected)} of the items"
+    after = None if removal.after is None else expected_accuracy(removal.after)
+    if after is not None:
+        text += f", and for {percent(after)} without the annotators to leave out"
+    accuracy = {} if scores is None else scores["scores"]
+    right = accuracy.get("accuracy", accuracy.get("exact_match"))
+    if right is None:
+        return [f"{text}: this is its mean confidence, which rests on the labels alone."]
+    n = int(accuracy["n_items"])
+    return [f"{text}; of the {counted(n, 'item')} with a truth it is right for {percent(right)}."]
+
+
 def whom_to_trust(profiles: Profiles) -> list[str]:
     """How many annotators can be trusted, and who cannot, by kind of flag."""
     ann, quality = profiles.consensus.annotations, profiles.consensus.annotator_quality
-    flagged = {flag.annotator for flag in profiles.flags}
-    fine = np.array([a for a in range(ann.n_annotators) if a not in flagged], dtype=int)
+    doubtful = profiles.weak | profiles.worse
+    doubtful[[flag.annotator for flag in profiles.flags]] = True
+    fine = np.flatnonzero(~doubtful)
     share = ann.labels_per_annotator[fine].sum() / max(ann.n_annotations, 1)
     lines = []
     if len(fine) == ann.n_annotators:
@@ -107,26 +114,44 @@ def whom_to_trust(profiles: Profiles) -> list[str]:
     if len(fine) and ann.kind == "classes":
         low, middle, high = np.quantile(quality[fine], [0.1, 0.5, 0.9])
         lines.append(
-            f"Half of these are right in {percent(middle)} of the cases or more; most are between "
-            f"{percent(low)} and {percent(high)}."
+            f"Half of these have a quality (expected share of right labels) of {percent(middle)} "
+            f"or more; eight of ten are between {percent(low)} and {percent(high)}."
         )
     if len(fine) and ann.kind == "multilabel":
         middle = f"{np.median(quality[fine]):.2f}"
         lines.append(f"Half of these have a quality (F1 of the classes said) of {middle} or more.")
-    for kind, (one, many) in _FLAGGED.items():
+    for kind, (one, many) in FLAGGED.items():
         codes = codes_of(profiles, kind)
         if codes:
             verb = one if len(codes) == 1 else many
             lines.append(f"{len(codes):,} {verb}: {names_of(ann.annotators, codes)}.")
-    pairs = copying_pairs(profiles)
-    if pairs:
+    if profiles.pairs:
+        be = "is" if len(profiles.pairs) == 1 else "are"
         lines.append(
-            f"{counted(len(pairs), 'pair')} are not independent (one copies, or both are the same "
-            f"person): {_pair_names(ann.annotators, pairs)}."
+            f"{counted(len(profiles.pairs), 'pair')} {be} not independent (one "
+            "copies, or both are the same person), so that the consensus counts one opinion twice "
+            f"and each confirms the other: {pair_names(ann.annotators, profiles.pairs)}."
         )
+    lines += _doubtful(profiles)
     few = codes_of(profiles, "few-labels")
     if few:
         lines.append(f"{counted(len(few), 'annotator')} gave too few labels to say.")
+    return lines
+
+
+def _doubtful(profiles: Profiles) -> list[str]:
+    """Sentences on annotators without a flag who should be looked at."""
+    names, quality = profiles.consensus.annotations.annotators, profiles.consensus.quality.value
+    weak, lines = np.flatnonzero(profiles.weak), []
+    if len(weak):
+        weak = weak[np.argsort(quality[weak], kind="stable")].tolist()
+        lines.append(
+            f"{len(weak):,} {'is' if len(weak) == 1 else 'are'} expected to be wrong more often "
+            f"than right: {names_of(names, weak)}."
+        )
+    worse = np.flatnonzero(profiles.worse & ~profiles.weak).tolist()
+    if worse:
+        lines.append(f"{len(worse):,} got worse: {names_of(names, worse)}.")
     return lines
 
 
@@ -135,141 +160,25 @@ def codes_of(profiles: Profiles, kind: str) -> list[int]:
     return list(dict.fromkeys(flag.annotator for flag in profiles.flags if flag.kind == kind))
 
 
-def copying_pairs(profiles: Profiles) -> list[tuple[int, int]]:
-    """The pairs with a flag that one copies, each once."""
-    pairs = [
-        (min(flag.annotator, flag.other), max(flag.annotator, flag.other))
-        for flag in profiles.flags
-        if flag.other is not None
-    ]
-    return list(dict.fromkeys(pairs))
-
-
-def _pair_names(names: Any, pairs: list[tuple[int, int]], most: int = MAX_NAMES) -> str:
+def pair_names(names: Any, pairs: list[tuple[int, int]], most: int = MAX_NAMES) -> str:
+    """Some pairs of names in a sentence."""
     listed = [f"{shown(names[one], 40)} and {shown(names[two], 40)}" for one, two in pairs[:most]]
     more = f"; and {len(pairs) - most:,} more" if len(pairs) > most else ""
     return "; ".join(listed) + more
 
 
-def how_far(found: AgreementSummary) -> list[str]:
-    """The first coefficient, and what it means."""
+def how_far(found: AgreementSummary, classes: Mapping[str, AnyArray]) -> list[str]:
+    """The first coefficient and what it means, and the class that annotators agree on least.
+
+    `classes` is the agreement by class without the annotators to leave out. Annotators who agree
+    little are among those to remove or to look at.
+    """
     first = []
     if found.coefficients:
         one = found.coefficients[0]
         first = [f"{one}." if one.is_defined else f"{one.title}: undefined."]
-    return [*first, *(shown(text, MAX_SENTENCE) for text in found.words)]
-
-
-def what_to_do(
-    profiles: Profiles,
-    lists: ItemLists,
-    agreement: AgreementSummary,
-    file: str | None,
-    first: list[dict[str, Any]],
-) -> list[str]:
-    """The next steps, the most useful first; with commands if the name of a file is given.
-
-    `first` are the first items to relabel.
-    """
-    consensus, ann = profiles.consensus, profiles.consensus.annotations
-    steps = _removals(profiles)
-    pairs = copying_pairs(profiles)
-    if pairs:
-        steps.append(
-            f"Find out who copies, and keep one of each of {counted(len(pairs), 'pair')}: "
-            f"{_pair_names(ann.annotators, pairs, MAX_LEFT_OUT)}."
-        )
-    steps += _looks(profiles)
-    steps += _too_few(ann.labels_per_item)
-    if lists.n_relabel:
-        steps.append(_relabel(lists.n_relabel, ann, file, first))
-    steps += _unclear_class(agreement)
-    steps += [f"Beware: {shown(text, MAX_SENTENCE)}." for text in consensus.warnings]
-    return steps or ["Nothing has to be done: use the consensus."]
-
-
-def _too_few(n_i: AnyArray) -> list[str]:
-    """A step if most items have one label: it can neither be confirmed nor compared."""
-    n, share = int((n_i <= 1).sum()), float((n_i <= 1).mean())
-    if share <= 0.5:
-        return []
-    return [
-        f"Let two annotators or more label the same items: {counted(n, 'item')} ({percent(share)}) "
-        f"{'has' if n == 1 else 'have'} at most one label, which nobody can confirm."
-    ]
-
-
-def _removals(profiles: Profiles) -> list[str]:
-    """A step for every kind of flag whose labels should be removed."""
-    ann, steps = profiles.consensus.annotations, []
-    for kind in UNTRUSTED:
-        codes = codes_of(profiles, kind)
-        if codes:
-            share = ann.labels_per_annotator[codes].sum() / max(ann.n_annotations, 1)
-            verb = _FLAGGED[kind][0 if len(codes) == 1 else 1]
-            steps.append(
-                f"Remove {counted(len(codes), 'annotator')} who {verb} ({kind}, "
-                f"{percent(share)} of all labels), after a look at some of the labels: "
-                f"{names_of(ann.annotators, codes, MAX_LEFT_OUT)}."
-            )
-    return steps
-
-
-def _looks(profiles: Profiles) -> list[str]:
-    """Steps about annotators whose labels got worse, or who are unusually fast and no more."""
-    names, steps = profiles.consensus.annotations.annotators, []
-    if profiles.trend is not None:
-        worse = profiles.trend.is_significant_a & (profiles.trend.change_a < 0)
-        worse &= ~profiles.untrusted
-        codes = np.flatnonzero(worse).tolist()
-        if codes:
-            steps.append(
-                f"Look at the later labels of {names_of(names, codes)}: they are right less often "
-                "than the earlier ones, on comparable items."
-            )
-    if profiles.pace is not None:
-        flagged = [flag.annotator for flag in profiles.flags if flag.kind != "few-labels"]
-        codes = [a for a in np.flatnonzero(profiles.pace.is_fast_a).tolist() if a not in flagged]
-        if codes:
-            steps.append(
-                f"Look at some labels of {names_of(names, codes)}, who are unusually fast; to be "
-                "fast alone is no fault, and nothing else speaks against them."
-            )
-    return steps
-
-
-def _relabel(n: int, ann: Annotations, file: str | None, first: list[dict[str, Any]]) -> str:
-    n_items, is_sets = ann.n_items, ann.kind == "multilabel"
-    share = n / max(n_items, 1)
-    unsure = f"consensus with a confidence below {RELABEL_BELOW:g}"
-    if share > 0.5:
-        what = (
-            f"Collect more labels: {n:,} of {counted(n_items, 'item')} ({percent(share)}) have a "
-        )
-        what += f"{unsure}."
-    else:
-        what = f"Relabel {counted(n, 'item')} ({percent(share)}) that have a {unsure}."
-    names = [row["item"] for row in first]
-    what += f" Begin with {names_of(names, range(min(3, len(names))))}"
-    what += ", for the reasons under “Which items to relabel first”."
-    if file is None:
-        return what
-    kind = " --kind multilabel" * (is_sets and "--kind" not in file)
-    labels = shown(file, MAX_SENTENCE) + kind
-    command = f"manyhands aggregate {labels} --out consensus.csv --relabel relabel.csv"
-    return f"{what} All of them: {command}"
-
-
-def _unclear_class(agreement: AgreementSummary) -> list[str]:
-    classes = agreement.classes
-    if "confused_with" not in classes or len(classes["class"]) < 2:
-        return []
-    share = np.nan_to_num(classes["confused"]) * (classes["n_labels"] >= 10)
-    k = int(np.argmax(share))
-    if share[k] < 0.1 or classes["confused_with"][k] is None:
-        return []
-    one, two = shown(classes["class"][k], 40), shown(classes["confused_with"][k], 40)
-    return [
-        f"Make clear what separates “{one}” from “{two}”: where one annotator says “{one}”, "
-        f"another says “{two}” in {percent(float(share[k]))} of the cases."
-    ]
+    own = {*class_words(found.classes), *annotator_words(found.annotators)}
+    words = [text for text in found.words if text not in own]
+    if "confused_with" in classes or "kappa" in classes:
+        words += class_words(classes)
+    return [*first, *(shown(text, MAX_SENTENCE) for text in words)]

@@ -1,6 +1,5 @@
 """What methods are compared on: a crowd with features, and the truth for scores."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 

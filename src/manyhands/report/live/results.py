@@ -136,7 +136,7 @@ def make_result(labels: ReadLabels, result: Result, name: str) -> None:
         job.advance()
         job.begin("Looking at annotators and items")
         content = report_content(
-            consensus, title=f"Labels of {name}", agreement=agreement, spans=spans, file=None
+            consensus, title=f"Report on {name}", agreement=agreement, spans=spans, file=None
         )
         job.advance()
         job.begin("Writing tables and the report")
@@ -151,7 +151,7 @@ def _write(
 ) -> None:
     ann = consensus.annotations
     trusted = np.zeros(ann.n_annotators, dtype=bool)
-    relabel = choose_items(consensus, trusted, most=ann.n_items).relabel
+    relabel = choose_items(consensus, trusted, most_relabel=ann.n_items).relabel
     write_table(columns, folder / "consensus.csv")
     write_table(consensus.annotator_columns(), folder / "annotators.csv")
     if len(relabel):
