@@ -137,7 +137,7 @@ class SetConsensus(Consensus):
         vocabulary: Any = self.annotations.class_vocabulary
         return set_scorecard(
             self.annotations.item_vocabulary, vocabulary.classes, vocabulary.separator,
-            self.members, self._applies, self._without_known(truth),
+            self.members, self._applies, self.evidence.without_known(truth),
         )  # fmt: skip
 
     def score_soft(self, truth: Any) -> Any:

@@ -4,7 +4,7 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -68,7 +68,7 @@ def convert(
 
 def _convert(
     file: "mh.io.LabelFile", target: str, reading: options.TimedLabelOptions, to: Layout
-) -> tuple[dict[str, object], int, str]:
+) -> tuple[dict[str, Any], int, str]:
     """Write the file; what it was taken for, how many rows were written, and of what."""
     plain = options.TimedLabelOptions(
         format=reading.format, encoding=reading.encoding, sheet=reading.sheet
@@ -82,7 +82,7 @@ def _convert(
         n_rows = mh.io.copy_table(
             file.inputs, target, format=reading.format, encoding=reading.encoding
         )
-        read = {"path": file.shown, "layout": "table", "notes": [_COPIED]}
+        read: dict[str, Any] = {"path": file.shown, "layout": "table", "notes": [_COPIED]}
         return read, n_rows, "rows with all columns"
     if file.tokens is not None:
         if to != "long" or reading.duplicates != "keep":
