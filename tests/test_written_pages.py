@@ -11,27 +11,29 @@ import manyhands as mh
 from manyhands.evaluation import CRITERIA
 
 DOCS = Path(__file__).parent.parent / "docs"
-# Runs with a committed record, of all runs of the experiment.
+# How many runs of an experiment have a record, where not all have one: a change that gives runs
+# other settings would leave records behind.
 USED = {
-    "ours/comparison": (493, 1041),
-    "ours/every-method": (950, 1160),
-    "ours/fine-tuned-sentences": (79, 90),
-    "ours/labelme-images": (50, 125),
-    "p0/figure-2": (0, 4),
-    "p0/figure-4": (1, 2),
-    "p0/table-1": (120, 1090),
-    "p0/table-2": (100, 350),
-    "p0/table-3": (120, 410),
-    "p1/figure-5": (1, 2),
-    "p1/table-1": (97, 160),
-    "p2/figure-2": (2, 4),
-    "p2/table-3": (112, 231),
-    "p2/table-4": (4, 6),
-    "p3/figure-4": (109, 900),
-    "p3/figure-5": (4, 8),
-    "p3/figure-6": (1000, 4000),
-    "p3/figure-7": (4, 8),
-    "p4/table-2": (449, 1716),
+    "ours/comparison": 685,
+    "ours/every-method": 950,
+    "ours/fine-tuned-sentences": 79,
+    "ours/labelme-images": 50,
+    "ours/preferences": 0,
+    "p0/figure-2": 0,
+    "p0/figure-4": 1,
+    "p0/table-1": 120,
+    "p0/table-2": 100,
+    "p0/table-3": 130,
+    "p1/figure-5": 1,
+    "p1/table-1": 97,
+    "p2/figure-2": 2,
+    "p2/table-3": 112,
+    "p2/table-4": 4,
+    "p3/figure-4": 109,
+    "p3/figure-5": 4,
+    "p3/figure-6": 1000,
+    "p3/figure-7": 4,
+    "p4/table-2": 809,
 }
 
 
@@ -64,7 +66,7 @@ def test_committed_records_are_used(writer):
     for name, experiment in mh.EXPERIMENTS.items():
         keys = {run.key for run in experiment.runs(writer.ALL)}
         used = sum(records.finished(key) for key in keys)
-        assert (used, len(keys)) == USED.get(name, (len(keys), len(keys))), name
+        assert used >= USED.get(name, len(keys)), name
 
 
 def test_the_version_of_the_library_is_recorded_but_does_not_identify_a_run(writer):

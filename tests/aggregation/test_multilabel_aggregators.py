@@ -241,8 +241,6 @@ def test_what_is_not_for_sets_is_refused_in_a_sentence():
     for coefficient in (mh.agreement.fleiss, mh.agreement.cohen, mh.agreement.icc):
         with pytest.raises(DataError, match="use alpha with the level sets"):
             coefficient(ann)
-    with pytest.raises(DataError, match="these labels are sets of classes"):
-        mh.selection.next_labels(ann)
     found = MultilabelMajority().fit(ann)
     with pytest.raises(DataError, match="not those of sets"):
         found.calibrated({0: {"a"}})

@@ -28,6 +28,7 @@ SIMULATION_USERS = {
     "datasets/demo.py",
     "experiments/data.py",
     "experiments/network_annotators.py",
+    "experiments/preferences.py",
     "experiments/figures/p3_theorem_1.py",
 }
 

@@ -10,6 +10,7 @@ from command_line import SMALL, call
 
 import manyhands as mh
 from manyhands.cli import options
+from manyhands.cli.report import typed
 from manyhands.report import report_content
 from manyhands.simulation import SCENARIOS, PlantedSettings
 
@@ -88,7 +89,7 @@ def test_parts_on_disk_need_all_annotators(labels, tmp_path):
 
 def test_excluded_names_are_in_the_words_of_a_command():
     given = options.LabelOptions(exclude=["Ann", "-b c"], exclude_from="names.txt")
-    assert given.words() == [
+    assert typed(given) == [
         "--exclude", "Ann", "--exclude", "-b c", "--exclude-from", "names.txt",
     ]  # fmt: skip
 

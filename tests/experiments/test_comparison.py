@@ -78,3 +78,12 @@ def test_a_difference_is_that_of_shared_seeds(source, data):
     records = [execute(ComparisonRun(source, "raykar", seed, SOLVED[:1]), data) for seed in (0, 1)]
     assert shown_difference(records, records[:1]) == "+0.0 [+0.0, +0.0]"
     assert shown_difference(records[:1], records[1:]) == "-"
+
+
+def test_a_candidate_whose_training_diverges_is_not_chosen(source, data):
+    diverging = {"training": {"learning_rate": 1e30, "max_grad_norm": None}}
+    record = execute(ComparisonRun(source, "semi-lfc", 0, (diverging, RATES[1])), data)
+    assert record["tried"][0] == {"diverged": True}
+    assert record["chosen"] == 1
+    record = execute(ComparisonRun(source, "semi-lfc", 0, (diverging,)), data)
+    assert "the loss is not finite" in record["error"]

@@ -62,6 +62,10 @@ class SettingError(ManyhandsError, ValueError):
     """A setting has a wrong value: the text names the setting, the rule and the value."""
 
 
+class DivergedError(SettingError):
+    """Training diverged: the text names the epoch and the settings to change."""
+
+
 class UnknownNameError(ManyhandsError, KeyError):
     """A registry does not hold this name: the text lists the known names."""
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from manyhands.core.arrays import digest
-from manyhands.core.errors import DataError, SettingError
+from manyhands.core.errors import DataError, DivergedError, SettingError
 from manyhands.core.settings import require
 from manyhands.engine.checkpoint import Checkpoint, TrainingState, unshared
 from manyhands.engine.launch import launch
@@ -267,7 +267,7 @@ class _Worker:
         state, settings = self.states[n], self.settings
         if not math.isfinite(entry["loss"] + entry.get(VALIDATION, 0.0)):
             whose = "" if len(self.runs) == 1 else f" with seed {self.runs[n].settings.seed}"
-            raise SettingError(
+            raise DivergedError(
                 f"the loss is not finite after epoch {entry['epoch']}{whose}; "
                 "lower learning_rate, set max_grad_norm, or scale the features"
             )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from manyhands.core.arrays import AnyArray, Floats
+from manyhands.core.errors import DivergedError
 from manyhands.engine.batches import split_labels
 from manyhands.estimators import CrowdClassifier
 from manyhands.experiments.data import DataSource, ExperimentData
@@ -22,6 +23,10 @@ SEARCH = {
 }  # fmt: skip
 _KEPT = ("accuracy", "log_loss", "inferred", "epochs")
 
+# How probable held-out labels are under a candidate, and the candidate on all labels; None if its
+# training diverged.
+_Tried = tuple[float, CrowdClassifier] | None
+
 
 @dataclass(frozen=True)
 class ComparisonRun(Run):
@@ -29,7 +34,8 @@ class ComparisonRun(Run):
 
     All candidates of a seed are judged on the same held-out labels, and no truth is used. A network
     finds its epoch on these labels too, and is then trained on all labels; a method that is solved
-    to convergence is solved without them to choose, and then with them.
+    to convergence is solved without them to choose, and then with them. A candidate whose training
+    diverges is not chosen.
     """
 
     source: DataSource
@@ -42,7 +48,16 @@ class ComparisonRun(Run):
     def outcome(self, data: str | None) -> dict[str, Any]:
         """The scores of the chosen candidate, and what was known of each."""
         loaded = self.source.load(data, self.seed)
-        tried = [self._try(loaded, settings) for settings in self._settings()]
+        tried: list[_Tried] = []
+        diverged: DivergedError | None = None
+        for settings in self._settings():
+            try:
+                tried.append(self._try(loaded, settings))
+            except DivergedError as error:
+                diverged = error
+                tried.append(None)
+        if diverged is not None and not any(tried):
+            raise diverged
         return _outcome(loaded, tried)
 
     @property
@@ -81,9 +96,7 @@ class ComparisonRun(Run):
             {**each, "training": {**SEARCH, **each.get("training", {})}} for each in self.candidates
         ]
 
-    def _try(
-        self, loaded: ExperimentData, settings: Mapping[str, Any]
-    ) -> tuple[float, CrowdClassifier]:
+    def _try(self, loaded: ExperimentData, settings: Mapping[str, Any]) -> _Tried:
         """How probable held-out labels are under a candidate, and the candidate on all labels."""
         model = fit_method(loaded.trial, self.method, self.seed, settings)
         if not self._is_solved:
@@ -101,18 +114,20 @@ def right_items(record: Record) -> Floats:
     return np.unpackbits(packed, count=record["n_test"]).astype(np.float64)
 
 
-def _outcome(
-    loaded: ExperimentData, tried: Sequence[tuple[float, CrowdClassifier]]
-) -> dict[str, Any]:
-    scores = [measure(loaded, model) for _, model in tried]
-    chosen = int(np.argmax([held_out for held_out, _ in tried]))
-    right = _right(loaded, tried[chosen][1])
+def _outcome(loaded: ExperimentData, tried: Sequence[_Tried]) -> dict[str, Any]:
+    scores = [{} if each is None else measure(loaded, each[1]) for each in tried]
+    chosen = int(np.argmax([-np.inf if each is None else each[0] for each in tried]))
+    best = tried[chosen]
+    assert best is not None
+    right = _right(loaded, best[1])
     return {
         "scores": {name: rounded(value) for name, value in scores[chosen].items()},
         "chosen": chosen,
         "tried": [
-            {"held_out": rounded(held_out), **{name: rounded(found[name]) for name in _KEPT}}
-            for (held_out, _), found in zip(tried, scores, strict=True)
+            {"diverged": True}
+            if each is None
+            else {"held_out": rounded(each[0]), **{name: rounded(found[name]) for name in _KEPT}}
+            for each, found in zip(tried, scores, strict=True)
         ],
         "right": base64.b64encode(np.packbits(right).tobytes()).decode("ascii"),
         "n_test": len(right),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -108,8 +108,8 @@ class PairGrid(GridExperiment):
 
     def run(self, column: GridColumn, method: str, seed: int) -> PairRun:
         """See `GridExperiment.run`."""
-        assert isinstance(column.source, PairSource), "the columns of this grid are comparisons"
-        return PairRun(column.source, method, seed, column.settings)
+        source = cast(PairSource, column.source)  # see `source`
+        return PairRun(source, method, seed, column.settings)
 
 
 PREFERENCES = PairGrid("ours/preferences", "Training from comparisons of a crowd", "preferences")

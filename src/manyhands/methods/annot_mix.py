@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -106,8 +106,7 @@ class AnnotMixModule(ClassificationModule):
         self, outputs: Tensor, batch: CrowdBatch, share_b: Tensor, other_b: Tensor
     ) -> Tensor:
         """The loss of mixed items, of which row b is `share_b` of item b and the rest `other_b`."""
-        noise, given = self.noise, batch.annotations
-        assert isinstance(noise, MaDL), "its embeddings are mixed"
+        noise, given = cast(MaDL, self.noise), batch.annotations
         penalty = noise.penalty(given.step_annotators)
         if len(given) == 0:
             return outputs.sum() * 0.0 + penalty

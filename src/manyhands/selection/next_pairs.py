@@ -92,10 +92,10 @@ def next_comparisons(
     of a batch until all are, because the next one is better chosen when that has arrived, and
     nobody is asked about two items that they have compared.
 
-    >>> pairs = Comparisons.from_arrays(list("aab"), list("bcc"), ["u", "u", "v"], list("aab"))
+    >>> pairs = Comparisons.from_arrays(list("xxy"), list("yzz"), ["u", "u", "v"], list("xxy"))
     >>> asked = next_comparisons(pairs, budget=1)
     >>> sorted([asked.left[0], asked.right[0]])
-    ['b', 'c']
+    ['y', 'z']
     """
     pairs = as_comparisons(comparisons)
     require_choice("method", method, PAIR_METHODS)

@@ -42,7 +42,7 @@ def comparison_curve(
     `next_comparisons` does, their outcomes are drawn, and all are ranked anew after every batch:
     the simulation takes repeats x batches fits. It holds as far as the model does.
 
-    >>> pairs = Comparisons.from_arrays(list("aab"), list("bcc"), ["u", "u", "v"], list("aab"))
+    >>> pairs = Comparisons.from_arrays(list("xxy"), list("yzz"), ["u", "u", "v"], list("xxy"))
     >>> comparison_curve(pairs, budget=2, batches=1, repeats=2).cost.tolist()
     [0.0, 2.0]
     """

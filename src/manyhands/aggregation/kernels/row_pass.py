@@ -165,7 +165,8 @@ class RowPass(ConfusionPass):
 
     def _as_rows(self, log_prior_ik: Floats, log_confusion_alk: Any) -> tuple[Floats, Floats, bool]:
         table = log_confusion_alk
-        if isinstance(table, RowConfusions) and -table.least * self._most_labels < _LOG_RANGE:
+        least = getattr(table, "least", None)  # of `RowConfusions`
+        if least is not None and -least * self._most_labels < _LOG_RANGE:
             return np.exp(log_prior_ik), table.share_rk, True
         log_rk = getattr(table, "log_rk", None)  # of `RowConfusions`, `UsedRows`
         if log_rk is None:
