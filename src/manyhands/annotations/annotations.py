@@ -340,8 +340,8 @@ class Annotations(SetViews, AnnotatorChoice, ItemArray, HtmlTable):
         """The annotations as the rows of a table, all of them usable."""
         used = np.full(len(self.item), USED, dtype=np.int8)
         return Rows(
-            self.item, self.annotator, self.label, used,
-            self.item_vocabulary, self.annotator_vocabulary, self.class_vocabulary, times=self.times,
+            self.item, self.annotator, self.label, used, self.item_vocabulary,
+            self.annotator_vocabulary, self.class_vocabulary, times=self.times,
         )  # fmt: skip
 
 
