@@ -93,6 +93,15 @@ def together(tmp_path_factory):
     return home, printed, errors
 
 
+def test_every_method_that_has_steps_of_its_own_is_compared():
+    """Those of two stages differ only in the targets that one kind of step learns."""
+    compared = {settings.get("method", "multilabel-layer") for _, settings in fits.FITS.values()}
+    two_stages = (mh.methods.TwoStage, mh.methods.TrainOnTruth)
+    for name, method in mh.METHODS.items():
+        trained = isinstance(method, mh.methods.NetworkMethod) and name not in compared
+        assert not trained or isinstance(method, two_stages), name
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", fits.FITS)
 def test_two_processes_train_what_one_trains(together, name):
