@@ -28,6 +28,8 @@ from manyhands.engine.inputs import TensorInputs
 from manyhands.engine.mapped import MappedInputs, is_mapped
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.torchrun import is_first, joins_torchrun, started_by_torchrun
+from manyhands.methods.network_method import NetworkMethod
+from manyhands.methods.two_stage import TrainOnTruth, TwoStage
 from manyhands.networks.batch_norm import BatchNorm2d, share_statistics
 from rated_crowds import rated
 
@@ -96,10 +98,9 @@ def together(tmp_path_factory):
 def test_every_method_that_has_steps_of_its_own_is_compared():
     """Those of two stages differ only in the targets that one kind of step learns."""
     compared = {settings.get("method", "multilabel-layer") for _, settings in fits.FITS.values()}
-    two_stages = (mh.methods.TwoStage, mh.methods.TrainOnTruth)
     for name, method in mh.METHODS.items():
-        trained = isinstance(method, mh.methods.NetworkMethod) and name not in compared
-        assert not trained or isinstance(method, two_stages), name
+        trained = isinstance(method, NetworkMethod) and name not in compared
+        assert not trained or isinstance(method, TwoStage | TrainOnTruth), name
 
 
 @pytest.mark.slow
