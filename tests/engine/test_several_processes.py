@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import trained_together as fits
@@ -40,7 +41,9 @@ COMMANDS = f"""\
 train {{home}}/x.npy {{home}}/labels.csv --out {{home}}/classes {CPU} --method speelfc --network logistic --sparse
 train {{home}}/numbers.csv {{home}}/ratings.csv --out {{home}}/numbers {CPU} --network logistic --sparse
 train {{home}}/tokens.conll --out {{home}}/tags {CPU} --sparse --network-setting dropout=0
+train {{home}}/numbers.parquet {{home}}/ratings.csv --out {{home}}/parquet {CPU} --network logistic
 """  # noqa: E501
+TASKS = ["classes", "numbers", "tags", "parquet"]
 TOKENS = """\
 Anna B-PER B-PER
 went O O
@@ -86,6 +89,7 @@ def together(tmp_path_factory):
     numbers.annotations.to_frame().to_csv(home / "ratings.csv", index=False)
     rows = [",".join(map(str, (i, *row))) for i, row in enumerate(numbers.x.tolist())]
     (home / "numbers.csv").write_text("\n".join(["item,a,b,c,d", *rows]) + "\n")
+    pd.read_csv(home / "numbers.csv").to_parquet(home / "numbers.parquet", index=False)
     (home / "tokens.conll").write_text(TOKENS)
     (home / "commands.txt").write_text(COMMANDS.format(home=home))
     fits.interrupted(home / "by-one")
@@ -141,11 +145,10 @@ def test_no_process_reads_all_features_to_train(together):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["classes", "numbers", "tags"])
+@pytest.mark.parametrize("task", TASKS)
 def test_the_command_line_trains_by_torchrun(together, task, monkeypatch):
     home, printed, errors = together
-    place = ["classes", "numbers", "tags"].index(task)
-    command = COMMANDS.format(home=home).splitlines()[place].split()
+    command = COMMANDS.format(home=home).splitlines()[TASKS.index(task)].split()
     assert printed.count(f"model in {home}/{task}: ") == 1  # one process tells
     assert "Traceback" not in errors
     command[command.index("--out") + 1] = str(home / f"{task}-alone")

@@ -13,6 +13,7 @@ from unittest import mock
 import numpy as np
 import torch
 from safetensors.numpy import save_file
+from torch.utils.data import TensorDataset
 
 import manyhands as mh
 from featured_crowds import featured, weights
@@ -37,6 +38,12 @@ def _classes(**settings):
     crowd = featured(n_items=41)
     model = mh.CrowdClassifier(**(ALONE | SHORT | PLAIN | settings))
     return model.fit(crowd.x, _uneven(crowd.annotations))
+
+
+def _entries(**settings):
+    crowd = featured(n_items=41)
+    model = mh.CrowdClassifier(**(ALONE | SHORT | PLAIN | settings))
+    return model.fit(TensorDataset(torch.from_numpy(crowd.x)), _uneven(crowd.annotations))
 
 
 def _numbers(**settings):
@@ -133,6 +140,7 @@ FITS = {
     },
     "two-stage-multilabel-mixture": (_sets, {"method": "two-stage-multilabel-mixture"}),
     "coinnet, sparse": (_classes, {"method": "coinnet", "sparse": True}),
+    "entries of a Dataset": (_entries, {"method": "speelfc"}),
     "heads, sparse": (_classes, {"method": "weighted-doctor-net", "sparse": True}),
     "batch normalisation": (_classes, {"method": "speelfc", **NORM}),
     "steps of one item": (_classes, {"method": "geocrowdnet", "batch_size": 1, "sparse": True}),
