@@ -213,6 +213,20 @@ def test_types_of_several_files_have_one_that_holds_all():
     assert spark_session._common_type({"long", "string"}) == "string"
 
 
+def test_a_folder_that_spark_would_not_write_is_refused_before_it_starts(tmp_path):
+    path, out = write(class_table(), tmp_path / "labels.csv"), tmp_path / "out.parquet"
+    out.mkdir()
+    (tmp_path / "file.parquet").write_bytes(b"old")
+    for target, told in (
+        (out, "is there already; Spark writes a new folder"),
+        (tmp_path / "file.parquet", "is there already; Spark writes a new folder"),
+        (tmp_path / "nowhere" / "out.parquet", "no such folder"),
+    ):
+        done = call("aggregate", path, "--engine", "spark", "--out", target)
+        assert_refused(done)
+        assert told in done.err
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [([], "start on this machine; it needs Java 17"),
