@@ -90,6 +90,7 @@ GPU_TRAINING = Benchmark("gpu-training", ("kind", "variant", "batch_size"))
 GPU_AGGREGATION = Benchmark("gpu-aggregation", ("kind", "method", "n_labels", "n_classes"))
 CAPACITY = Benchmark("capacity", ("kind", "engine", "labels", "annotators", "classes", "steps",
                                    "cores", "repeat"))  # fmt: skip
+GPU_PROCESSES = Benchmark("gpu-processes", ("kind", "training", "processes"))
 MANY_SEEDS = Benchmark("gpu-seeds", ("kind", "method"))
 
 

@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from benchmarks.benchmark import GPU_AGGREGATION, GPU_TRAINING, MANY_SEEDS, Row, commands_of
+from benchmarks.benchmark import (
+    GPU_AGGREGATION,
+    GPU_PROCESSES,
+    GPU_TRAINING,
+    MANY_SEEDS,
+    Row,
+    commands_of,
+)
 from benchmarks.numbers import count
 from manyhands.experiments import code_block, markdown_table, write_page
 
@@ -21,6 +28,12 @@ class per image. The crowd layer has {n_annotators} annotators and {labels_each}
 The time is that of the fastest epoch after the first. The card multiplies matrices of 8192 x 8192
 numbers in bf16 at {rate:.0f} TFLOP/s; the share of that rate counts three times the operations of a
 forward pass per image, and twice as many with SAM."""
+_PROCESSES = """## Several processes
+
+`manyhands train` in one process, and under torchrun with one process per GPU, on {device}:
+{n_items} items of {n_annotators} annotators, batches of {batch_size}, {epochs} epochs of `mlp` in
+full precision. The time is that of the fastest epoch after the first. The difference is the largest
+of the weights of network and noise model after all epochs."""
 _SEEDS = """## Many seeds as one program
 
 `mh.fit_many` with {seeds} seeds of the default network on a crowd of the size of LabelMe (1000
@@ -45,6 +58,7 @@ def gpu_page(docs: Path) -> str:
     parts = [
         _HEAD,
         *_training(GPU_TRAINING.read(docs)),
+        *_processes(GPU_PROCESSES.read(docs)),
         *_seeds(MANY_SEEDS.read(docs)),
         *_aggregation(GPU_AGGREGATION.read(docs)),
     ]
@@ -100,6 +114,31 @@ def _claims(epochs: list[Row]) -> str:
             holds = "yes" if ratio <= most else "**no**"
             lines.append([f"{over}, batch {batch_size}: {claim}", f"{ratio:.3f}", holds])
     return markdown_table(["claim", "measured", "holds"], lines, left=1)
+
+
+def _processes(rows: list[Row]) -> list[str]:
+    measured = [row for row in rows if row["kind"] == "processes"]
+    if not measured:
+        return []
+    run = next(row for row in rows if row["kind"] == "run")
+    lines = [
+        [
+            row["training"],
+            str(row["processes"]),
+            f"{row['alone_s']:.3f}",
+            f"{row['together_s']:.3f}",
+            f"{row['difference']:.1e}",
+        ]
+        for row in measured
+    ]
+    sizes = {name: count(measured[0][name])
+             for name in ("n_items", "n_annotators", "batch_size", "epochs")}  # fmt: skip
+    header = ["training", "processes", "s per epoch alone", "s per epoch by torchrun", "difference"]
+    return [
+        _PROCESSES.format(device=run["device"], **sizes),
+        code_block(commands_of(rows)),
+        markdown_table(header, lines, left=1),
+    ]
 
 
 def _seeds(rows: list[Row]) -> list[str]:

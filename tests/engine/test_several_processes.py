@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import trained_together as fits
@@ -28,6 +29,8 @@ from manyhands.engine.inputs import TensorInputs
 from manyhands.engine.mapped import MappedInputs, is_mapped
 from manyhands.engine.settings import TrainingSettings
 from manyhands.engine.torchrun import is_first, joins_torchrun, started_by_torchrun
+from manyhands.methods.network_method import NetworkMethod
+from manyhands.methods.two_stage import TrainOnTruth, TwoStage
 from manyhands.networks.batch_norm import BatchNorm2d, share_statistics
 from rated_crowds import rated
 
@@ -38,7 +41,9 @@ COMMANDS = f"""\
 train {{home}}/x.npy {{home}}/labels.csv --out {{home}}/classes {CPU} --method speelfc --network logistic --sparse
 train {{home}}/numbers.csv {{home}}/ratings.csv --out {{home}}/numbers {CPU} --network logistic --sparse
 train {{home}}/tokens.conll --out {{home}}/tags {CPU} --sparse --network-setting dropout=0
+train {{home}}/numbers.parquet {{home}}/ratings.csv --out {{home}}/parquet {CPU} --network logistic
 """  # noqa: E501
+TASKS = ["classes", "numbers", "tags", "parquet"]
 TOKENS = """\
 Anna B-PER B-PER
 went O O
@@ -84,6 +89,7 @@ def together(tmp_path_factory):
     numbers.annotations.to_frame().to_csv(home / "ratings.csv", index=False)
     rows = [",".join(map(str, (i, *row))) for i, row in enumerate(numbers.x.tolist())]
     (home / "numbers.csv").write_text("\n".join(["item,a,b,c,d", *rows]) + "\n")
+    pd.read_csv(home / "numbers.csv").to_parquet(home / "numbers.parquet", index=False)
     (home / "tokens.conll").write_text(TOKENS)
     (home / "commands.txt").write_text(COMMANDS.format(home=home))
     fits.interrupted(home / "by-one")
@@ -91,6 +97,14 @@ def together(tmp_path_factory):
     printed, errors = process.communicate()
     assert process.returncode == 0, errors
     return home, printed, errors
+
+
+def test_every_method_that_has_steps_of_its_own_is_compared():
+    """Those of two stages differ only in the targets that one kind of step learns."""
+    compared = {settings.get("method", "multilabel-layer") for _, settings in fits.FITS.values()}
+    for name, method in mh.METHODS.items():
+        trained = isinstance(method, NetworkMethod) and name not in compared
+        assert not trained or isinstance(method, TwoStage | TrainOnTruth), name
 
 
 @pytest.mark.slow
@@ -131,11 +145,10 @@ def test_no_process_reads_all_features_to_train(together):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["classes", "numbers", "tags"])
+@pytest.mark.parametrize("task", TASKS)
 def test_the_command_line_trains_by_torchrun(together, task, monkeypatch):
     home, printed, errors = together
-    place = ["classes", "numbers", "tags"].index(task)
-    command = COMMANDS.format(home=home).splitlines()[place].split()
+    command = COMMANDS.format(home=home).splitlines()[TASKS.index(task)].split()
     assert printed.count(f"model in {home}/{task}: ") == 1  # one process tells
     assert "Traceback" not in errors
     command[command.index("--out") + 1] = str(home / f"{task}-alone")

@@ -8,9 +8,12 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
+import torch
 from safetensors.numpy import save_file
+from torch.utils.data import TensorDataset
 
 import manyhands as mh
 from featured_crowds import featured, weights
@@ -18,6 +21,7 @@ from manyhands.cli import app
 from manyhands.engine import checkpoint, loop
 from manyhands.engine.mapped import MappedInputs
 from rated_crowds import rated
+from set_crowds import simulate_sets
 
 ALONE = {"progress": False, "device": "cpu", "threads": 1}
 SHORT = {"epochs": 2, "warm_up": 1, "batch_size": 7, "validation_fraction": 0.0}
@@ -36,10 +40,37 @@ def _classes(**settings):
     return model.fit(crowd.x, _uneven(crowd.annotations))
 
 
+def _entries(**settings):
+    crowd = featured(n_items=41)
+    model = mh.CrowdClassifier(**(ALONE | SHORT | PLAIN | settings))
+    return model.fit(TensorDataset(torch.from_numpy(crowd.x)), _uneven(crowd.annotations))
+
+
 def _numbers(**settings):
     crowd = rated(n_items=41)
     model = mh.CrowdRegressor(**(ALONE | SHORT | PLAIN | settings))
     return model.fit(crowd.x, _uneven(crowd.annotations))
+
+
+def _sets(**settings):
+    crowd = simulate_sets(3, n_items=41)
+    x = np.random.default_rng(4).normal(size=(41, 5)) + crowd.truth_ik
+    model = mh.CrowdMultilabelClassifier(**(ALONE | SHORT | PLAIN | settings))
+    return model.fit(x.astype(np.float32), _uneven(crowd.annotations))
+
+
+def _drawn_alike(**settings):
+    """Methods whose processes draw numbers of their own, with the same number in every draw."""
+    crowd = featured(n_items=41)
+    ann = crowd.annotations
+    first = np.isin(np.arange(ann.n_annotations), ann.item_offsets[:-1])
+    every_item = ann.only(first | (np.random.default_rng(0).random(len(first)) < 0.6))
+    model = mh.CrowdClassifier(**(ALONE | SHORT | PLAIN | settings))
+    with (
+        mock.patch.object(torch.distributions.Beta, "sample", lambda _, shape: torch.ones(shape)),
+        mock.patch.object(torch, "randn", torch.zeros),
+    ):
+        return model.fit(crowd.x, every_item)
 
 
 def _tags(**settings):
@@ -92,8 +123,24 @@ FITS = {
             "coinnet",
             "crowdlab",
             "cross-fit",
+            "crowd-layer-mw-smoothed",
         )
     },
+    **{
+        f"{name}, {'sparse' if sparse else 'dense'}": (
+            _drawn_alike,
+            {"method": name, "sparse": sparse},
+        )
+        for name in ("annot-mix", "semi-lfc")
+        for sparse in (False, True)
+    },
+    **{
+        f"multilabel-layer, {'sparse' if sparse else 'dense'}": (_sets, {"sparse": sparse})
+        for sparse in (False, True)
+    },
+    "two-stage-multilabel-mixture": (_sets, {"method": "two-stage-multilabel-mixture"}),
+    "coinnet, sparse": (_classes, {"method": "coinnet", "sparse": True}),
+    "entries of a Dataset": (_entries, {"method": "speelfc"}),
     "heads, sparse": (_classes, {"method": "weighted-doctor-net", "sparse": True}),
     "batch normalisation": (_classes, {"method": "speelfc", **NORM}),
     "steps of one item": (_classes, {"method": "geocrowdnet", "batch_size": 1, "sparse": True}),

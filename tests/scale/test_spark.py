@@ -14,7 +14,7 @@ from part_tables import assert_same, class_table, in_memory, number_table, setti
 import manyhands as mh
 from manyhands.io import LabelFile
 from manyhands.scale import spark as spark_parts
-from manyhands.scale import spark_blocks
+from manyhands.scale import spark_blocks, spark_session
 
 LISTED = ["majority", "dawid-skene", "one-coin", "glad", "mixture"]
 DEFAULT = mh.aggregation.DEFAULTS["classes"]
@@ -166,6 +166,29 @@ def test_the_command_writes_parquet(session, tmp_path):
     pd.testing.assert_frame_equal(found, in_memory(path, "majority")[0])
 
 
+MIXED = {
+    "parquet": lambda table: table.assign(item=table["item"].astype(str))[::-1],
+    "csv": lambda table: table[["label", "annotator", "item"]],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", MIXED)
+def test_files_of_other_types_and_forms_are_one_table(session, suffix, tmp_path):
+    """Names that are text in one of several files; columns in another order, other delimiters."""
+    table = class_table()
+    write(table[:200], tmp_path / f"1.{suffix}")
+    write(MIXED[suffix](table[200:400]), tmp_path / f"2.{suffix}")
+    last = table[400:].astype({"annotator": "int32"})
+    if suffix == "csv":
+        last.to_csv(tmp_path / "3.csv", sep=";", index=False)
+    else:
+        write(last, tmp_path / "3.parquet")
+    with mh.scale.spark_files(LabelFile(str(tmp_path)), "majority") as found:
+        items = found.to_frame().toArrow().to_pandas().sort_values("item", ignore_index=True)
+    pd.testing.assert_frame_equal(items, in_memory(str(tmp_path), "majority")[0])
+
+
 @pytest.mark.slow
 def test_a_file_that_is_damaged_inside_is_named_and_the_rest_is_used(session, tmp_path):
     table, files = class_table(), []
@@ -182,6 +205,45 @@ def test_a_file_that_is_damaged_inside_is_named_and_the_rest_is_used(session, tm
     pd.testing.assert_frame_equal(items, in_memory(files, "majority")[0])
     with pytest.raises(mh.ManyhandsError, match=r"pages\.parquet: is damaged"):
         mh.scale.spark_files(LabelFile(str(tmp_path)), "majority", skip_corrupt=False)
+
+
+def test_types_of_several_files_have_one_that_holds_all():
+    assert spark_session._common_type({"integer", "long"}) == "bigint"
+    assert spark_session._common_type({"long", "double"}) == "double"
+    assert spark_session._common_type({"long", "string"}) == "string"
+
+
+def test_a_folder_that_spark_would_not_write_is_refused_before_it_starts(tmp_path):
+    path, out = write(class_table(), tmp_path / "labels.csv"), tmp_path / "out.parquet"
+    out.mkdir()
+    (tmp_path / "file.parquet").write_bytes(b"old")
+    for target, told in (
+        (out, "is there already; Spark writes a new folder"),
+        (tmp_path / "file.parquet", "is there already; Spark writes a new folder"),
+        (tmp_path / "nowhere" / "out.parquet", "no such folder"),
+    ):
+        done = call("aggregate", path, "--engine", "spark", "--out", target)
+        assert_refused(done)
+        assert told in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [([], "start on this machine; it needs Java 17"),
+     (["--master", "spark://nobody:7077"], "start on the master 'spark://nobody:7077'; it needs")],
+)  # fmt: skip
+def test_a_start_of_spark_that_fails_is_one_line(words, told, tmp_path, monkeypatch):
+    pyspark = pytest.importorskip("pyspark")
+
+    def fail(builder):
+        raise pyspark.errors.PySparkRuntimeError("JAVA_GATEWAY_EXITED")
+
+    monkeypatch.setattr(pyspark.sql.SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(pyspark.sql.SparkSession.Builder, "getOrCreate", fail)
+    path = write(class_table(), tmp_path / "labels.csv")
+    done = call("aggregate", path, "--engine", "spark", *words, "--out", tmp_path / "out.parquet")
+    assert_refused(done)
+    assert told in done.err
 
 
 def test_without_spark_one_line_says_what_to_install(tmp_path, monkeypatch):

@@ -154,8 +154,9 @@ def aggregate(request: Request) -> None:
     engine = request.engine.chosen(request.file, tabular and may_be_parted(request))
     request.engine.require_unused(engine)
     tagging = engine == "memory" and request.file.tokens is not None
+    table = None if engine == "spark" else request.out  # Spark writes a folder
     output.require_targets(
-        request.out, request.annotators, request.spans, to_stream,
+        table, request.annotators, request.spans, to_stream,
         read=[*request.file.names, request.truth, request.known, request.calibrate],
         tagged=request.out if tagging else None, for_tools=request.tools.names,
     )  # fmt: skip

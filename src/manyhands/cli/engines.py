@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import manyhands as mh
 from manyhands.cli import options, output
-from manyhands.core.errors import SettingError
+from manyhands.core.errors import DataError, SettingError
 
 in_engine = partial(options.option, panel="Engine")
 
@@ -156,10 +156,7 @@ def aggregate_stream(request: Any) -> None:
 def aggregate_spark(request: Any) -> None:
     """Aggregate on Spark, and write the tables: that of items as a folder of Parquet files."""
     require_parts(request)
-    if request.out == "-" or not request.out.endswith(".parquet"):
-        raise SettingError(
-            "--engine spark writes a folder of Parquet files: give --out NAME.parquet"
-        )
+    _require_new_folder(request.out)
     kind = request.file.wanted_kind() or "classes"
     # Spark warns of pandas 3, which is not used here: tables are exchanged as arrow.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
@@ -175,6 +172,21 @@ def aggregate_spark(request: Any) -> None:
             if request.annotators:
                 output.put_table(consensus.annotator_columns(), request.annotators)
     tell(request, consensus, "spark")
+
+
+def _require_new_folder(out: str) -> None:
+    """Raise an error for a place where Spark would not write, before it computes anything."""
+    if out == "-" or not out.endswith(".parquet"):
+        raise SettingError(
+            "--engine spark writes a folder of Parquet files: give --out NAME.parquet"
+        )
+    if "://" in out:  # of another file system, such as hdfs://
+        return
+    if Path(out).exists():
+        raise DataError(f"{out}: is there already; Spark writes a new folder: remove it first")
+    if not Path(out).parent.is_dir():
+        folder = str(Path(out).parent)
+        raise DataError(f"{out}: no such folder {folder!r}; create it first")
 
 
 def tell(request: Any, consensus: "mh.scale.PartedConsensus", engine: str) -> None:

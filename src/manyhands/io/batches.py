@@ -44,6 +44,13 @@ class BatchedTable:
             raise DataError(f"{self.path}: the column {twice[0]!r} appears more than once")
         return names
 
+    def column_types(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The types of some columns; all cells of CSV are text."""
+        if self.format in DELIMITERS:
+            return ("string",) * len(names)
+        with opened_parquet(self.path, bounded=False) as file:
+            return tuple(str(file.schema_arrow.field(name).type) for name in names)
+
     @cached_property
     def delimiter(self) -> str:
         """What parts the cells of a line."""

@@ -176,7 +176,8 @@ def spark_files(
     def fitted(skipped: Mapping[str, str]) -> SparkConsensus:
         left = [table for table in tables if str(table.path) not in skipped]
         return aggregate(
-            read_files(session, left), method, item=item, annotator=annotator, label=label,
+            read_files(session, left, opened.source.names), method,
+            item=item, annotator=annotator, label=label,
             kind=opened.reading.kind, classes=opened.reading.classes,
             missing=opened.reading.missing, bounds=opened.reading.bounds,
             duplicates=file.duplicates, known=known, memory=memory, broadcast=broadcast,

@@ -12,6 +12,7 @@ from manyhands.annotations.rows import refusal
 from manyhands.annotations.vocabulary import WHOLE_NUMBER, as_arrow
 from manyhands.core.arrays import AnyArray
 from manyhands.scale.label_survey import MAX_WORDS, LabelCodes, LabelReading, LabelSurvey
+from manyhands.scale.spark_session import FLOATS, INTEGERS
 from manyhands.scale.survey import sorted_names
 from manyhands.scale.words import Place, Words
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _SAMPLE = 100_000
-_INTEGERS, _FLOATS = ("byte", "short", "integer", "long"), ("float", "double")
 _TABLE = "the table"  # the place of a row: rows of a Spark table have no number
 
 
@@ -55,7 +55,7 @@ def _has_integers(table: "DataFrame") -> bool:
     """Whether items and annotators are integers, none missing: Parquet tells without its rows."""
     from pyspark.sql import functions as f
 
-    if any(_type_of(table, name) not in _INTEGERS for name in ("item", "annotator")):
+    if any(_type_of(table, name) not in INTEGERS for name in ("item", "annotator")):
         return False
     return bool(table.where(f.col("item").isNull() | f.col("annotator").isNull()).isEmpty())
 
@@ -134,9 +134,9 @@ def _is_whole(table: "DataFrame", name: str) -> "Column":
     from pyspark.sql import functions as f
 
     column = f.col(name)
-    if _type_of(table, name) in _INTEGERS:
+    if _type_of(table, name) in INTEGERS:
         return column.isNotNull()
-    if _type_of(table, name) in _FLOATS:
+    if _type_of(table, name) in FLOATS:
         return f.floor(column) == column
     return column.rlike(WHOLE_NUMBER)
 
@@ -146,13 +146,13 @@ def _is_blank(table: "DataFrame", name: str) -> "Column":
     from pyspark.sql import functions as f
 
     column = f.col(name)
-    if _type_of(table, name) in (*_INTEGERS, *_FLOATS):
+    if _type_of(table, name) in INTEGERS | FLOATS:
         return column.isNull()
     return column.isNull() | column.cast("string").rlike(r"^\s*$")
 
 
 def _is_float(table: "DataFrame") -> bool:
-    return _type_of(table, "label") in _FLOATS
+    return _type_of(table, "label") in FLOATS
 
 
 def _type_of(table: "DataFrame", name: str) -> str:
