@@ -57,7 +57,7 @@ def _row(profiles: Profiles, agreement: AnyArray, a: int) -> dict[str, Any]:
         "lowest": _lowest(profiles, a),
         "mistake": shown(profiles.mistakes[a], MAX_SENTENCE),
         "tendency": shown(profiles.biases[a], MAX_SENTENCE),
-        "weak": bool(profiles.weak[a]),
+        "weak": profiles.why_weak(a) if profiles.weak[a] else "",
         "flags": [_flag(profiles, flag) for flag in profiles.flags_of.get(a, [])],
     }
     pace, trend, errors = profiles.pace, profiles.trend, profiles.errors

@@ -79,15 +79,20 @@ def _common(profiles: Profiles) -> list[dict[str, Any]]:
     seen = np.unique(cells.annotator[kept].astype(np.int64) * n_classes + believed_c)
     seers = np.bincount(seen % n_classes, minlength=n_classes)
     of_class = np.bincount(believed_c, count_c, n_classes)
+    n_labels = int((~profiles.left_out[profiles.consensus.annotations.annotator]).sum())
+    is_sets = profiles.consensus.annotations.kind == "multilabel"
     rows = []
     for n in np.argsort(-total, kind="stable")[:MAX_CONFUSIONS].tolist():
         believed, label = divmod(int(pairs[n]), n_classes)
+        of = of_class[believed]
+        if is_sets and believed == n_classes - 1:  # added: of the labels of items without the class
+            of = n_labels - of_class[label]
         rows.append(
             {
                 "consensus": shown(names[believed], 60),
                 "label": shown(names[label], 60),
                 "labels": int(total[n]),
-                "share": number(total[n] / max(of_class[believed], 1)),
+                "share": number(total[n] / max(of, 1)),
                 "half_by": _half_by(count_c[wrong][inverse == n]),
                 "of_annotators": int(seers[believed]),
             }

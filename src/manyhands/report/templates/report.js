@@ -103,7 +103,7 @@
       const total = row.reduce((sum, each) => sum + each, 0);
       if (!total) return;
       const line = element("tr");
-      line.append(element("th", classes[k], {scope: "row"}));
+      line.append(element("th", classes[k], {scope: "row", title: classes[k]}));
       for (const n of row) {
         const cell = element("td", n ? String(n) : "");
         cell.style.setProperty("--share", (n / total).toFixed(3));
