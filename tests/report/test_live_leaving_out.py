@@ -37,7 +37,7 @@ def test_those_to_remove_are_left_out_on_a_button_and_taken_back(live):
     file = live.upload(crowd())
     result = live.run(file, "dawid-skene")
     page = live.get(result).text
-    assert "Leave this annotator out, and read the file again" in texts(page)
+    assert "Leave this annotator out" in texts(page)
     assert live.made(f"{result}/exclude", go="yes") == file
     shown = live.get(file).text
     assert "Note: 1 annotator excluded, with 80 labels" in texts(shown)
