@@ -98,8 +98,8 @@ def preview(file: LabelFile) -> Preview:
         first = file.inputs[0]
         format = "csv" if first.from_sheet else common_format([first], file.format, LABEL_SUFFIXES)
         names = column_names(first, format, file.encoding)[:MAX_COLUMNS]
-        if format not in BATCHED or not names:
-            return Preview(tuple(names))
+        if format not in BATCHED or len(set(names)) < max(len(names), 1):
+            return Preview(tuple(dict.fromkeys(names)))
         batches = BatchedTable(first, format, file.encoding).batches(names, N_ROWS)
         columns = next(iter(batches), {})
         cells = [islice(columns[name].to_pylist(), N_ROWS) for name in names if name in columns]
