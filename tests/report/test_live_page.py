@@ -42,7 +42,7 @@ def small_result(live):
 def test_a_column_that_is_there_twice_is_told(live, suffix):
     rows = "item,item,annotator,label\na,b,u,x\n"
     text = rows if suffix == "csv" else rows.replace(",", "\t")
-    shown = texts(live.get(live.upload(text, f"labels.{suffix}")).text)
+    shown = html.unescape(texts(live.get(live.upload(text, f"labels.{suffix}")).text))
     assert "the column 'item' appears more than once; rename one of them" in shown
 
 

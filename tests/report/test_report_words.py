@@ -1,12 +1,17 @@
 """Reports say of levels, numbers, sets, tokens and comparisons what fits them."""
 
+import json
+
 import numpy as np
+import pytest
 
 import manyhands as mh
 from manyhands.aggregation import aggregate_tokens
 from manyhands.annotations import Sentences, TokenLabels
 from manyhands.checks import check, flag_annotators
-from manyhands.report import ranking_content, report_content
+from manyhands.report import annotators, ranking_content, report_content
+from manyhands.report import page as pages
+from manyhands.report.charts import charts
 from manyhands.report.ranking_words import AGAINST, BY_SCORES, GUESSES
 from manyhands.report.spans import SpanView
 
@@ -125,3 +130,28 @@ def test_the_page_of_a_ranking_names_annotators_to_look_at():
 def test_checks_count_one_annotator_in_the_singular():
     found = {each.check: each.message for each in check(judged()).findings}
     assert found["against-others"].startswith("1 annotator disagrees with the others")
+
+
+def test_long_names_do_not_make_the_page_larger_than_the_limit():
+    """Rows that do not fit are left out, those with flags last, and the page says how many."""
+    rng = np.random.default_rng(0)
+    n_items, n_annotators = 1500, 300
+    truth = rng.integers(0, 3, n_items)
+    item, annotator = np.repeat(np.arange(n_items), 10), np.tile(np.arange(n_annotators), 50)
+    label = np.where(rng.random(len(item)) < 0.7, truth[item], rng.integers(0, 3, len(item)))
+    label[annotator == 7] = 1
+    names = np.array([f"{'名' * 100} {a}" for a in range(n_annotators)])
+    consensus = mh.aggregate(mh.Annotations.from_arrays(item, names[annotator], label))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(annotators, "MAX_MARKUP", 200_000)
+        content = report_content(consensus)
+        patch.setattr(pages, "chart_library", lambda: "")
+        page = pages.render(content)
+    table = content["annotators"]
+    assert table["n"] == n_annotators
+    assert 100 < len(table["rows"]) < 180
+    assert names[7] in [row["name"] for row in table["rows"]]
+    section = page[page.index('<section id="annotators"') : page.index('<section id="agreement"')]
+    chart = json.dumps(charts(content)["annotators"], ensure_ascii=False)
+    assert len((section + chart).encode()) < 220_000
+    assert f"{len(table['rows'])} of 300 are shown" in " ".join(section.split())

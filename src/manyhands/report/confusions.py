@@ -10,12 +10,16 @@ from manyhands.report.profiles import Profiles
 from manyhands.report.shown import number, shown
 
 MAX_CLASSES = 30  # in charts and matrices: those that are used most
-MAX_CELLS = 150_000  # of all confusions of annotators
+MAX_CELLS = 120_000  # of all confusions of annotators
 MAX_CONFUSIONS = 15
 
 
 def confusions_of(profiles: Profiles) -> dict[str, Any] | None:
-    """Confusions with the consensus: of the crowd, of annotators, and the most common ones."""
+    """Confusions with the consensus: of the crowd, of annotators, and the most common ones.
+
+    Those of an annotator are pairs of numbers, since pages with many annotators are mostly these:
+    the place of a cell (row times the number of classes, plus column) and its count.
+    """
     cells, names = profiles.cells, profiles.class_names
     if cells is None or len(names) < 2:
         return None
@@ -35,8 +39,8 @@ def confusions_of(profiles: Profiles) -> dict[str, Any] | None:
     for a in order.tolist():
         at = cells.of(a)
         keep = inside[at]
-        parts = row[at][keep], column[at][keep], cells.count[at][keep]
-        own[str(a)] = np.stack(parts, axis=1).ravel().tolist()
+        place_c = row[at][keep].astype(np.int64) * len(kept) + column[at][keep]
+        own[str(a)] = np.stack([place_c, cells.count[at][keep]], axis=1).ravel().tolist()
     return {
         "classes": [shown(names[k], 40) for k in kept],
         "n_classes": len(names),
