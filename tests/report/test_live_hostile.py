@@ -89,7 +89,13 @@ def huge_uploads(path):
     for n in (17, 32, 64, 128):  # more than a million bytes, whose number nobody says
         start = head("POST", target, f"Content-Type: {BYTES}", "Transfer-Encoding: chunked")
         found.append(start + chunk * n + b"0\r\n\r\n")
-    for name in ("demo", "files/1/columns", "files/1/results", "files/1/remove"):
+    for name in (
+        "demo",
+        "files/1/columns",
+        "files/1/results",
+        "files/1/remove",
+        "results/2/exclude",
+    ):
         start = head("POST", f"{path}/{name}", f"Content-Type: {FORM}", "Content-Length: 70000")
         found.append(start + b"a=" + b"x" * 69998)
     return found
@@ -118,6 +124,7 @@ def bad_methods(path):
     for origin in ("http://evil.example", "null"):  # a form of another page that knows the token
         more = (f"Origin: {origin}", f"Content-Type: {FORM}", "Content-Length: 0")
         found.append(head("POST", f"{path}/files/1/remove", *more))
+        found.append(head("POST", f"{path}/results/2/exclude", *more))
     more = ("Sec-Fetch-Site: cross-site", f"Content-Type: {FORM}", "Content-Length: 0")
     return [*found, head("POST", f"{path}/files/1/remove", *more)]
 

@@ -38,6 +38,14 @@ def small_result(live):
     return live.run(live.upload(SMALL))
 
 
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_a_column_that_is_there_twice_is_told(live, suffix):
+    rows = "item,item,annotator,label\na,b,u,x\n"
+    text = rows if suffix == "csv" else rows.replace(",", "\t")
+    shown = html.unescape(texts(live.get(live.upload(text, f"labels.{suffix}")).text))
+    assert "the column 'item' appears more than once; rename one of them" in shown
+
+
 def test_from_a_file_to_its_downloads(live, tmp_path):
     file = live.upload(SMALL)
     shown = texts(live.get(file).text)

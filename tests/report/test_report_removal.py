@@ -164,9 +164,11 @@ def test_weak_annotators_are_to_look_at():
     assert (row["names"], row["action"], row["kind"]) == (["weak"], "look at some labels", "weak")
     assert content["summary"]["trust"][0].startswith("Nothing speaks against 5 of 6 annotators")
     assert any(line.endswith("than right: weak.") for line in content["summary"]["trust"])
-    assert [each["weak"] for each in content["annotators"]["rows"] if each["name"] == "weak"] == [
-        True
-    ]
+    told = {each["name"]: each["weak"] for each in content["annotators"]["rows"]}
+    assert told.pop("weak") == "expected to be wrong more often than right"
+    assert not any(told.values())
+    (look,) = [line for line in content["summary"]["next"] if line.startswith("Look at")]
+    assert look.startswith("Look at some labels of weak, who is expected to be wrong more often")
     assert content["removal"] is None  # to look at is not to remove
 
 

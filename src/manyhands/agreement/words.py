@@ -46,6 +46,10 @@ _HIDDEN = {
     "are hardly used.",
 }
 
+_OF_NUMBERS = (
+    "It is one number for all annotators and labels: agreement by annotator shows who is off."
+)
+
 # What the columns of a table hold, beside names and numbers of labels.
 _SPANS = {
     "f1": "the share of the spans of one annotator that another marked too, with the same words",
@@ -233,7 +237,8 @@ def _words(
     if order:
         listed = order if len(order) <= MOST_CLASSES else [*order[:3], "...", *order[-3:]]
         yield f"The order of the classes is taken to be {' < '.join(listed)}."
-    yield _HIDDEN[name]
+    is_numeric = name == "alpha" and level in ("interval", "ratio")
+    yield _OF_NUMBERS if is_numeric else _HIDDEN[name]
     yield from uncertainty(ends)
     yield from facts.caveats()
 

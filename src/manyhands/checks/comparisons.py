@@ -176,7 +176,8 @@ def one_sided_annotator(table: ComparisonTable) -> list[Finding]:
     p_value = 2.0 * special.bdtr(rarer, decided[tested], 0.5)
     found = tested[significant(np.minimum(p_value, 1.0)) & (rarer <= 0.1 * decided[tested])]
     return _about_annotators(
-        table, found, "annotators chose the same side 9 of 10 times or more",
+        table, found, "annotator chose the same side 9 of 10 times or more",
+        "annotators chose the same side 9 of 10 times or more",
         "leave them out, or estimate a side for everyone with --set position_bias=annotator",
     )  # fmt: skip
 
@@ -194,6 +195,7 @@ def against_others(table: ComparisonTable) -> list[Finding]:
     p_value = special.ndtr((agreed[tested] / shared[tested] - chance) / spread)
     return _about_annotators(
         table, tested[significant(p_value)],
+        "annotator disagrees with the others more often than by chance",
         "annotators disagree with the others more often than by chance",
         "check whether they mixed up the two sides; crowd-bt turns such answers around",
     )  # fmt: skip
@@ -206,8 +208,10 @@ def items_without_limit(table: ComparisonTable) -> list[Finding]:
         return []
     found = np.flatnonzero(unbounded_items(pairs, comparison_groups(pairs)))
     return _about_items(
-        table, found, "items won or lost everything against the others: a prior limits their "
-        "scores", "compare them with items that are nearly as good, or as bad",
+        table, found,
+        "item won or lost everything against the others: a prior limits the score",
+        "items won or lost everything against the others: a prior limits their scores",
+        "compare them with items that are nearly as good, or as bad",
     )  # fmt: skip
 
 
@@ -215,7 +219,8 @@ def few_comparisons(table: ComparisonTable) -> list[Finding]:
     """Items that were hardly compared."""
     counts = table.comparisons.counts()["n_comparisons"]
     return _about_items(
-        table, np.flatnonzero(counts < _FEW), f"items were compared fewer than {_FEW} times",
+        table, np.flatnonzero(counts < _FEW), f"item was compared fewer than {_FEW} times",
+        f"items were compared fewer than {_FEW} times",
         "compare them more often before their ranks are used",
     )  # fmt: skip
 
@@ -261,18 +266,23 @@ def _unusable(table: ComparisonTable, problem: str, message: str, remedy: str) -
 
 
 def _about_annotators(
-    table: ComparisonTable, codes: AnyArray, message: str, remedy: str
+    table: ComparisonTable, codes: AnyArray, one: str, many: str, remedy: str
 ) -> list[Finding]:
-    if len(codes) == 0:
-        return []
-    names = table.comparisons.annotators[codes]
-    return [table.finding("warning", f"{len(codes)} {message}", remedy, len(codes), names=names)]
+    return _about(table, "warning", table.comparisons.annotators[codes], (one, many), remedy)
 
 
 def _about_items(
-    table: ComparisonTable, codes: AnyArray, message: str, remedy: str
+    table: ComparisonTable, codes: AnyArray, one: str, many: str, remedy: str
 ) -> list[Finding]:
-    if len(codes) == 0:
+    return _about(table, "note", table.comparisons.items[codes], (one, many), remedy)
+
+
+def _about(
+    table: ComparisonTable, severity: Severity, names: AnyArray, words: tuple[str, str], remedy: str
+) -> list[Finding]:
+    """A finding on the items or annotators with these names; `words` are for one and for many."""
+    n = len(names)
+    if n == 0:
         return []
-    names = table.comparisons.items[codes]
-    return [table.finding("note", f"{len(codes)} {message}", remedy, len(codes), names=names)]
+    message = f"{n} {words[0] if n == 1 else words[1]}"
+    return [table.finding(severity, message, remedy, n, names=names)]

@@ -150,15 +150,18 @@ def _unusable_numbers(table: LabelTable, knowledge: Knowledge) -> Iterator[Flag]
     constant = constant_annotators(table)
     for a in constant:
         own = ann.label[ann.annotator == a]
-        evidence = f"the {len(own)} labels are {own.min():g} to {own.max():g}, while the items vary"
+        same = own.min() == own.max()
+        said = f"all {own.min():g}" if same else f"{own.min():g} to {own.max():g}"
+        evidence = f"the {len(own)} labels are {said}, while the items vary"
         yield Flag(int(a), "constant", 1.0 - LEVEL, evidence)
     p_bad = knowledge.p_random + knowledge.p_adversarial
     p_bad[constant] = 0.0
     crowd = _crowd_mean(knowledge.agreement_a, knowledge.n_compared_a)
     for a in np.flatnonzero((p_bad >= SURE) & (knowledge.n_compared_a >= MIN_COMPARED)):
         evidence = (
-            f"where the others rank an item higher by 1, {int(knowledge.n_compared_a[a])} labels "
-            f"rank it higher by {knowledge.agreement_a[a]:.2f}; the crowd has {crowd:.2f}"
+            f"the {int(knowledge.n_compared_a[a])} labels follow the order of items by the others "
+            f"to {knowledge.agreement_a[a]:.2f}, where 1 is fully and 0 not at all; the crowd has "
+            f"{crowd:.2f}"
         )
         worse = knowledge.p_adversarial[a] > knowledge.p_random[a]
         yield Flag(int(a), "adversarial" if worse else "random", float(p_bad[a]), evidence)

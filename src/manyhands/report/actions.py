@@ -1,10 +1,12 @@
 """Whom to remove or look at, and which items to relabel first, each with the reason."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from manyhands.aggregation import Consensus
+from manyhands.core.arrays import AnyArray
 from manyhands.report.items import ItemLists, describe_items
 from manyhands.report.profiles import UNTRUSTED, Profiles
 from manyhands.report.removal import Removal
@@ -56,7 +58,7 @@ def _to_look_at(profiles: Profiles) -> list[dict[str, Any]]:
     quality = profiles.consensus.quality
     for a in np.flatnonzero(profiles.weak)[np.argsort(quality.value[profiles.weak])].tolist():
         text = (
-            f"expected to be wrong more often than right: quality {percent(quality.value[a])}, "
+            f"{profiles.why_weak(a)}: quality {percent(quality.value[a])}, "
             f"{percent(quality.low[a])} to {percent(quality.high[a])}; the labels depend on the "
             "items, so they help a little"
         )
@@ -95,16 +97,22 @@ def _row(
     }
 
 
-def items_to_relabel(removal: Removal, lists: ItemLists) -> list[dict[str, Any]]:
-    """The first items to relabel, the least certain first, with the reason in words."""
+def items_to_relabel(
+    removal: Removal, lists: ItemLists, context: Callable[[AnyArray], AnyArray] | None = None
+) -> list[dict[str, Any]]:
+    """The first items to relabel, the least certain first, with the reason in words.
+
+    `context` gives the words around tokens, if items are tokens.
+    """
     profiles, codes = removal.profiles, lists.relabel[:MAX_FIRST_ITEMS]
-    described = describe_items(profiles.consensus, codes, judged=removal.judged)
+    words = None if context is None else context(codes)
+    described = describe_items(profiles.consensus, codes, judged=removal.judged, words=words)
     rows = []
     for code, row in zip(codes.tolist(), described, strict=True):
         why = _why(profiles.consensus, row, code) + _by_untrusted(profiles, code)
         why += _by_copies(removal, code)
         if row["now"] is not None:
-            why += f"; with all labels it is {row['now']}"
+            why += f"; with all labels it is “{row['now']}”"
         rows.append({"item": row["item"], "text": row["text"], "why": why})
     return rows
 
@@ -146,7 +154,7 @@ def _why(consensus: Consensus, row: dict[str, Any], code: int) -> str:
     believed = ""
     if row["confidence"] is not None:
         believed = (
-            f"; the consensus {row['consensus']} has a probability of {row['confidence']:.2f}"
+            f"; the consensus “{row['consensus']}” has a probability of {row['confidence']:.2f}"
         )
     if consensus.probabilities is None:
         at = slice(int(ann.item_offsets[code]), int(ann.item_offsets[code + 1]))
@@ -156,8 +164,8 @@ def _why(consensus: Consensus, row: dict[str, Any], code: int) -> str:
         return f"{n} {'label' if n == 1 else 'labels'}: {said}{unsure}"
     counts = [(len(each["annotators"]) + each["more"], each["label"]) for each in row["labels"]]
     if n == 1:
-        return f"only one label, {counts[0][1]}{believed}"
-    parts = [f"{count} of {n} say {label}" for count, label in counts[:MAX_SAID]]
+        return f"only one label, “{counts[0][1]}”{believed}"
+    parts = [f"{count} of {n} say “{label}”" for count, label in counts[:MAX_SAID]]
     others = n - sum(count for count, _ in counts[:MAX_SAID])
     if others:
         parts.append(f"{others} of {n} something else")

@@ -1,5 +1,6 @@
 """The table of annotators of a report: a row of plain values for each."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,11 @@ from manyhands.agreement import AgreementSummary
 from manyhands.checks import Flag
 from manyhands.core.arrays import AnyArray
 from manyhands.report.profiles import Profiles
-from manyhands.report.shown import number, shown
+from manyhands.report.shown import n_bytes, number, shown
 from manyhands.report.wording import MAX_SENTENCE
 
 MAX_ANNOTATORS = 3000  # rows of the table: those with flags, and those with the most labels
+MAX_MARKUP = 2_000_000  # bytes of the table and of its chart on a page, about
 
 
 def shown_first(profiles: Profiles) -> AnyArray:
@@ -29,12 +31,13 @@ def annotator_table(profiles: Profiles, found: AgreementSummary) -> dict[str, An
     """
     consensus, ann = profiles.consensus, profiles.consensus.annotations
     chosen = shown_first(profiles)[:MAX_ANNOTATORS]
-    chosen = chosen[np.argsort(consensus.quality.value[chosen], kind="stable")]
     columns = dict(profiles.agreement)
     name = "agreement" if "agreement" in columns else "correlation"
     if found.level == "spans" and "f1" in found.annotators:
         name, columns = "F1 with others", {"F1 with others": found.annotators["f1"]}
-    rows = [_row(profiles, columns[name], a) for a in chosen.tolist()]
+    rows = _that_fit(_row(profiles, columns[name], a) for a in chosen.tolist())
+    quality = consensus.quality.value[[row["code"] for row in rows]]
+    rows = [rows[n] for n in np.argsort(quality, kind="stable").tolist()]
     return {
         "n": ann.n_annotators, "agreement": name, "rows": rows,
         "pace": None if profiles.pace is None else {
@@ -42,6 +45,18 @@ def annotator_table(profiles: Profiles, found: AgreementSummary) -> dict[str, An
         },
         "trend": profiles.trend is not None, "errors": profiles.errors is not None,
     }  # fmt: skip
+
+
+def _that_fit(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first rows whose markup, and whose points in charts, have about `MAX_MARKUP` bytes."""
+    kept, size = [], 0
+    for row in rows:
+        size += 620 + 2 * n_bytes(row["name"]) + n_bytes(row["mistake"]) + n_bytes(row["tendency"])
+        size += sum(130 + n_bytes(flag["evidence"]) for flag in row["flags"])
+        if size > MAX_MARKUP:
+            break
+        kept.append(row)
+    return kept
 
 
 def _row(profiles: Profiles, agreement: AnyArray, a: int) -> dict[str, Any]:
@@ -57,7 +72,7 @@ def _row(profiles: Profiles, agreement: AnyArray, a: int) -> dict[str, Any]:
         "lowest": _lowest(profiles, a),
         "mistake": shown(profiles.mistakes[a], MAX_SENTENCE),
         "tendency": shown(profiles.biases[a], MAX_SENTENCE),
-        "weak": bool(profiles.weak[a]),
+        "weak": profiles.why_weak(a) if profiles.weak[a] else "",
         "flags": [_flag(profiles, flag) for flag in profiles.flags_of.get(a, [])],
     }
     pace, trend, errors = profiles.pace, profiles.trend, profiles.errors

@@ -10,12 +10,16 @@ from manyhands.report.profiles import Profiles
 from manyhands.report.shown import number, shown
 
 MAX_CLASSES = 30  # in charts and matrices: those that are used most
-MAX_CELLS = 150_000  # of all confusions of annotators
+MAX_CELLS = 120_000  # of all confusions of annotators
 MAX_CONFUSIONS = 15
 
 
 def confusions_of(profiles: Profiles) -> dict[str, Any] | None:
-    """Confusions with the consensus: of the crowd, of annotators, and the most common ones."""
+    """Confusions with the consensus: of the crowd, of annotators, and the most common ones.
+
+    Those of an annotator are pairs of numbers, since pages with many annotators are mostly these:
+    the place of a cell (row times the number of classes, plus column) and its count.
+    """
     cells, names = profiles.cells, profiles.class_names
     if cells is None or len(names) < 2:
         return None
@@ -35,8 +39,8 @@ def confusions_of(profiles: Profiles) -> dict[str, Any] | None:
     for a in order.tolist():
         at = cells.of(a)
         keep = inside[at]
-        parts = row[at][keep], column[at][keep], cells.count[at][keep]
-        own[str(a)] = np.stack(parts, axis=1).ravel().tolist()
+        place_c = row[at][keep].astype(np.int64) * len(kept) + column[at][keep]
+        own[str(a)] = np.stack([place_c, cells.count[at][keep]], axis=1).ravel().tolist()
     return {
         "classes": [shown(names[k], 40) for k in kept],
         "n_classes": len(names),
@@ -79,15 +83,20 @@ def _common(profiles: Profiles) -> list[dict[str, Any]]:
     seen = np.unique(cells.annotator[kept].astype(np.int64) * n_classes + believed_c)
     seers = np.bincount(seen % n_classes, minlength=n_classes)
     of_class = np.bincount(believed_c, count_c, n_classes)
+    n_labels = int((~profiles.left_out[profiles.consensus.annotations.annotator]).sum())
+    is_sets = profiles.consensus.annotations.kind == "multilabel"
     rows = []
     for n in np.argsort(-total, kind="stable")[:MAX_CONFUSIONS].tolist():
         believed, label = divmod(int(pairs[n]), n_classes)
+        of = of_class[believed]
+        if is_sets and believed == n_classes - 1:  # added: of the labels of items without the class
+            of = n_labels - of_class[label]
         rows.append(
             {
                 "consensus": shown(names[believed], 60),
                 "label": shown(names[label], 60),
                 "labels": int(total[n]),
-                "share": number(total[n] / max(of_class[believed], 1)),
+                "share": number(total[n] / max(of, 1)),
                 "half_by": _half_by(count_c[wrong][inverse == n]),
                 "of_annotators": int(seers[believed]),
             }

@@ -109,7 +109,10 @@ def report_content(
     lists = choose_items(consensus, profiles.left_out, judged=removal.judged)
     labels = None if network is None else network.labels
     words = None if spans is None or anonymous else spans.labels.sentences.word
-    first, classes = items_to_relabel(removal, lists), removal.classes(found)
+    context = None if spans is None or words is None else spans.in_context
+    noun = wording.ITEM if spans is None else wording.TOKEN
+    n_sentences = None if spans is None else len(spans.labels.sentences)
+    first, classes = items_to_relabel(removal, lists, context), removal.classes(found)
     commands = exclusion_commands(
         profiles, None if anonymous and profiles.left_out.any() else file,
         n_relabel=lists.n_relabel, of_items=spans is None,
@@ -119,13 +122,16 @@ def report_content(
         "version": __version__,
         "method": consensus.method_name,
         "kind": ann.kind,
-        "sizes": _sizes(ann),
+        "sizes": _sizes(ann, n_sentences),
         "source": "" if ann.source is None else shown(ann.source, 300),
         "summary": {
-            "have": [*wording.what_we_have(consensus), *wording.how_right(removal, scores)],
+            "have": [
+                *wording.what_we_have(consensus, n_sentences),
+                *wording.how_right(removal, scores, noun),
+            ],
             "agree": wording.how_far(found, classes),
             "trust": wording.whom_to_trust(profiles),
-            "next": what_to_do(removal, lists, classes, first, commands),
+            "next": what_to_do(removal, lists, classes, first, commands, noun),
         },
         "removal": removal_content(removal, found, commands),
         "actions": {
@@ -150,11 +156,12 @@ def report_content(
     }
 
 
-def _sizes(ann: Annotations) -> dict[str, int]:
-    return {
+def _sizes(ann: Annotations, n_sentences: int | None) -> dict[str, int]:
+    sizes = {
         "labels": ann.n_annotations, "items": ann.n_items, "annotators": ann.n_annotators,
         "classes": ann.n_classes,
     }  # fmt: skip
+    return sizes if n_sentences is None else sizes | {"sentences": n_sentences}
 
 
 def _item_lists(

@@ -13,11 +13,11 @@ from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.core.errors import DataError
 from manyhands.io.tool_imports import RELABEL_BELOW
 from manyhands.report.cells import NOTHING, disagreement
-from manyhands.report.shown import MISSING, shown
+from manyhands.report.shown import MISSING, n_bytes, shown
 
 MAX_ITEMS = 100  # in a list
 MAX_RELABEL = 3000  # in the list of items to relabel
-MAX_MARKUP = 1_000_000  # characters of that list on a page, about
+MAX_MARKUP = 750_000  # bytes of that list on a page, about
 UNUSUAL = 2.0  # standard deviations of disagreement above what is usual
 MAX_LABELS = 12  # shown of an item
 MAX_TEXT = 300  # characters
@@ -146,12 +146,13 @@ def describe_items(
 
 
 def rows_that_fit(rows: Iterable[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """The first rows whose markup has about `most` characters in all."""
+    """The first rows whose markup has about `most` bytes in all."""
     kept, size = [], 0
     for row in rows:
-        size += 250 + len(row["item"]) + len(row["text"])
+        size += 250 + n_bytes(row["item"]) + n_bytes(row["text"]) + n_bytes(row["consensus"])
         for each in row["labels"]:
-            size += 80 + len(each["label"]) + sum(16 + len(who) for who in each["annotators"])
+            size += 80 + n_bytes(each["label"])
+            size += sum(16 + n_bytes(who) for who in each["annotators"])
         if size > most:
             break
         kept.append(row)

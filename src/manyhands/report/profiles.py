@@ -18,6 +18,7 @@ from manyhands.checks.pace import Pace, annotator_pace
 from manyhands.core.arrays import AnyArray, Bools, Floats
 from manyhands.report.cells import NOTHING, ConfusionCells, class_names, confusion_cells
 from manyhands.report.errors_of_numbers import errors_of_numbers
+from manyhands.report.level_errors import LevelErrors, level_errors
 from manyhands.report.shown import shown
 from manyhands.report.trend import Trend, annotator_trend
 
@@ -96,14 +97,28 @@ class Profiles:
         return np.asarray(self.untrusted | self.spare)
 
     @cached_property
+    def level_errors(self) -> LevelErrors | None:
+        """How many levels annotators are off; None if classes have no order."""
+        return level_errors(self.consensus)
+
+    @cached_property
     def weak(self) -> Bools:
-        """Annotators without a flag who are expected to be wrong more often than right."""
+        """Annotators without a flag whose labels help little, such as those mostly wrong."""
         quality = self.consensus.annotator_quality
         if self.consensus.annotations.kind != "classes":
             return np.zeros(len(quality), dtype=bool)
         flagged = np.zeros(len(quality), dtype=bool)
         flagged[[flag.annotator for flag in self.flags if flag.other is None]] = True
-        return np.asarray((quality < 0.5) & ~flagged)
+        weak = quality < 0.5 if self.level_errors is None else self.level_errors.is_weak_a
+        return np.asarray(weak & ~flagged)
+
+    def why_weak(self, annotator: int | None = None) -> str:
+        """What makes annotators weak; of one of them with numbers, if there are some."""
+        if self.level_errors is None:
+            return "expected to be wrong more often than right"
+        if annotator is None:
+            return "expected to be off by more than half as many levels as labels at random"
+        return self.level_errors.text(annotator)
 
     @cached_property
     def worse(self) -> Bools:

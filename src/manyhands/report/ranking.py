@@ -8,18 +8,13 @@ import numpy as np
 
 import manyhands
 from manyhands.aggregation import Ranking
-from manyhands.agreement import summarize_pairs
-from manyhands.annotations import Comparisons
 from manyhands.annotations.vocabulary import Vocabulary
-from manyhands.checks import check
-from manyhands.core.arrays import AnyArray
 from manyhands.io.atomic import atomic_write
 from manyhands.report.page import content_policy, page_environment, template_text
-from manyhands.report.shown import number, percent, shown
-from manyhands.report.wording import counted
+from manyhands.report.ranking_words import UNSURE, chance_above_next, ranking_summary, verdicts
+from manyhands.report.shown import number, shown
 
 MAX_ROWS = 500
-_UNSURE = 0.9  # the chance that the first of two neighbours is better
 
 
 def ranking_content(
@@ -46,7 +41,7 @@ def ranking_content(
             "labels": len(pairs), "items": pairs.n_items, "annotators": pairs.n_annotators,
             "ties": pairs.n_ties,
         },
-        "summary": _summary(ranking),
+        "summary": ranking_summary(ranking),
         "items": _item_rows(ranking), "annotators": _annotator_rows(ranking),
         "several_groups": ranking.n_groups > 1, "sided": len(ranking.position) > 0,
     }  # fmt: skip
@@ -66,40 +61,13 @@ def write_ranking_report(content: dict[str, Any], path: str | Path) -> int:
     return len(encoded)
 
 
-def _summary(ranking: Ranking) -> dict[str, list[str]]:
-    pairs = ranking.comparisons
-    findings = check(pairs).findings
-    agreement = summarize_pairs(pairs)
-    serious = [each.message for each in findings if each.severity != "note"]
-    lines = {
-        "have": [
-            _sizes_in_words(pairs),
-            *(pairs.source.notes if pairs.source else ()),
-        ],
-        "agree": [str(each) for each in agreement.coefficients] + list(agreement.words[:1]),
-        "trust": [*ranking.warnings, *serious],
-        "next": [f"{each.message}: {each.remedy}" for each in findings],
-    }
-    lines["trust"] = lines["trust"] or ["Nothing speaks against the ranking."]
-    lines["next"] = lines["next"] or ["Nothing wrong was found."]
-    return {name: [shown(line, 400) for line in each] for name, each in lines.items()}
-
-
-def _sizes_in_words(pairs: Comparisons) -> str:
-    ties = f"; {percent(pairs.n_ties / len(pairs))} are ties" if pairs.n_ties else ""
-    return (
-        f"{counted(len(pairs), 'comparison')} of {counted(pairs.n_items, 'item')} by "
-        f"{counted(pairs.n_annotators, 'annotator')}{ties}."
-    )
-
-
 def _item_rows(ranking: Ranking) -> dict[str, Any]:
     columns, order = ranking.item_columns(), ranking.order
     known = columns["score_low"][order], columns["score_high"][order]
     ends = np.concatenate([*known, ranking.scores])
     low, high = (float(f(ends[np.isfinite(ends)])) for f in (np.min, np.max))
     width = max(high - low, 1e-9)
-    neighbour = _chance_above_next(ranking)
+    neighbour = chance_above_next(ranking)
     rows = []
     for place, code in enumerate(order[:MAX_ROWS].tolist()):
         marks = (columns[name][code] for name in ("score_low", "score", "score_high"))
@@ -115,26 +83,21 @@ def _item_rows(ranking: Ranking) -> dict[str, Any]:
                 "group": int(ranking.group[code]) + 1,
                 "marks": [number(100.0 * (each - low) / width, 1) for each in marks],
                 "above_next": number(neighbour[place], 2),
-                "unsure": bool(neighbour[place] < _UNSURE),
+                "unsure": bool(neighbour[place] < UNSURE),
                 **{name: int(columns[name][code]) for name in ("wins", "losses", "ties")},
             }
         )
     return {"rows": rows, "n": len(order)}
 
 
-def _chance_above_next(ranking: Ranking) -> AnyArray:
-    """The chance that every item, from the best, is truly above the next one; NaN at the end."""
-    order, chance = ranking.order, ranking.chance_above
-    return np.append(chance[order[:-1], order[1:]], np.nan)
-
-
 def _annotator_rows(ranking: Ranking) -> dict[str, Any]:
     columns = ranking.annotator_columns()
-    order = np.argsort(columns["quality"], kind="stable")
+    order, told = np.argsort(columns["quality"], kind="stable"), verdicts(ranking)
     rows = [
         {
             "name": shown(columns["annotator"][code]),
             "labels": int(columns["n_annotations"][code]),
+            "verdict": told[code],
             **{
                 name: number(columns[name][code], 3)
                 for name in ("quality", "quality_low", "quality_high")

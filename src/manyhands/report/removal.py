@@ -137,6 +137,7 @@ def removal_content(
         rows += _of_consensus(removal, after, found)
     return {
         "relabels": removal.relabels,
+        "codes": np.flatnonzero(gone).tolist(),
         "n_removed": int(profiles.untrusted.sum()),
         "n_spare": int(profiles.spare.sum()),
         "share": number(1.0 - n_left / max(ann.n_annotations, 1)),

@@ -28,6 +28,15 @@ def shown(name: object, max_characters: int = MAX_CHARACTERS) -> str:
     return text_shown if len(cut) == len(text) else f"{text_shown}… ({len(text):,} characters)"
 
 
+def n_bytes(text: str) -> int:
+    """The size of a text on a page.
+
+    >>> n_bytes("né")
+    3
+    """
+    return len(text.encode(errors="replace"))
+
+
 def number(value: Any, digits: int = 4) -> float | None:
     """A number as JSON has it: rounded, and None if it is not finite.
 

@@ -14,6 +14,7 @@ from manyhands.report.shown import number, shown
 
 MAX_SPANS = 100
 MAX_WORDS = 15  # on each side of a span
+MAX_AROUND = 4  # words on each side of a token to relabel
 MAX_NAMES = 12
 MAX_RIVALS = 3
 
@@ -24,6 +25,20 @@ class SpanView:
 
     labels: TokenLabels
     consensus: TokenConsensus
+
+    def in_context(self, codes: AnyArray) -> AnyArray:
+        """The words of all tokens; those of `codes` with the words around them."""
+        sentences = self.labels.sentences
+        words = sentences.word.astype(object)
+        shown_words = words.copy()
+        for at, sentence in zip(
+            codes.tolist(), sentences.sentence_of_token[codes].tolist(), strict=True
+        ):
+            begin = max(int(sentences.offsets[sentence]), at - MAX_AROUND)
+            end = min(int(sentences.offsets[sentence + 1]), at + MAX_AROUND + 1)
+            parts = [*words[begin:at], f"[{words[at]}]", *words[at + 1 : end]]
+            shown_words[at] = " ".join(map(str, parts))
+        return shown_words
 
 
 def span_types(view: SpanView, found: AgreementSummary) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from manyhands.report.removal import EXCLUDED, Removal
 from manyhands.report.shown import percent, shown
 from manyhands.report.wording import (
     FLAGGED,
+    ITEM,
     MAX_LEFT_OUT,
     MAX_SENTENCE,
     codes_of,
@@ -30,6 +31,7 @@ def what_to_do(
     classes: Mapping[str, AnyArray],
     first: list[dict[str, Any]],
     commands: Mapping[str, Any] | None,
+    noun: str = ITEM,
 ) -> list[str]:
     """The next steps, the most useful first; with commands if there are some.
 
@@ -47,9 +49,9 @@ def what_to_do(
             "ask them, or compare when they labelled the same items."
         )
     steps += _looks(profiles)
-    steps += _too_few(ann.labels_per_item)
+    steps += _too_few(ann.labels_per_item, noun)
     if lists.n_relabel:
-        steps.append(_relabel(removal, lists.n_relabel, first, commands))
+        steps.append(_relabel(removal, lists.n_relabel, first, commands, noun))
         if commands is not None and commands["next"]:
             steps.append(
                 "Ask annotators whom nothing speaks against; which items to give to whom, and what "
@@ -57,18 +59,24 @@ def what_to_do(
             )
     elif commands is not None and profiles.left_out.any():
         steps.append(f"Aggregate without them: {commands['aggregate']}")
+    if ann.kind == "numbers" and lists.n_hard:
+        some = names_of(ann.items, lists.hard.tolist(), 3)
+        steps.append(
+            f"Look at {counted(lists.n_hard, 'item')} with numbers that lie unusually far apart, "
+            f"first {some}: see “Hard items”."
+        )
     steps += _confused_classes(classes, ann)
     steps += [f"Beware: {shown(text, MAX_SENTENCE)}." for text in consensus.warnings]
     return steps or ["Nothing has to be done: use the consensus."]
 
 
-def _too_few(n_i: AnyArray) -> list[str]:
+def _too_few(n_i: AnyArray, noun: str) -> list[str]:
     """A step if most items have one label: it can neither be confirmed nor compared."""
     n, share = int((n_i <= 1).sum()), float((n_i <= 1).mean())
     if share <= 0.5:
         return []
     return [
-        f"Let two annotators or more label the same items: {counted(n, 'item')} ({percent(share)}) "
+        f"Let two annotators or more label the same {noun}s: {counted(n, noun)} ({percent(share)}) "
         f"{'has' if n == 1 else 'have'} at most one label, which nobody can confirm."
     ]
 
@@ -95,8 +103,8 @@ def _looks(profiles: Profiles) -> list[str]:
     weak = np.flatnonzero(profiles.weak).tolist()
     if weak:
         steps.append(
-            f"Look at some labels of {names_of(names, weak)}, who are expected to be wrong more "
-            "often than right: explain the task to them, or ask others."
+            f"Look at some labels of {names_of(names, weak)}, who {_are(weak)} "
+            f"{profiles.why_weak()}: explain the task to them, or ask others."
         )
     if profiles.trend is not None:
         codes = np.flatnonzero(profiles.worse).tolist()
@@ -110,14 +118,23 @@ def _looks(profiles: Profiles) -> list[str]:
         codes = [a for a in np.flatnonzero(profiles.pace.is_fast_a).tolist() if a not in flagged]
         if codes:
             steps.append(
-                f"Look at some labels of {names_of(names, codes)}, who are unusually fast; to be "
+                f"Look at some labels of {names_of(names, codes)}, who {_are(codes)} unusually "
+                "fast; to be "
                 "fast alone is no fault, and nothing else speaks against them."
             )
     return steps
 
 
+def _are(codes: list[int]) -> str:
+    return "is" if len(codes) == 1 else "are"
+
+
 def _relabel(
-    removal: Removal, n: int, first: list[dict[str, Any]], commands: Mapping[str, Any] | None
+    removal: Removal,
+    n: int,
+    first: list[dict[str, Any]],
+    commands: Mapping[str, Any] | None,
+    noun: str,
 ) -> str:
     ann = removal.profiles.consensus.annotations
     share = n / max(ann.n_items, 1)
@@ -125,11 +142,11 @@ def _relabel(
     after = "" if not removal.relabels else ", once the annotators above are left out"
     if share > 0.5:
         what = (
-            f"Collect more labels: {n:,} of {counted(ann.n_items, 'item')} ({percent(share)}) have "
+            f"Collect more labels: {n:,} of {counted(ann.n_items, noun)} ({percent(share)}) have "
             f"a {unsure}{after}."
         )
     else:
-        what = f"Relabel {counted(n, 'item')} ({percent(share)}) that have a {unsure}{after}."
+        what = f"Relabel {counted(n, noun)} ({percent(share)}) that have a {unsure}{after}."
     names = [row["item"] for row in first]
     what += f" Begin with {names_of(names, range(min(3, len(names))))}"
     what += ", for the reasons under “Which items to relabel first”."

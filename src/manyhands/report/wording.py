@@ -13,6 +13,7 @@ from manyhands.report.profiles import Profiles
 from manyhands.report.removal import Removal, expected_accuracy
 from manyhands.report.shown import percent, shown
 
+ITEM, TOKEN = "item", "token"  # what is labelled, in words
 MAX_NAMES = 8
 MAX_SENTENCE = 400  # characters of a sentence from elsewhere, which may hold any names
 MAX_LEFT_OUT = 40  # names of annotators whose labels should be left out
@@ -52,39 +53,47 @@ def names_of(names: Any, codes: Any, most: int = MAX_NAMES) -> str:
     return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]])) if listed else ""
 
 
-def what_we_have(consensus: Consensus) -> list[str]:
-    """Sizes, and how many labels an item has."""
+def what_we_have(consensus: Consensus, n_sentences: int | None = None) -> list[str]:
+    """Sizes, and how many labels an item has; items are tokens if there are sentences."""
     ann = consensus.annotations
     n_i = ann.labels_per_item
     what = "numbers" if ann.kind == "numbers" else counted(ann.n_classes, "class")
     said = f"each label is one of {what}" if ann.kind == "classes" else f"labels are {what}"
     said = f"labels are sets of {what}" if ann.kind == "multilabel" else said
+    noun, where = ITEM, ""
+    if n_sentences is not None:
+        noun, where = TOKEN, f" in {counted(n_sentences, 'sentence')}"
     lines = [
-        f"{counted(ann.n_annotations, 'label')} of {counted(ann.n_items, 'item')} by "
+        f"{counted(ann.n_annotations, 'label')} of {counted(ann.n_items, noun)}{where} by "
         f"{counted(ann.n_annotators, 'annotator')}; {said}."
     ]
+    if ann.kind == "numbers" and len(ann.label):
+        low, first, third, high = np.quantile(ann.label, [0.0, 0.25, 0.75, 1.0])
+        lines.append(f"They are {low:.4g} to {high:.4g}, half of them {first:.4g} to {third:.4g}.")
     if n_i.min() == n_i.max():
-        lines.append(f"Every item has {counted(int(n_i.max()), 'label')}.")
+        lines.append(f"Every {noun} has {counted(int(n_i.max()), 'label')}.")
     else:
         lines.append(
-            f"Items have {n_i.min()} to {n_i.max()} labels, half of them {np.median(n_i):g} or more"
-            "."
+            f"{noun.capitalize()}s have {n_i.min()} to {n_i.max()} labels, half of them "
+            f"{np.median(n_i):g} or more."
         )
     single = int((n_i <= 1).sum())
     if single:
         lines.append(
-            f"{counted(single, 'item')} ({percent(single / len(n_i))}) "
+            f"{counted(single, noun)} ({percent(single / len(n_i))}) "
             f"{'has' if single == 1 else 'have'} at most one label: nobody can confirm it."
         )
     return lines
 
 
-def how_right(removal: Removal, scores: Mapping[str, Any] | None) -> list[str]:
+def how_right(removal: Removal, scores: Mapping[str, Any] | None, noun: str = ITEM) -> list[str]:
     """How right the consensus is expected to be, and what that rests on; nothing for numbers."""
     expected = expected_accuracy(removal.profiles.consensus)
     if expected is None:
         return []
-    text = f"The consensus is expected to be right for {percent(expected)} of the items"
+    text = f"The consensus is expected to be right for {percent(expected)} of the {noun}s"
+    if removal.profiles.level_errors is not None:
+        text += f" ({removal.profiles.level_errors.of_consensus})"
     after = None if removal.after is None else expected_accuracy(removal.after)
     if after is not None:
         text += f", and for {percent(after)} without the annotators to leave out"
@@ -93,7 +102,7 @@ def how_right(removal: Removal, scores: Mapping[str, Any] | None) -> list[str]:
     if right is None:
         return [f"{text}: this is its mean confidence, which rests on the labels alone."]
     n = int(accuracy["n_items"])
-    return [f"{text}; of the {counted(n, 'item')} with a truth it is right for {percent(right)}."]
+    return [f"{text}; of the {counted(n, noun)} with a truth it is right for {percent(right)}."]
 
 
 def whom_to_trust(profiles: Profiles) -> list[str]:
@@ -146,8 +155,8 @@ def _doubtful(profiles: Profiles) -> list[str]:
     if len(weak):
         weak = weak[np.argsort(quality[weak], kind="stable")].tolist()
         lines.append(
-            f"{len(weak):,} {'is' if len(weak) == 1 else 'are'} expected to be wrong more often "
-            f"than right: {names_of(names, weak)}."
+            f"{len(weak):,} {'is' if len(weak) == 1 else 'are'} {profiles.why_weak()}: "
+            f"{names_of(names, weak)}."
         )
     worse = np.flatnonzero(profiles.worse & ~profiles.weak).tolist()
     if worse:

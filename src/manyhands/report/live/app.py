@@ -45,6 +45,7 @@ class _Site:
             post("/files/{id}/remove", self.remove),
             get("/results/{id}", self.result),
             get("/results/{id}/items", self.items),
+            post("/results/{id}/exclude", self.leave_out),
             get("/results/{id}/files/{name}", self.result_file),
             get("/comparisons/{id}", self.comparison),
             get("/comparisons/{id}/files/{name}", self.comparison_file),
@@ -126,6 +127,11 @@ class _Site:
     def items(self, request: Request) -> Response:
         given = dict(request.query_params)
         return self._made("results", request, lambda made: self.pages.items(made, given))
+
+    async def leave_out(self, request: Request) -> Response:
+        await form_values(request, self.session.limits)
+        file = self.session.leave_out(self._kept("results", request))
+        return self._to(f"/files/{file.id}")
 
     def comparison(self, request: Request) -> Response:
         return self._made("comparisons", request, self.pages.comparison)

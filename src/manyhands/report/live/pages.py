@@ -8,11 +8,12 @@ import jinja2
 
 from manyhands import __version__
 from manyhands.aggregation import AUTO
+from manyhands.annotations.labels import as_list
 from manyhands.report.charts import charts
 from manyhands.report.items import describe_items
 from manyhands.report.live import browse
 from manyhands.report.live.guard import Refusal
-from manyhands.report.live.reading import COLUMNS, EMPTY, LABELS_ARE
+from manyhands.report.live.reading import COLUMNS, EMPTY, LABELS_ARE, READMIT
 from manyhands.report.live.results import DOWNLOADS, MethodTable, Result, methods_for
 from manyhands.report.live.session import OpenedFile, Session
 from manyhands.report.page import chart_library, page_environment, script_json, template_text
@@ -91,7 +92,8 @@ class Pages:
             "file.html", file=file, labels=labels, roles=ROLES, taken=taken, chosen=chosen,
             labels_are=are, empty=EMPTY, missing=settings.get("missing") or [],
             methods=[] if labels is None else methods_for(labels.kind), auto=AUTO,
-            checked=CHECKED, results=results, comparisons=comparisons,
+            checked=CHECKED, results=results, comparisons=comparisons, readmit=READMIT,
+            left_out=as_list(settings.get("exclude") or ()),
         )  # fmt: skip
 
     def result(self, result: Result) -> str:

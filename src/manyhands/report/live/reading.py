@@ -1,11 +1,13 @@
 """A file of labels as the page shows it: what was taken for what, and what can be changed."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from manyhands.annotations import Annotations, Kind
+from manyhands.annotations.labels import as_list
 from manyhands.core.errors import DataError
 from manyhands.io import LabelFile, TextLabels
 from manyhands.io.batches import BATCHED, BatchedTable
@@ -26,6 +28,7 @@ LABELS_ARE: dict[str, dict[str, str | None]] = {
     "sets": {"kind": "multilabel", "task": None},
     "tags": {"kind": None, "task": "tagging"},
 }
+READMIT = "readmit"  # the name of the box that takes annotators back who were left out
 EMPTY = "empty"  # the value of the box that says that empty cells are no labels
 
 
@@ -95,8 +98,8 @@ def preview(file: LabelFile) -> Preview:
         first = file.inputs[0]
         format = "csv" if first.from_sheet else common_format([first], file.format, LABEL_SUFFIXES)
         names = column_names(first, format, file.encoding)[:MAX_COLUMNS]
-        if format not in BATCHED or not names:
-            return Preview(tuple(names))
+        if format not in BATCHED or len(set(names)) < max(len(names), 1):
+            return Preview(tuple(dict.fromkeys(names)))
         batches = BatchedTable(first, format, file.encoding).batches(names, N_ROWS)
         columns = next(iter(batches), {})
         cells = [islice(columns[name].to_pylist(), N_ROWS) for name in names if name in columns]
@@ -113,12 +116,16 @@ def _cell(value: Any) -> str:
 def changed_settings(
     settings: Mapping[str, Any], form: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
-    """The settings of a file after a form was sent; those without a field stay.
+    r"""The settings of a file after a form was sent; those without a field stay.
+
+    Annotators that are left out stay so unless the box `READMIT` is ticked.
 
     >>> form = {"item": ["id"], "labels_are": ["numbers"], "missing": ["NA, ?", "empty"]}
     >>> found = changed_settings({"label": "x", "bounds": (1, 5)}, form)
     >>> found["item"], found["label"], found["kind"], found["missing"], found["bounds"]
     ('id', None, 'numbers', ['NA', '?', ''], (1, 5))
+    >>> changed_settings({"exclude": ["u"]}, {"exclude": ["v\r\nw"]})["exclude"]
+    ['u', 'v', 'w']
     """
     one = {name: values[0] for name, values in form.items() if values}
     changed = dict(settings)
@@ -130,6 +137,9 @@ def changed_settings(
     marks = _listed(one.get("missing", ""))
     marks += [""] if EMPTY in form.get("missing", [])[1:] else []
     changed["missing"] = marks or None
+    gone = [] if READMIT in form else [*as_list(settings.get("exclude") or ())]
+    gone += [name for name in re.split(r"\r?\n", one.get("exclude", "")) if name.strip()]
+    changed["exclude"] = list(dict.fromkeys(gone)) or None
     return changed
 
 

@@ -66,6 +66,7 @@ class Result:
     folder: Path
     consensus: Consensus | None = None
     words: AnyArray | None = None
+    n_left_out: int = 0  # annotators
     content: Content = field(default_factory=dict)
 
     @property

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from manyhands.annotations.labels import as_list
 from manyhands.datasets import load_demo
 from manyhands.io import LabelFile, write_annotations
 from manyhands.report.live.guard import Refusal
@@ -119,6 +120,17 @@ class Session:
             file.settings = changed_settings(file.settings, form)
             self._read(file)
 
+    def leave_out(self, result: Result) -> OpenedFile:
+        """Read the file of a result again, without the annotators that its report leaves out."""
+        file, removal = self.of(self.files, result.file), result.content.get("removal")
+        if result.consensus is None or not removal or file.job.busy:
+            raise Refusal(409, "There is nobody to leave out now.")
+        names = result.consensus.annotations.annotators[removal["codes"]].tolist()
+        before = as_list(file.settings.get("exclude") or ())
+        file.settings = file.settings | {"exclude": list(dict.fromkeys([*before, *names]))}
+        self._read(file)
+        return file
+
     def _read(self, file: OpenedFile) -> None:
         def work(job: Job) -> None:
             job.begin("Reading the file")
@@ -145,6 +157,7 @@ class Session:
             raise Refusal(400, "There is no such method for these labels.")
         folder = self.new_folder()
         result = Result(folder.name, file.id, method, Job(f"Running {method}", N_STEPS), folder)
+        result.n_left_out = len(as_list(file.settings.get("exclude") or ()))
         self._submit(result.job, lambda _: make_result(labels, result, file.name))
         self._keep(self.results, result)
         return result

@@ -91,7 +91,9 @@
   const heatMap = (name, cells) => {
     const classes = data.confusions.classes;
     const counts = classes.map(() => new Array(classes.length).fill(0));
-    for (let n = 0; n < cells.length; n += 3) counts[cells[n]][cells[n + 1]] = cells[n + 2];
+    for (let n = 0; n < cells.length; n += 2) {
+      counts[Math.floor(cells[n] / classes.length)][cells[n] % classes.length] = cells[n + 1];
+    }
     const made = element("table", undefined, {class: "heat"});
     made.append(element("caption", `Confusions of ${name}: rows are the consensus, columns the label said, cells are numbers of labels`, {class: "hidden"}));
     const head = element("tr");
@@ -103,7 +105,7 @@
       const total = row.reduce((sum, each) => sum + each, 0);
       if (!total) return;
       const line = element("tr");
-      line.append(element("th", classes[k], {scope: "row"}));
+      line.append(element("th", classes[k], {scope: "row", title: classes[k]}));
       for (const n of row) {
         const cell = element("td", n ? String(n) : "");
         cell.style.setProperty("--share", (n / total).toFixed(3));
