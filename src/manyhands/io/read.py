@@ -171,7 +171,7 @@ class LabelFile(ItemFile):
     def read_items(self) -> Annotations:
         """The labels of items."""
         if self.has_pairs:
-            raise DataError(f"{self.shown}: has comparisons of two items, which are not used here")
+            raise DataError(f"{self.shown}: has comparisons of two items; aggregate ranks them")
         try:
             rows = replace(self, path=self.inputs, kind=self.wanted_kind()).rows()
         except MixedLabelsError as error:
