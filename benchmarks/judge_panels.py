@@ -213,7 +213,9 @@ Dawid-Skene, and "with groups" is `mh.selection.judge_panel`, both with {gold} g
 
 The accuracy of a group is known from the gold alone. In a panel that is one group, {gold} items
 leave a standard error of 0.03, and a calibration error much below that cannot be had. With several
-groups, their disagreement helps.
+groups, their disagreement helps. Confusions of judges who share errors are shrunk to their
+average as much as the gold says that the judges are alike: differences that are chance would make
+too much of the labels of a group that disagrees.
 
 ## Effective judges
 

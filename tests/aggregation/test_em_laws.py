@@ -17,14 +17,20 @@ from manyhands.aggregation import (
     Gaussian,
     Glad,
     Mixture,
+    MultilabelDawidSkene,
+    MultilabelMixture,
     OneCoin,
+    OrdinalDawidSkene,
+    OrdinalThresholds,
     WorkerClustering,
 )
 from manyhands.aggregation.em import run_em
 from manyhands.annotations import Annotations
 
 CLASS_METHODS = [DawidSkene, OneCoin, Glad, WorkerClustering, CommonNoise, Mixture, Ebcc]
-MANY = settings(max_examples=50)
+ORDINAL_METHODS = [OrdinalThresholds, OrdinalDawidSkene]
+SET_METHODS = [MultilabelDawidSkene, MultilabelMixture]
+MANY, SOME = settings(max_examples=50), settings(max_examples=12)
 
 
 @st.composite
@@ -54,7 +60,31 @@ def test_class_objectives_never_fall(method, columns):
     assert_never_falls(method(tol=0.0, max_iter=25).fit(annotations).objective)
 
 
-@pytest.mark.parametrize("method", [*CLASS_METHODS, AnnotatorTypes])
+@pytest.mark.parametrize("method", ORDINAL_METHODS)
+@SOME
+@given(columns=label_columns(), data=st.data())
+def test_ordinal_objectives_never_fall(method, columns, data):
+    annotations = Annotations.from_arrays(*columns, levels=range(4))
+    item = data.draw(st.sampled_from(annotations.items.tolist()))
+    for known in (None, {item: data.draw(st.integers(0, 3))}):
+        assert_never_falls(method(tol=0.0, max_iter=25).fit(annotations, known=known).objective)
+
+
+@pytest.mark.parametrize("method", SET_METHODS)
+@SOME
+@given(columns=label_columns(n_classes=16), data=st.data())
+def test_objectives_of_sets_never_fall(method, columns, data):
+    item, annotator, label = columns
+    sets = [{k for k in range(4) if code >> k & 1} for code in label.tolist()]
+    annotations = Annotations.from_arrays(
+        item, annotator, sets, kind="multilabel", classes=range(4)
+    )
+    name = data.draw(st.sampled_from(annotations.items.tolist()))
+    for known in (None, {name: data.draw(st.sets(st.integers(0, 3)))}):
+        assert_never_falls(method(tol=0.0, max_iter=25).fit(annotations, known=known).objective)
+
+
+@pytest.mark.parametrize("method", [*CLASS_METHODS, AnnotatorTypes, *ORDINAL_METHODS])
 @pytest.mark.parametrize(("n_classes", "n_said"), [(1, 1), (2, 1), (3, 2)])
 def test_classes_that_nobody_says_keep_the_law(method, n_classes, n_said):
     for seed in range(3):

@@ -2,6 +2,7 @@
 
 import pickle
 
+import choix
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -164,7 +165,6 @@ def test_davidson_is_the_maximum_of_its_likelihood():
 
 
 def test_scores_are_those_of_choix():
-    choix = pytest.importorskip("choix")
     pairs, _ = simulate_pairs(1, n=800)
     won = np.where(pairs.outcome == 0, pairs.left, pairs.right)
     lost = np.where(pairs.outcome == 0, pairs.right, pairs.left)

@@ -206,3 +206,15 @@ def test_every_set_has_one_code_and_the_order_of_rows_does_not_matter(sets):
     assert len(set(found.sets())) == len(found)
     assert found.codes(found.names).tolist() == list(range(len(found)))
     assert np.array_equal(found.members(found.names), found.member_sk)
+
+
+@pytest.mark.parametrize("cell", ['["cat", "dog"', "cat', 'dog']", '{"cat"'])
+def test_lists_without_their_other_bracket_are_refused(cell):
+    with pytest.raises(DataError, match="without its other bracket"):
+        Annotations.from_arrays([1, 1], list("uv"), ["cat", cell], kind="multilabel")
+
+
+def test_classes_that_are_made_of_others_are_noted():
+    cells = ["cat;dog", "cat|dog", "dog"]
+    labels = Annotations.from_arrays([1, 1, 2], list("uvu"), cells, kind="multilabel")
+    assert labels.class_vocabulary.note.endswith("classes such as cat|dog are made of others")

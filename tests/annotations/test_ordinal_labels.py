@@ -37,7 +37,7 @@ def test_the_order_comes_from_the_values_or_a_known_scale(label, levels):
 
 
 def test_words_without_a_known_order_need_levels():
-    with pytest.raises(DataError, match=r"order of the levels x, y is not known.*levels="):
+    with pytest.raises(DataError, match=r"order of the levels 'x', 'y' is not known.*levels="):
         ordinal(["x", "y", "y", "x"])
     ann = ordinal(["x", "y", "y", "x"], kind=None, levels=["y", "x", "w"])
     assert ann.classes.tolist() == ["y", "x", "w"]
@@ -104,3 +104,12 @@ def test_files_are_read_with_levels(tmp_path):
     wide = tmp_path / "wide.csv"
     wide.write_text("item,annotator_1,annotator_2\n1,2.5,10\n2,2.5,\n")
     assert mh.read(wide, kind="ordinal").classes.tolist() == ["2.5", "10"]
+
+
+def test_numbers_with_a_decimal_comma_are_in_their_order():
+    labels = Annotations.from_arrays(
+        [1, 1, 2, 2], list("uvuv"), ["10,0", "2,5", "2,0", "2,5"], kind="ordinal"
+    )
+    assert labels.classes.tolist() == ["2,0", "2,5", "10,0"]
+    with pytest.raises(DataError, match="'1,500', '2,000' is not known"):
+        Annotations.from_arrays([1, 1], list("uv"), ["1,500", "2,000"], kind="ordinal")

@@ -42,6 +42,17 @@ def test_classes_that_are_made_of_others_look_like_sets(tmp_path):
     assert "looks-like-sets" not in {each.check for each in check_file(path).findings}
 
 
+def test_sets_with_mixed_separators_are_named(tmp_path):
+    rows = '1,u,cat;dog\n1,v,cat|dog\n2,u,"dog, cat"\n2,v,"emu, small"\n2,w,cat;dog\n'
+    report, checks = found(tmp_path / "labels.csv", rows)
+    finding = checks["mixed-separators"]
+    assert finding.names == ("cat|dog", "dog, cat")
+    assert [place.rpartition(" ")[2] for place in finding.places] == ["3", "4"]
+    assert not report.ok
+    _, checks = found(tmp_path / "labels.csv", "1,u,cat;dog\n1,v,cat\n2,u,dog\n")
+    assert "mixed-separators" not in checks
+
+
 def test_rows_of_one_set_are_no_repeats(tmp_path):
     _, checks = found(tmp_path / "labels.csv", "1,u,cat\n1,u,dog\n1,v,cat;dog\n")
     assert "repeated-pair" not in checks

@@ -261,7 +261,8 @@ def test_planted_fault_is_found(fault, make_classes, make_numbers):
 
 
 def test_every_check_has_a_planted_fault():
-    assert {fault.check for fault in FAULTS} == set(CHECKS)
+    of_sets = {"mixed-separators"}  # planted in the tests of sets
+    assert {fault.check for fault in FAULTS} == set(CHECKS) - of_sets
 
 
 PEOPLE = [fault for fault in FAULTS if fault.names in (PERSON, PAIR)]

@@ -360,3 +360,11 @@ def test_predict_wants_a_model(tmp_path):
     refused = call("predict", tmp_path / "consensus", tmp_path / "features.csv")
     assert_refused(refused)
     assert "there is no model in this folder" in refused.err
+
+
+@pytest.mark.parametrize("option", ["--levels", "--classes"])
+def test_names_in_a_list_are_not_blank(tmp_path, option):
+    (tmp_path / "labels.csv").write_text(SMALL)
+    refused = call("aggregate", tmp_path / "labels.csv", option, "bad,,good")
+    assert_refused(refused)
+    assert f"{option} must be names with commas between them; got 'bad,,good'" in refused.err

@@ -8,6 +8,7 @@ import manyhands as mh
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
 from manyhands.evaluation import calibration_curve
+from manyhands.evaluation.scores import accuracy_interval
 from manyhands.selection import accuracy_bound, judge_panel, labels_to_certify
 from manyhands.selection.judges.dependence import effective_number, measure_dependence
 from manyhands.selection.judges.group_model import (
@@ -455,3 +456,67 @@ def test_small_panels_work():
     assert unseen.consensus.probabilities.shape == (3, 3)
     assert np.isfinite(unseen.consensus.probabilities).all()
     assert judge_panel([[0, 1]]).n_gold == 0
+
+
+def small_panel(label_of_z="yes", n_items=40):
+    """Three judges who label by chance, and z who always says the same."""
+    rng = np.random.default_rng(0)
+    item = np.repeat(np.arange(n_items), 4)
+    judge = np.tile(list("uvwz"), n_items)
+    by_chance = rng.choice(["no", "yes"], 4 * n_items)
+    return Annotations.from_arrays(item, judge, np.where(judge == "z", label_of_z, by_chance))
+
+
+def test_a_judge_who_always_abstains_counts_for_nothing():
+    gold = {i: ["no", "yes"][i % 2] for i in range(30)}
+    panel = judge_panel(small_panel("unsure"), gold, abstain="unsure")
+    assert any("no verdict was given by z" in text for text in panel.warnings)
+    assert panel.effective_judges.high <= 3.0
+    assert panel.words[0].startswith("3 judges count as")
+
+
+def test_gold_that_cannot_be_used_is_named_or_refused():
+    labels = small_panel()
+    gold = dict.fromkeys(range(30), "yes")
+    panel = judge_panel(labels, gold | {"nobody": "no", 0: "maybe"})
+    assert "1 of 31 gold items has no label of a judge and cannot be used" in panel.warnings
+    assert "the gold says maybe, which no judge used" in panel.warnings
+    with pytest.raises(DataError, match=r"the gold has the classes maybe, which no judge used"):
+        judge_panel(labels, dict.fromkeys(range(30), "maybe"))
+    with pytest.raises(DataError, match=r"the gold says unsure, which is an abstention"):
+        judge_panel(small_panel("unsure"), dict.fromkeys(range(30), "unsure"), abstain="unsure")
+
+
+def test_one_gold_item_shows_no_shared_errors():
+    panel = judge_panel(small_panel(), {0: "yes"})
+    assert panel.groups == ()
+    assert panel.effective_judges.low == 1.0
+
+
+def test_judges_by_chance_have_an_interval_of_the_effective_number():
+    gold = {i: ["no", "yes"][i % 2] for i in range(30)}
+    found = judge_panel(small_panel(), gold).effective_judges
+    assert 1.0 < found.low < 4.0
+
+
+def test_intervals_end_at_one():
+    for n in range(1, 60):
+        low, high = accuracy_interval(n, n)
+        assert 0.0 <= low <= high <= 1.0
+
+
+def test_alike_judges_who_share_errors_have_nearly_the_same_confusion():
+    """So that confidence where a group disagrees does not rest on differences that are chance."""
+    errors = []
+    for seed in range(40, 48):
+        crowd = crowd_of(seed=seed, group_size=6, lowest=0.85)
+        judges, gold = match_gold(make_judge_labels(crowd.annotations), gold_of(crowd))
+        fit = fit_panel(crowd.annotations, gold, judges.no_verdict_k)
+        assert fit.prior > 10
+        p_ik = fit.probabilities()[100:]
+        right = p_ik.argmax(axis=1) == crowd.truth[100:]
+        errors.append(calibration_curve(p_ik.max(axis=1), right).calibration_error)
+    assert np.mean(errors) < 0.03
+    wide = crowd_of(group_size=6, lowest=0.55, highest=0.95)
+    judges, gold = match_gold(make_judge_labels(wide.annotations), gold_of(wide))
+    assert fit_panel(wide.annotations, gold, judges.no_verdict_k).prior < fit.prior

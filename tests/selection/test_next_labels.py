@@ -6,7 +6,7 @@ import pytest
 import manyhands as mh
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError, UnknownNameError
-from manyhands.selection import NEXT_METHODS, budget_curve, next_labels
+from manyhands.selection import NEXT_METHODS, BudgetCurve, budget_curve, next_labels
 from manyhands.selection.gains import accuracy_gain, information_gain, profile_gain
 from manyhands.selection.next_labels import NextMethod
 from manyhands.simulation import CrowdSettings
@@ -208,3 +208,20 @@ def test_random_labels_bring_less():
 
 def test_methods_have_one_signature():
     assert all(type(each) is NextMethod and each.about for each in NEXT_METHODS.values())
+
+
+def test_nobody_left_to_ask_is_said_and_not_taken_for_a_small_gain():
+    full = Annotations.from_dense(np.tile(np.arange(6)[:, None] % 2, (1, 3)))
+    verdict = budget_curve(full, budget=5, repeats=3).verdict()
+    assert verdict.stop
+    assert "there is no label to ask for" in verdict.reason
+    some = Annotations.from_dense([[0, 1, -1], [1, 1, -1], [0, -1, 0]])
+    assert "no label to ask for" in budget_curve(some, budget=0.5, repeats=3).verdict().reason
+
+
+def test_a_small_gain_tells_how_large_it_may_be():
+    zero, one = np.zeros(2), np.array([0.0, 5.0])
+    curve = BudgetCurve(one, one, zero + 0.9, zero, zero + 1, np.array([0.0, 1e-4]), zero + 0.01)
+    verdict = curve.verdict(min_gain=0.002)
+    assert not verdict.stop
+    assert "0.0001 (up to 0.0201 by the error of the simulation)" in verdict.reason

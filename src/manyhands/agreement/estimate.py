@@ -161,4 +161,5 @@ def wilson(share: Floats, n: Floats, confidence: float = 0.95) -> tuple[Floats, 
     scale = np.where(n > 0, n, np.nan)
     centre = share + z * z / (2 * scale)
     half = z * np.sqrt(share * (1 - share) / scale + z * z / (4 * scale**2))
-    return (centre - half) / (1 + z * z / scale), (centre + half) / (1 + z * z / scale)
+    low, high = (centre - half) / (1 + z * z / scale), (centre + half) / (1 + z * z / scale)
+    return np.maximum(low, 0.0), np.minimum(high, 1.0)  # rounding may go beyond

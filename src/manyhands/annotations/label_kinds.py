@@ -6,7 +6,7 @@ import numpy as np
 
 from manyhands.annotations.label_sets import SetVocabulary
 from manyhands.annotations.labels import Kind, has_decimals, in_order_of_levels
-from manyhands.annotations.levels import number_of
+from manyhands.annotations.levels import number_of_level
 from manyhands.annotations.vocabulary import (
     Vocabulary,
     join_names,
@@ -80,7 +80,7 @@ def numbers_as_levels(label: AnyArray) -> tuple[AnyArray, Vocabulary]:
 
 def classes_as_numbers(label: AnyArray, classes: Vocabulary) -> AnyArray:
     """Classes whose names are numbers as these numbers; words raise a `DataError`."""
-    numbers = [number_of(str(name)) for name in classes.names.tolist()]
+    numbers = [number_of_level(name) for name in classes.names.tolist()]
     if any(number is None or not np.isfinite(number) for number in numbers):
         raise DataError(
             f"labels are classes ({join_names(classes.names, 3)}) where numbers are needed; "

@@ -7,7 +7,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from manyhands.annotations.set_cells import SEPARATORS, cells_of_members, parse_set
+from manyhands.annotations.set_cells import (
+    SEPARATORS,
+    cells_of_members,
+    joined_classes,
+    parse_set,
+)
 from manyhands.annotations.vocabulary import (
     Vocabulary,
     join_names,
@@ -73,7 +78,9 @@ class SetVocabulary(Vocabulary):
         """How labels were read, for a user."""
         several = np.flatnonzero(self.member_sk.sum(axis=1) > 1)
         how = f", such as {self.names[several[0]]}" if len(several) else ""
-        return f"labels are sets of classes{how}"
+        joined = joined_classes([str(name) for name in self.class_names.tolist()])
+        mixed = f"; classes such as {joined[0]} are made of others" if joined else ""
+        return f"labels are sets of classes{how}{mixed}"
 
     def as_wholes(self) -> Vocabulary:
         """The sets as classes: each distinct set is one."""

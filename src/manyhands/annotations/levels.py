@@ -35,12 +35,25 @@ _SCALES = (
 )
 
 
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d{1,2}\s*")  # three digits may be thousands
+
+
 def number_of(text: str) -> float | None:
     """The number that a text is, or None."""
     try:
         return None if "_" in text else float(text)
     except ValueError:
         return None
+
+
+def number_of_level(name: object) -> float | None:
+    """The number that the name of a level is, also with a decimal comma, or None.
+
+    >>> number_of_level(2.5), number_of_level("2,5"), number_of_level("2,500")
+    (2.5, 2.5, None)
+    """
+    text = str(name)
+    return number_of(text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text) else text)
 
 
 def level_order(names: Sequence[Any]) -> AnyArray:
@@ -52,14 +65,14 @@ def level_order(names: Sequence[Any]) -> AnyArray:
     >>> level_order(["10", "9.5", "0"]).tolist(), level_order(["High", "low"]).tolist()
     ([2, 1, 0], [1, 0])
     """
-    numbers = [number_of(str(name)) for name in names]
+    numbers = [number_of_level(name) for name in names]
     place = [each for each in numbers if each is not None and np.isfinite(each)]
     if len(place) != len(names):
         place = _places_on_a_scale([_plain(name) for name in names])
     if not place and len(names):
         raise DataError(
-            f"the order of the levels {join_names(names)} is not known; list them from lowest to "
-            "highest with ", SettingName("levels", ...),
+            f"the order of the levels {join_names(map(repr, map(str, names)))} is not known; list "
+            "them from lowest to highest with ", SettingName("levels", ...),
         )  # fmt: skip
     return np.argsort(np.array(place), kind="stable")
 
@@ -70,7 +83,7 @@ def level_values(names: Sequence[Any]) -> Floats:
     >>> level_values([0, 5, 10]).tolist(), level_values(["low", "high"]).tolist()
     ([0.0, 5.0, 10.0], [1.0, 2.0])
     """
-    numbers = [number_of(str(name)) for name in names]
+    numbers = [number_of_level(name) for name in names]
     known = [each for each in numbers if each is not None and np.isfinite(each)]
     if len(known) == len(names) and bool((np.diff(known) > 0).all()):
         return np.array(known, dtype=np.float64)

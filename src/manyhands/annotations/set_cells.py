@@ -15,6 +15,7 @@ from manyhands.core.errors import DataError, SettingName
 SEPARATORS = (";", "|", ",")  # cells are split at the first that occurs in one of them
 EMPTY_SET = "[]"
 _BRACKETS = {"[": "]", "{": "}", "(": ")"}
+_OPEN_LISTS, _ENDS_OF_LISTS = ('["', "['", '{"', "{'"), ('"]', "']", '"}', "'}")
 _YES_NO = {"1": True, "0": False, "true": True, "false": False}
 _COLLECTIONS = (set, frozenset, list, tuple, np.ndarray)
 
@@ -50,6 +51,11 @@ def parse_set(cell: Any, separator: str) -> list[str]:
     else:
         text = name_to_text(cell).strip()
         inner = _listed(text)
+        if inner is None and (text[:2] in _OPEN_LISTS or text[-2:] in _ENDS_OF_LISTS):
+            raise DataError(
+                f"the label {text[:40]!r} begins or ends as a list without its other bracket; "
+                "correct it"
+            )
         found = _parted(text, separator) if inner is None else inner
     names = [name_to_text(name) for name in found]
     if any(isinstance(name, _COLLECTIONS) for name in found):
@@ -68,6 +74,19 @@ def find_separator(cells: Iterable[str]) -> str:
         if any(separator in cell for cell in plain):
             return separator
     return SEPARATORS[0]
+
+
+def joined_classes(names: Sequence[str]) -> list[str]:
+    """Classes that are made of other classes between some separator.
+
+    >>> joined_classes(["cat", "dog", "cat|dog", "dog, cat", "cat, small"])
+    ['cat|dog', 'dog, cat']
+    """
+    known = set(names)
+    return [
+        name for name in names
+        if any(sign in name and known.issuperset(_parted(name, sign)) for sign in SEPARATORS)
+    ]  # fmt: skip
 
 
 def set_cell(names: Sequence[str], separator: str, plain: bool) -> str:

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from manyhands.annotations.set_cells import find_separator, parse_set
+from manyhands.annotations.set_cells import find_separator, joined_classes, parse_set
 from manyhands.checks.label_table import (
     MAX_EXAMPLES,
     Finding,
@@ -90,6 +91,25 @@ def looks_like_sets(table: LabelTable) -> list[Finding]:
         "probably sets of classes"
     )
     return table.about("class", codes, message, "read them with --kind multilabel")
+
+
+def mixed_separators(table: LabelTable) -> list[Finding]:
+    """Classes of sets that are made of others: cells were split at another separator."""
+    classes: Any = table.rows.classes
+    if classes is None or classes.kind != "multilabel":
+        return []
+    names = [str(name) for name in classes.class_names.tolist()]
+    joined = joined_classes(names)
+    if not joined:
+        return []
+    has_joined_s = classes.member_sk[:, np.isin(names, joined)].any(axis=1)
+    rows = table.usable[has_joined_s[table.usable_labels]]
+    message = (
+        f"{len(joined)} of {len(names)} classes are made of others ({joined[0]}): sets were split "
+        f"at {classes.separator!r}, and some are written otherwise"
+    )
+    remedy = "write one separator between the classes of all sets, or name it with --separator"
+    return [table.finding("warning", message, remedy, len(rows), rows=rows, names=joined)]
 
 
 def class_never_said(table: LabelTable) -> Iterator[Finding]:

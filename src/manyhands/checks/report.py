@@ -37,6 +37,7 @@ CHECKS: Registry[Check] = Registry(
         "many-classes": label_values.many_classes,
         "looks-missing": label_values.looks_missing,
         "looks-like-sets": label_values.looks_like_sets,
+        "mixed-separators": label_values.mixed_separators,
         "outlier-numbers": label_values.outlier_numbers,
         "near-duplicate-classes": rows.near_duplicate_classes,
         "near-duplicate-names": rows.near_duplicate_names,

@@ -11,7 +11,7 @@ from manyhands.checks.label_table import LabelTable
 
 _OF_ROWS = (
     "no-labels", "blank-label", "label-outside-classes", "blank-name", "unlisted-name",
-    "near-duplicate-names",
+    "near-duplicate-names", "mixed-separators",
 )  # fmt: skip
 _OF_CLASSES = (
     "many-classes", "looks-missing", "near-duplicate-classes", "class-never-said", "imbalance",

@@ -11,7 +11,7 @@ import typer
 
 import manyhands as mh
 from manyhands.cli.option_groups import OptionGroup, options_of, takes_groups
-from manyhands.cli.values import bounds, lines_of, named_values, numbers
+from manyhands.cli.values import bounds, lines_of, named_values, names_of, numbers
 from manyhands.core.errors import DataError, SettingError
 from manyhands.core.settings import Setting, settings_of
 from manyhands.engine.settings import FeatureOptions, TaggingOptions
@@ -146,8 +146,8 @@ class ReadingOptions(OptionGroup):
 
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         classes, levels = (
-            None if names is None else [name.strip() for name in names.split(",")]
-            for names in (self.classes, given.pop("levels"))
+            names_of(flag, names)
+            for flag, names in (("--classes", self.classes), ("--levels", given.pop("levels")))
         )
         given["kind"], given["classes"] = with_levels(self.kind, classes, levels)
         given["missing"] = self.missing or None  # an option that may be repeated is [] without it

@@ -17,7 +17,7 @@ from manyhands.core.errors import SettingError
 
 # Control characters, and those that turn the direction of writing.
 _OBEYED = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_LONGEST = 4000  # characters of a line
+_LONGEST, _MOST_LEVELS = 4000, 20  # characters of a line, and names of levels in it
 
 
 def say(text: str = "") -> None:
@@ -90,7 +90,8 @@ def level_lines(classes: "mh.annotations.Vocabulary | None") -> list[str]:
     """The levels of ordinal labels in their order."""
     if classes is None or not classes.ordered:
         return []
-    return [f"levels: {' < '.join(str(name) for name in classes.names)}"]
+    names, n_more = classes.names[:_MOST_LEVELS], len(classes) - _MOST_LEVELS
+    return [f"levels: {' < '.join(map(str, names))}{f' < {n_more} more' if n_more > 0 else ''}"]
 
 
 def source_of(annotations: Any, file: "mh.io.LabelFile | None" = None) -> dict[str, object]:

@@ -16,8 +16,8 @@ class Request(options.OptionGroup):
 
     labels: Annotated[
         list[str] | None,
-        typer.Argument(metavar="LABELS", help="Labels to begin with: what manyhands report takes."
-                       " Files are opened on the page too.", show_default=False),
+        typer.Argument(metavar="LABELS", help="Labels of items to begin with; comparisons of two "
+                       "items have no page. Files are opened on the page too.", show_default=False),
     ] = None  # fmt: skip
     port: Annotated[
         int,

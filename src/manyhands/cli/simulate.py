@@ -15,8 +15,9 @@ def simulate(
         str,
         typer.Argument(
             help="symmetric, confusions, spammers, adversaries, copycats, planted (all of "
-            "these), shared-mistakes or judge-panel; or the crowd of a paper: sensitivities, "
-            "common-noise, perturbed-networks, perturbed-networks-images.",
+            "these), shared-mistakes, judge-panel, or preferences (comparisons of two items); or "
+            "the crowd of a paper: sensitivities, common-noise, perturbed-networks, "
+            "perturbed-networks-images.",
             autocompletion=completed("SCENARIOS"),
         ),
     ],

@@ -41,6 +41,20 @@ def numbers(flag: str, text: str) -> list[float]:
     return list(found)
 
 
+def names_of(flag: str, text: str | None) -> list[str] | None:
+    """Names with commas between them, without spaces around them.
+
+    >>> names_of("--levels", "bad, fair,good")
+    ['bad', 'fair', 'good']
+    """
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    if "" in names:
+        raise SettingError(f"{flag} must be names with commas between them; got {text!r}")
+    return names
+
+
 def lines_of(path: str, encoding: str) -> list[str]:
     """The lines of a text file that are not blank, without spaces around them."""
     try:

@@ -74,6 +74,7 @@ class CrowdRanker(FeatureOptions, NotebookEstimator):
         Row i of X belongs to item i of the comparisons; `X_items` names the item of every row
         where rows have another order. Features are numbers. `resume` continues from the checkpoint.
         """
+        self._require_method()
         pairs = as_comparisons(y)
         rows = _rows_of_items(_matrix(X), pairs, X_items)
         mean, deviation = _scaling(rows, self.scale)
@@ -160,11 +161,33 @@ class CrowdRanker(FeatureOptions, NotebookEstimator):
         self.search_history_, self.settings_ = classifier.search_history_, classifier.settings_
         self.n_features_in_ = classifier.n_features_in_ // 2
 
+    @property
+    def _method(self) -> Method:
+        return METHODS[self.method] if isinstance(self.method, str) else self.method
+
+    def _require_method(self) -> None:
+        """Refuse methods that cannot train a network of scores."""
+        method, reason = self._method, ""
+        if "classification" not in method.tasks:
+            reason = f"is for {method.tasks[0]}"
+        elif method.needs_truth:
+            reason = "needs the truth of every pair"
+        elif method.needs_order:
+            reason = "is for levels with an order"
+        elif method.required_network is not None:
+            reason = "fits a model of its own, not a network of scores"
+        elif method.replaces_output:
+            reason = "has a last layer per annotator in the place of the network's"
+        if reason:
+            raise SettingError(
+                f"{self.method} cannot rank items: it {reason}; use crowd-layer-mw, em or "
+                "two-stage-majority"
+            )
+
     def _own_sides(self) -> bool:
         if self.position_bias is not None:
             return self.position_bias
-        method = METHODS[self.method] if isinstance(self.method, str) else self.method
-        return method.takes_more_labels
+        return self._method.takes_more_labels
 
     def _settings_of_classifier(self) -> dict[str, Any]:
         if self.network is not None and not isinstance(self.network, str):

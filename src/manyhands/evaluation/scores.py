@@ -37,7 +37,8 @@ def accuracy_interval(n_correct: int, n_items: int) -> tuple[float, float]:
     centre = share + z * z / (2 * n_items)
     half_width = z * np.sqrt(share * (1 - share) / n_items + z * z / (4 * n_items**2))
     scale = 1 + z * z / n_items
-    return float((centre - half_width) / scale), float((centre + half_width) / scale)
+    low, high = (centre - half_width) / scale, (centre + half_width) / scale
+    return max(float(low), 0.0), min(float(high), 1.0)  # rounding may go beyond
 
 
 def log_loss(truth_code: Codes, probabilities_ik: Floats) -> float:

@@ -141,6 +141,7 @@ class Method(ABC):
     needs_counts: ClassVar[bool] = False  # features are counts, which must not be scaled
     needs_order: ClassVar[bool] = False  # classes are levels, from lowest to highest
     required_network: ClassVar[str | None] = None  # the only network that the method is made for
+    replaces_output: ClassVar[bool] = False  # annotators have their own last layers
     models_features: ClassVar[bool] = False  # it models the features, which must be numbers then
     takes_noise_settings: ClassVar[bool] = False  # `noise` and `init` are settings of the method
     takes_item_weights: ClassVar[bool] = False  # its loss is a mean over items or their labels

@@ -242,6 +242,7 @@ class DoctorNet(NetworkMethod):
     """
 
     tasks = ("classification", "regression", "tagging")
+    replaces_output = True
     weighted: bool = False
     pseudo_count: float = 1.0
 

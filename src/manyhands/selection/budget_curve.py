@@ -19,6 +19,10 @@ from manyhands.selection.next_labels import BUDGET, NEXT_METHODS, Batch, Chooser
 from manyhands.selection.pools import make_pool
 
 MIN_GAIN = 0.002
+_NOBODY = (
+    "there is no label to ask for: everybody has labelled every item, or no label is within the "
+    "budget; give costs of new annotators, or features of new items"
+)
 _SHORTLIST = 3  # items in the simulation for each label of the budget
 
 
@@ -53,17 +57,21 @@ class BudgetCurve:
         """Whether to stop labelling, and why.
 
         Stop if the expected accuracy is at the target, or if two standard errors above its mean the
-        rise by all labels of the curve is still below `min_gain`.
+        rise by all labels of the curve is still below `min_gain`, or if nobody can be asked.
         """
         require(0 <= min_gain < 1, "min_gain", "in 0..1, below 1", min_gain)
         require(target is None or 0 < target <= 1, "target", "above 0, up to 1", target)
         now, last = float(self.accuracy[0]), float(self.cost[-1])
         if target is not None and now >= target:
             return Verdict(True, f"the expected accuracy {now:.3f} has reached {target:g}")
+        if last == 0:
+            return Verdict(True, _NOBODY)
         most = float(self.gain[-1] + CLEAR * self.gain_error[-1])
         rise = f"labels for {last:g} more would raise the accuracy by {self.gain[-1]:.4f}"
         if most < min_gain:
             return Verdict(True, f"{rise}, less than {min_gain:g}")
+        if self.gain[-1] < min_gain:
+            rise += f" (up to {most:.4f} by the error of the simulation)"
         if target is None:
             return Verdict(False, f"{rise} to {self.accuracy[-1]:.3f}")
         reached = np.flatnonzero(self.accuracy >= target)

@@ -25,9 +25,11 @@ from manyhands.engine.task import NOT_SCORED, VALIDATION, Metrics, Scores
 from manyhands.engine.tasks import TASKS
 from manyhands.estimators import ESTIMATORS
 from manyhands.estimators.many import fit_each, gpu_trains
-from manyhands.evaluation import summarize_runs
+from manyhands.evaluation import ranked_probability_score, summarize_runs
 from manyhands.methods import METHODS, Method
 from manyhands.selection.trial import Trial
+
+RPS = "rps"  # the ranked probability score of ordinal labels, beside the scores of classes
 
 
 def compare_training(
@@ -44,7 +46,8 @@ def compare_training(
     """Train with every method `runs` times, with seeds `seed`, `seed` + 1 ..., and rank them.
 
     `accuracy` is that of the network alone on the test items, `inferred` that of network and labels
-    together (or of an aggregator alone) on the labelled items; the deviation is over runs. For
+    together (or of an aggregator alone) on the labelled items; the deviation is over runs. Ordinal
+    labels have the ranked probability score `rps` of the network too. For
     regression the key is `mae`, with `rmse` and `r2`; for tagging it is the `f1` of entities, with
     `precision` and `recall`. Without truth, `validation` is the mean log-probability of labels that
     were held out, or their log density. `settings` go to the estimator; `done` is called after
@@ -163,7 +166,8 @@ def scores_of(trial: Trial, model: Any) -> dict[str, float]:
     task, tested = trial.task_object, trial.test_features is not None
     features = trial.test_features if tested else trial.features
     truth = trial.scored_truth(trial.test_truth if tested else trial.truth)
-    scores = task.score(truth, model.scored_predictions(features), features)
+    predicted = model.scored_predictions(features)
+    scores = task.score(truth, predicted, features) | _level_scores(trial, truth, predicted)
     if trial.truth is not None:
         together = model.infer(trial.features, trial.annotations)
         scores["inferred"] = _consensus_scores(trial, together)[task.metrics.key]
@@ -249,14 +253,24 @@ def _consensus_scores(trial: Trial, consensus: Any) -> dict[str, float]:
     """The scores of a consensus about the labelled items."""
     task = trial.task_object
     truth = trial.scored_truth(trial.truth)
-    return task.score(truth, task.scored_consensus(consensus), trial.features)
+    predicted = task.scored_consensus(consensus)
+    return task.score(truth, predicted, trial.features) | _level_scores(trial, truth, predicted)
+
+
+def _level_scores(trial: Trial, truth: Any, predicted: Any) -> dict[str, float]:
+    """The ranked probability score of ordinal labels, at truths that are levels."""
+    if not trial.annotations.ordered or truth is None or not (truth >= 0).any():
+        return {}
+    known = truth >= 0
+    return {RPS: ranked_probability_score(truth[known], predicted[known])}
 
 
 def _ranked(scored: Mapping[str, list[dict[str, float]]], trial: Trial) -> Comparison:
     metrics, by_truth = trial.task_object.metrics, trial.has_truth
     key = metrics.key if by_truth else VALIDATION
     sign = -1 if by_truth and not metrics.greater_is_better else 1
-    rows = [_row(name, runs, key, metrics, by_truth) for name, runs in scored.items()]
+    more = (RPS,) if trial.annotations.ordered else ()
+    rows = [_row(name, runs, key, metrics, by_truth, more) for name, runs in scored.items()]
     rows.sort(key=lambda row: (np.isnan(row[key]), -sign * row[key]))
     columns = {
         name: np.array([row[name] for row in rows], dtype=object if name == "method" else None)
@@ -266,8 +280,9 @@ def _ranked(scored: Mapping[str, list[dict[str, float]]], trial: Trial) -> Compa
 
 
 def _row(
-    name: str, runs: list[Scores], key: str, metrics: Metrics, by_truth: bool
-) -> dict[str, Any]:
+    name: str, runs: list[Scores], key: str, metrics: Metrics, by_truth: bool,
+    more: tuple[str, ...],
+) -> dict[str, Any]:  # fmt: skip
     def mean(score: str) -> float:
         return float(np.mean([run.get(score, np.nan) for run in runs]))
 
@@ -279,5 +294,5 @@ def _row(
     else:
         row["lowest"] = float(np.min(values))
     if by_truth:
-        row |= {score: mean(score) for score in (*metrics.others, "inferred")}
+        row |= {score: mean(score) for score in (*more, *metrics.others, "inferred")}
     return row | {"runs": len(runs), "seconds": mean("seconds")}

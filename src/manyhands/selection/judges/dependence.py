@@ -67,14 +67,23 @@ def measure_dependence(ann: Annotations, gold: Gold) -> Dependence:
     value_ab = _ratio(*sums)
     left_gab = _ratio(sums[0] - cross_gab, sums[1] - square_gab)
     low_ab, high_ab = _fisher_interval(value_ab, left_gab)
-    n_judges = ann.n_annotators
-    value = effective_number(value_ab)
-    left_g = np.array([effective_number(each) for each in left_gab])
-    error = _jackknife_error(np.log(left_g))
-    low, high = (float(value * np.exp(sign * _Z * error)) for sign in (-1, 1))
-    estimate = Estimate(value, max(low, 1.0), min(high, float(n_judges)))
     shared_ab = shared_gab.sum(axis=0).astype(np.int64)
-    return Dependence(value_ab, low_ab, high_ab, shared_ab, estimate)
+    effective = _effective(value_ab, left_gab, np.diagonal(shared_ab) > 0)
+    return Dependence(value_ab, low_ab, high_ab, shared_ab, effective)
+
+
+def _effective(value_ab: Floats, left_gab: Floats, known_a: Bools) -> Estimate:
+    """The number of effective judges among those with labels of gold items, by the jackknife."""
+    known_ab = np.ix_(known_a, known_a)
+    n_judges = int(known_a.sum())
+    value = _independent_number(value_ab[known_ab])
+    left_g = np.array([_independent_number(each[known_ab]) for each in left_gab])
+    error = _jackknife_error(np.log(left_g))
+    low, high = (value * float(np.exp(sign * _Z * error)) for sign in (-1, 1))
+    if n_judges > 1 and np.isnan(value_ab[known_ab][np.triu_indices(n_judges, 1)]).all():
+        low = 1.0  # no pair of judges has errors to compare
+    limits = np.clip([value, low, high], 1.0, n_judges)
+    return Estimate(*(float(each) for each in limits))
 
 
 def effective_number(correlation_ab: Floats) -> float:
@@ -83,10 +92,15 @@ def effective_number(correlation_ab: Floats) -> float:
     >>> effective_number(np.eye(3)), effective_number(np.ones((3, 3)))
     (3.0, 1.0)
     """
+    return float(np.clip(_independent_number(correlation_ab), 1.0, len(correlation_ab)))
+
+
+def _independent_number(correlation_ab: Floats) -> float:
+    """The same, which may exceed n where correlations are below 0: up to 10 n."""
     filled = np.nan_to_num(correlation_ab, nan=0.0)
     np.fill_diagonal(filled, 1.0)
     n = len(filled)
-    return float(np.clip(n**2 / max(filled.sum(), _ROUNDING), 1.0, n)) if filled.sum() > 0 else n
+    return float(n**2 / max(filled.sum(), n / 10))
 
 
 def _products(ann: Annotations, gold: Gold) -> tuple[Floats, Floats, Bools]:

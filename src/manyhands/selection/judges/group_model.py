@@ -20,6 +20,7 @@ from manyhands.core.arrays import AnyArray, Bools, Codes, Floats
 
 _MAX_CELLS = 2**21  # items x classes x labels at once
 MOST_SHARING = 0.99
+_FEWEST = 20  # items that the penalty of sharing is computed for at least
 
 
 @dataclass(frozen=True)
@@ -130,8 +131,8 @@ def find_groups(
 
     Judges are merged by their correlation, the most correlated first (average linkage). Of these
     partitions the one is taken with the highest log-likelihood of the labels given the truth, minus
-    log(number of items) for every group that shares errors. The probability of sharing is that of
-    the highest likelihood.
+    log(number of items, 20 or more) for every group that shares errors. The probability of sharing
+    is that of the highest likelihood.
     """
     n_items, known = said.n_items, dict[tuple[int, ...], tuple[float, float]]()
     own_n = confusion_akl[said.judge, truth_i[said.item], said.label]
@@ -145,7 +146,7 @@ def find_groups(
     highest = -np.inf
     for partition in _partitions(np.nan_to_num(correlation_ab, nan=0.0)):
         value = sum(fitted(group)[1] for group in partition)
-        value -= np.log(n_items) * sum(fitted(group)[0] > 0 for group in partition)
+        value -= np.log(max(n_items, _FEWEST)) * sum(fitted(group)[0] > 0 for group in partition)
         if value > highest + 1e-9:
             best, highest = partition, value
     return _grouping(best, [fitted(group)[0] for group in best], len(confusion_akl))

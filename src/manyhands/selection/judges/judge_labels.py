@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from manyhands.annotations import Annotations, Labels, Vocabulary, as_annotations
+from manyhands.annotations.vocabulary import join_names
 from manyhands.core.arrays import Bools, Codes, Floats, read_only
 from manyhands.core.errors import DataError
 from manyhands.core.settings import require, require_choice
@@ -22,6 +23,7 @@ class JudgeLabels:
     `n_samples_a` counts the labels of a judge before samples of one item became one label.
     `consistency_a` is the mean share of an item's samples that say this label, NaN without repeats.
     `n_abstained_a` counts abstentions, and `n_tied` pairs whose samples had no most frequent label.
+    `abstentions` are the names of the labels without a verdict.
     """
 
     annotations: Annotations
@@ -30,6 +32,7 @@ class JudgeLabels:
     consistency_a: Floats
     n_abstained_a: Codes
     n_tied: int
+    abstentions: tuple[Any, ...] = ()
 
 
 def make_judge_labels(
@@ -60,6 +63,7 @@ def make_judge_labels(
     )  # fmt: skip
     no_verdict_k = _no_verdict(ann, abstain)
     is_none_n = no_verdict_k[ann.label]
+    names = tuple(ann.classes[no_verdict_k].tolist())
     n_abstained_a = np.bincount(ann.annotator[is_none_n], minlength=ann.n_annotators)
     if abstentions == "missing" and no_verdict_k.any():
         ann, no_verdict_k = _without_classes(ann, no_verdict_k), np.zeros(0, dtype=bool)
@@ -73,8 +77,9 @@ def make_judge_labels(
         count_a = np.bincount(merged.annotator[repeated_n], minlength=ann.n_annotators)
         consistency_a = total_a / count_a
     return JudgeLabels(
-        merged, no_verdict_k, n_samples_a, consistency_a, n_abstained_a.astype(np.int32), n_tied
-    )
+        merged, no_verdict_k, n_samples_a, consistency_a, n_abstained_a.astype(np.int32), n_tied,
+        names,
+    )  # fmt: skip
 
 
 def _with_judges(ann: Annotations, samples: str | Mapping[Any, Any] | None) -> Annotations:
@@ -178,13 +183,19 @@ def match_gold(judges: JudgeLabels, gold: Mapping[Any, Any]) -> tuple[JudgeLabel
         raise DataError("no item of the gold has labels; check that the item names match")
     known.sort(key=lambda each: each[0])
     truths = [truth for _, truth in known]
+    abstained = Vocabulary.of(_sorted(judges.abstentions), "class").codes(truths)
+    if np.any(abstained >= 0):
+        name = truths[int(np.argmax(abstained >= 0))]
+        raise DataError(f"the gold says {name!s}, which is an abstention; correct the gold")
+    if np.all(ann.class_vocabulary.codes(truths) < 0):
+        raise DataError(
+            f"the gold has the classes {join_names(dict.fromkeys(truths))}, which no judge used; "
+            f"judges used {join_names(ann.classes.tolist())}"
+        )
     classes = ann.class_vocabulary.extended(Vocabulary.of(_sorted(truths), "class"))
     truth_g = classes.codes(truths)
     n_new = len(classes) - ann.n_classes
     no_verdict_k = np.append(judges.no_verdict_k, np.zeros(n_new, dtype=bool))
-    if np.any(no_verdict_k[truth_g]):
-        name = classes.names[truth_g[no_verdict_k[truth_g]][0]]
-        raise DataError(f"the gold says {name!s}, which is an abstention; correct the gold")
     found = replace(
         judges,
         annotations=replace(ann, class_vocabulary=classes),

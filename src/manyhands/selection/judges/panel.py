@@ -35,7 +35,12 @@ from manyhands.selection.judges.judge_tables import (
 )
 from manyhands.selection.judges.panel_fit import PanelFit, fit_panel
 from manyhands.selection.judges.subsets import compare_subsets, subset_columns
-from manyhands.selection.judges.words import gold_words, plain_words
+from manyhands.selection.judges.words import (
+    gold_warnings,
+    gold_words,
+    plain_words,
+    verdict_warnings,
+)
 
 TABLES = ("judges", "confusions", "bias", "pairs", "subsets", "items")
 _NO_GOLD = (
@@ -202,9 +207,12 @@ def judge_panel(
     judges = make_judge_labels(labels, samples=samples, abstain=abstain, abstentions=abstentions)
     independence = measure_independence(judges.annotations)
     warned = independence_warnings(judges.annotations, independence, max_accuracy)
+    warned += verdict_warnings(judges)
     if not gold:
         return _without_gold(judges, warned, independence.implied_accuracy, target)
+    given = judges.annotations
     judges, known = match_gold(judges, gold)
+    warned += gold_warnings(given, known, gold)
     return _with_gold(judges, known, warned, cost_of(judges.annotations, costs), same, target)
 
 

@@ -23,6 +23,7 @@ from manyhands.selection.judges.judge_labels import Gold
 
 _SYMMETRIC = 30.0  # pseudo-labels per class of the average judge, all errors equally probable
 _PRIOR = 10.0  # pseudo-labels per class of an average judge, in the confusion of every judge
+_PRIORS = (10.0, 30.0, 100.0, 300.0)  # the same to choose from, if errors are shared
 _UNLABELLED = 3.0  # items without gold count at most so many times as much, if errors are shared
 _TEMPERATURE_SPREAD = 0.25  # standard deviation of the prior of the log-temperature
 _MAX_ITER, _TOL = 100, 1e-6
@@ -34,7 +35,8 @@ class PanelFit:
     """A fitted panel: groups, class prior, confusions (a, k, l), and the temperature.
 
     `counts_akl` are the label counts that the confusions come from, `average_kl` is the confusion
-    that they are shrunk towards, and `objective` is that of every EM step.
+    that they are shrunk towards by `prior` pseudo-labels per class, and `objective` is that of
+    every EM step.
     """
 
     annotations: Annotations
@@ -44,6 +46,7 @@ class PanelFit:
     confusion_akl: Floats
     counts_akl: Floats
     average_kl: Floats
+    prior: float
     temperature: float
     objective: tuple[float, ...]
 
@@ -81,7 +84,8 @@ class PanelFit:
         label_ga = gold_labels(self.annotations, gold)
         said_gal = label_ga[:, :, None] == np.arange(n_classes)
         counts_gal = self.counts_akl[:, gold.truth_g].transpose(1, 0, 2) - said_gal
-        counts_gal = np.maximum(counts_gal, 0.0) + _PRIOR * self.average_kl[gold.truth_g][:, None]
+        counts_gal = np.maximum(counts_gal, 0.0)
+        counts_gal += self.prior * self.average_kl[gold.truth_g][:, None]
         row_gal = counts_gal / counts_gal.sum(axis=2, keepdims=True)
         shared_mgl = np.stack(
             [row_gal[:, members].mean(axis=1) for members in self.grouping.members]
@@ -100,19 +104,24 @@ def fit_panel(ann: Annotations, gold: Gold, no_verdict_k: Bools) -> PanelFit:
     Groups are found on the gold. Confusions are fitted by EM to all items: the truth of gold items
     is known, that of the others has the posterior of the model. If no errors are shared this is
     Dawid-Skene with known truths. If some are, items without gold have less weight, because then
-    the model is an approximation: together at most three times that of the gold. The temperature
-    maximises the probability of the gold, each item by counts without it, with a prior around 1.
+    the model is an approximation: together at most three times that of the gold. Confusions of
+    judges are then shrunk to the average as much as the gold says that judges are alike. The
+    temperature maximises the probability of the gold, each item by counts without it, with a prior
+    around 1.
     """
     gold_counts_akl = _gold_counts(ann, gold)
     average_kl = _average(ann, gold, gold_counts_akl)
-    start_akl = _confusions(gold_counts_akl, average_kl)
+    start_akl = _confusions(gold_counts_akl, average_kl, _PRIOR)
     correlation_ab = measure_dependence(ann, gold).correlation
     grouping = find_groups(gold_label_columns(ann, gold), gold.truth_g, start_akl, correlation_ab)
+    prior = _PRIOR if grouping.is_independent else _likeness(gold_counts_akl, average_kl)
     weight_i = _weights(ann, gold, grouping)
     log_prior_k = _log_prior(
         np.bincount(gold.truth_g, minlength=ann.n_classes).astype(np.float64), no_verdict_k
     )
-    said, first = label_columns(ann), (log_prior_k, start_akl, gold_counts_akl)
+    said, first = label_columns(ann), (
+        log_prior_k, _confusions(gold_counts_akl, average_kl, prior), gold_counts_akl,
+    )  # fmt: skip
 
     def step(
         state: tuple[Floats, Floats, Floats],
@@ -122,15 +131,16 @@ def fit_panel(ann: Annotations, gold: Gold, no_verdict_k: Bools) -> PanelFit:
         posterior_ik, log_i = _posterior(log_ik, gold)
         weighted_ik = weight_i[:, None] * posterior_ik
         counts_akl = _expected_counts(said, weighted_ik, ann)
-        objective = float(weight_i @ log_i) + _log_density(log_k, confusion_akl, average_kl)
+        objective = float(weight_i @ log_i) + _log_density(log_k, confusion_akl, prior * average_kl)
         after = _log_prior(weighted_ik.sum(axis=0), no_verdict_k)
-        return (after, _confusions(counts_akl, average_kl), counts_akl), objective
+        return (after, _confusions(counts_akl, average_kl, prior), counts_akl), objective
 
     run = run_em(first, step, max_iter=_MAX_ITER, tol=_TOL * ann.n_annotations)
     log_prior_k, confusion_akl, counts_akl = run.state
     fit = PanelFit(
-        ann, gold, grouping, log_prior_k, confusion_akl, counts_akl, average_kl, 1.0, run.objective
-    )
+        ann, gold, grouping, log_prior_k, confusion_akl, counts_akl, average_kl, prior, 1.0,
+        run.objective,
+    )  # fmt: skip
     return replace(fit, temperature=_temperature(fit))
 
 
@@ -162,8 +172,26 @@ def _average(ann: Annotations, gold: Gold, counts_akl: Floats) -> Floats:
     return np.asarray(average_kl / average_kl.sum(axis=1, keepdims=True))
 
 
-def _confusions(counts_akl: Floats, average_kl: Floats) -> Floats:
-    shrunk_akl = counts_akl + _PRIOR * average_kl
+def _likeness(counts_akl: Floats, average_kl: Floats) -> float:
+    """The number of pseudo-labels under which the gold labels of all judges are most probable.
+
+    Confusions of judges are drawn around that of all judges together (Dirichlet): the more alike
+    judges are, the larger the number.
+    """
+    pooled_kl = counts_akl.sum(axis=0) + average_kl
+    pooled_kl /= pooled_kl.sum(axis=1, keepdims=True)
+    n_ak = counts_akl.sum(axis=2)
+
+    def log_likelihood(prior: float) -> float:
+        pseudo_kl = prior * pooled_kl
+        cells = special.gammaln(counts_akl + pseudo_kl) - special.gammaln(pseudo_kl)
+        return float(cells.sum() - (special.gammaln(n_ak + prior) - special.gammaln(prior)).sum())
+
+    return max(_PRIORS, key=log_likelihood)
+
+
+def _confusions(counts_akl: Floats, average_kl: Floats, prior: float) -> Floats:
+    shrunk_akl = counts_akl + prior * average_kl
     return np.asarray(shrunk_akl / shrunk_akl.sum(axis=2, keepdims=True))
 
 
@@ -174,9 +202,9 @@ def _log_prior(mass_k: Floats, no_verdict_k: Bools) -> Floats:
         return np.asarray(np.log(mass_k / mass_k.sum()))
 
 
-def _log_density(log_prior_k: Floats, confusion_akl: Floats, average_kl: Floats) -> float:
+def _log_density(log_prior_k: Floats, confusion_akl: Floats, pseudo_kl: Floats) -> float:
     possible_k = np.isfinite(log_prior_k)
-    shrinking = _PRIOR * (average_kl * np.log(confusion_akl)).sum()
+    shrinking = (pseudo_kl * np.log(confusion_akl)).sum()
     return float(shrinking + log_prior_k[possible_k].sum())
 
 

@@ -1,10 +1,13 @@
 """What was found about a panel of judges, in sentences."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from manyhands.annotations import Annotations
+from manyhands.annotations.vocabulary import join_names
 from manyhands.core.arrays import Floats
 from manyhands.selection.judges.certify import Certificate
+from manyhands.selection.judges.judge_labels import Gold, JudgeLabels
 
 if TYPE_CHECKING:
     from manyhands.selection.judges.panel import JudgePanel
@@ -12,15 +15,46 @@ if TYPE_CHECKING:
 _FEW_GOLD = 50
 
 
+def verdict_warnings(judges: JudgeLabels) -> list[str]:
+    """A sentence about judges without a verdict, if there are any."""
+    ann = judges.annotations
+    silent = ann.annotators[ann.labels_per_annotator == 0].tolist()
+    if not silent:
+        return []
+    return [f"no verdict was given by {join_names(silent)}: nothing is known of their errors"]
+
+
+def gold_warnings(ann: Annotations, known: Gold, gold: Mapping[Any, Any]) -> list[str]:
+    """Sentences about gold that cannot be used, or whose classes no judge used."""
+    assert ann.class_vocabulary is not None, "labels are classes"
+    texts = []
+    n_unknown = len(gold) - len(known)
+    if n_unknown:
+        texts.append(
+            f"{n_unknown} of {len(gold)} gold items {'has' if n_unknown == 1 else 'have'} no label "
+            "of a judge and cannot be used"
+        )
+    items = ann.item_vocabulary.names[known.row_g].tolist()
+    truths = list(dict.fromkeys(gold[item] for item in items if item in gold))
+    unused = [
+        truth for truth, code in zip(truths, ann.class_vocabulary.codes(truths), strict=True)
+        if code < 0
+    ]  # fmt: skip
+    if unused:
+        texts.append(f"the gold says {join_names(unused)}, which no judge used")
+    return texts
+
+
 def gold_words(panel: "JudgePanel") -> list[str]:
     """Sentences about a panel with gold."""
-    n_judges, n_gold = panel.annotations.n_annotators, panel.n_gold
+    n_judges, n_gold = int((panel.annotations.labels_per_annotator > 0).sum()), panel.n_gold
     effective, accuracy = panel.effective_judges, panel.accuracy
     assert effective is not None, "there is gold"
     assert accuracy is not None, "there is gold"
     texts = [
         f"{n_judges} judges count as {effective.value:.1f} independent ones "
-        f"({effective.low:.1f} to {effective.high:.1f}), by their errors on {n_gold} gold items"
+        f"({effective.low:.1f} to {effective.high:.1f}), by their errors on {n_gold} gold "
+        f"item{'' if n_gold == 1 else 's'}"
     ]
     for group in panel.groups:
         names = ", ".join(str(name) for name in group.judges)
@@ -39,7 +73,8 @@ def gold_words(panel: "JudgePanel") -> list[str]:
         _certifying(panel.certificate),
     ]
     if n_gold < _FEW_GOLD:
-        texts.append(f"{n_gold} gold items are few: with 100 or more the confidence is better")
+        few = "1 gold item is" if n_gold == 1 else f"{n_gold} gold items are"
+        texts.append(f"{few} few: with 100 or more the confidence is better")
     return texts
 
 
