@@ -15,6 +15,7 @@ HOME = Path(__file__).parent
 sys.path[:0] = [str(HOME.parent), str(HOME)]  # the benchmarks, and the module beside this one
 
 import method_table  # noqa: E402
+import which_method  # noqa: E402
 from benchmarks.pages import PAGES  # noqa: E402
 
 import manyhands as mh  # noqa: E402
@@ -93,7 +94,10 @@ def write_pages(docs):
         experiment.write(records, ALL, results)
     (results / "index.md").write_text(index(records))
     others = {name: make_page(HOME) for name, make_page in PAGES.items()}
-    for name, text in {**others, method_table.PAGE: method_table.page()}.items():
+    others[method_table.PAGE] = method_table.page()
+    guide = (HOME / which_method.PAGE).read_text()
+    others[which_method.PAGE] = which_method.page(guide, records)
+    for name, text in others.items():
         (Path(docs) / name).parent.mkdir(parents=True, exist_ok=True)
         (Path(docs) / name).write_text(text)
 
