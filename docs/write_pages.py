@@ -20,7 +20,6 @@ from benchmarks.pages import PAGES  # noqa: E402
 
 import manyhands as mh  # noqa: E402
 from manyhands.experiments import (  # noqa: E402
-    FILE,
     Records,
     RecordStore,
     RunOptions,
@@ -32,8 +31,9 @@ ALL = RunOptions(recorded=True)
 HEAD = """\
 # Results
 
-Every table and figure of five papers on learning from crowds, and our own experiments. A published
-figure stands beside two of ours:
+Every table and figure of five papers on learning from crowds, and our own experiments. To compare
+methods, read [every method under one protocol](ours-comparison.md); the tables of the papers show
+how far each paper is reached. There, a published figure stands beside two of ours:
 
 - *as published*: runs by the protocol of the paper, that is its network, optimiser, rates, batches,
   epochs, starts, penalties, scaling, selection and number of runs. What the paper leaves open is
@@ -69,12 +69,12 @@ as much as most methods differ from each other in the published tables.
 
 def read_records():
     """All committed records of experiments."""
-    return Records.read(sorted(RECORDS.glob("*.jsonl")))
+    return Records.in_folder(RECORDS)
 
 
 def add_records(folder):
     """Add new records of a run to the file of the first experiment that needs them."""
-    new, known = Records.read([Path(folder) / FILE]), read_records()
+    new, known = Records.in_folder(folder), read_records()
     for experiment in mh.EXPERIMENTS.values():
         wanted = {run.key for run in experiment.runs(ALL)}
         found = [key for key in sorted(wanted) if new.finished(key) and not known.finished(key)]

@@ -85,7 +85,7 @@ def test_new_records_are_added_to_the_experiment_that_needs_them(writer, tmp_pat
     home.mkdir()
     monkeypatch.setattr(writer, "RECORDS", home)
     run = mh.EXPERIMENTS["p1/figure-4"].runs(writer.ALL)[0]
-    store = writer.RecordStore(tmp_path / writer.FILE)
+    store = writer.RecordStore(tmp_path / mh.experiments.FILE)
     store.append({"key": run.key, **run.fingerprint(), "content": {}})
     store.append({"key": "of nothing", "scores": {}})
     writer.add_records(tmp_path)
