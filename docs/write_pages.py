@@ -43,7 +43,9 @@ how far each paper is reached. There, a published figure stands beside two of ou
 
 *Reached* means that our mean is better than the published one or within one point of it (0.01 of a
 share). Neither protocol selects with clean labels; where a paper did, or its code does, that rule
-is run too and marked with † or ‡. The truth is used for scoring only.
+is run too and marked with † or ‡. The truth is used for scoring only. *42 of 53, 18 not run* means
+that 42 of 53 published figures are reached and that nothing was run for 18 others: their data are
+not available here, or they take hours. Each page says which, beside its cells.
 
 `manyhands reproduce --list --data DIR --out docs/results/records` shows what was run, what can be
 run and how long it takes. `manyhands reproduce NAME --data DIR` runs an experiment; each page shows
@@ -132,11 +134,15 @@ def summary_table(papers, records):
     rows = []
     for paper, experiments in papers.items():
         found = {each.name: each.summary(records, ALL) for each in experiments}
-        why = [f"{name}: {summary.why}" for name, summary in found.items() if summary.why]
+        why = [
+            f"[{each.name}]({each.file_name}.md): {found[each.name].why}"
+            for each in experiments
+            if found[each.name].why
+        ]
         n_figures = sum(each.published for each in found.values())
         shares = [share(found.values(), protocol) for protocol in ("published", "ours")]
         authors = re.match(r".*?\d{4}", paper)[0]
-        rows.append([authors, str(n_figures), *shares, " ".join(why) or "-"])
+        rows.append([authors, str(n_figures), *shares, "<br>".join(why) or "-"])
     return markdown_table(header, rows)
 
 
@@ -159,13 +165,15 @@ def experiments_table(experiments, records):
 
 
 def share(summaries, protocol):
-    """How many of the published figures that were run are reached."""
+    """How many of the published figures that were run are reached, and how many were not run."""
     summaries = list(summaries)
     judged = sum(each.judged.get(protocol, 0) for each in summaries)
+    n_figures = sum(each.published for each in summaries)
     if not judged:
-        return "not run yet" if any(each.published for each in summaries) else "-"
+        return "not run yet" if n_figures else "-"
     reached = sum(each.reached.get(protocol, 0) for each in summaries)
-    return f"{reached} of {judged} run"
+    left = f", {n_figures - judged} not run" if judged < n_figures else ""
+    return f"{reached} of {judged}{left}"
 
 
 def _hours(records, keys):

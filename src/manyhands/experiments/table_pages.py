@@ -134,8 +134,12 @@ class TablePage:
         return [*lines, *self.records_lines(cells, records)]
 
     def notes(self) -> list[str]:
-        """Notes on our runs and on the paper."""
-        titles = {"What our runs show": self.table.remarks, "About the paper": self.table.notes}
+        """Why figures are not reached, and notes on our runs and on the paper."""
+        titles = {
+            "Not reached, and why": [self.table.shortfall] if self.table.shortfall else [],
+            "What our runs show": self.table.remarks,
+            "About the paper": self.table.notes,
+        }
         lines = []
         for title, notes in titles.items():
             if notes:
