@@ -87,8 +87,9 @@ class Comparison:
         return paired_difference(self.scored(corpus, one), self.scored(corpus, other))
 
     def shown(self, corpus, one, other):
-        """The same as text."""
-        return shown_difference(self.scored(corpus, one), self.scored(corpus, other))
+        """The same as text that stays on one line."""
+        shown = shown_difference(self.scored(corpus, one), self.scored(corpus, other))
+        return "not run yet" if shown == "-" else shown.replace(" ", "\N{NO-BREAK SPACE}")
 
     def mark(self, corpus, method):
         """Whether it differs from the default."""
@@ -166,9 +167,11 @@ def choice_table(records):
         cells = []
         for corpus in CORPORA:
             scored = comparison.scored(corpus, method)
+            scored = [each for each in scored if "accuracy" in each["tried"][0]]
             first = [100 * each["tried"][0]["accuracy"] for each in scored]
             chosen = [100 * each["scores"]["accuracy"] for each in scored]
-            cells.append(f"{np.mean(first):.1f} → {np.mean(chosen):.1f}" if scored else "-")
+            change = f"{np.mean(first):.1f} → {np.mean(chosen):.1f}" if scored else "not run yet"
+            cells.append(change.replace(" ", "\N{NO-BREAK SPACE}"))
         rows.append([f"`{method}`", *cells])
     return markdown_table(["first → chosen settings", *CORPORA], rows, left=1)
 
@@ -187,7 +190,7 @@ def picks_table(records):
         n_methods.append(str(len(finished)))
         means = picked_accuracies(comparison, corpus, finished)
         for way, mean in zip(ways, means, strict=True):
-            ways[way].append("-" if mean is None else f"{100 * mean:.1f}")
+            ways[way].append("not run yet" if mean is None else f"{100 * mean:.1f}")
     rows = [["methods", *n_methods], *([way, *cells] for way, cells in ways.items())]
     return markdown_table(["", *CORPORA], rows, left=1)
 

@@ -20,7 +20,7 @@ USED = {
     "ours/every-method": 950,
     "ours/fine-tuned-sentences": 79,
     "ours/labelme-images": 50,
-    "ours/preferences": 0,
+    "ours/preferences": 90,
     "p0/figure-2": 0,
     "p0/figure-4": 1,
     "p0/table-1": 120,
@@ -73,6 +73,19 @@ def test_committed_records_are_used(writer, records):
         keys = {run.key for run in experiment.runs(writer.ALL)}
         used = sum(records.finished(key) for key in keys)
         assert used >= USED.get(name, len(keys)), name
+
+
+def test_every_page_has_its_command_its_protocol_and_its_records(writer, records):
+    for name, experiment in mh.EXPERIMENTS.items():
+        page = (DOCS / "results" / f"{experiment.file_name}.md").read_text()
+        keys = {run.key for run in experiment.runs(writer.ALL) if run.key in records}
+        assert f"manyhands reproduce {name} --data DIR" in page
+        assert "grep -h KEY docs/results/records/*.jsonl" in page, name
+        if experiment.protocol is not None and not experiment.protocol.nothing:
+            assert "## Protocol" in page, name
+        table = DOCS / "results" / f"{experiment.file_name}.csv"
+        listed = page + (table.read_text() if table.exists() else "")
+        assert all(key in listed for key in keys), name
 
 
 def test_what_is_not_reached_has_a_reason(writer, records):
