@@ -31,6 +31,7 @@ PAIRS = (  # what the text compares: the first, and what it is above or below
     ("cross-fit", "two-stage-dawid-skene"),
     ("conal", "em"),
     ("cross-fit", "em"),
+    ("cross-fit", "geocrowdnet"),
     ("crowd-layer-mw", "conal"),
     ("crowd-layer-over", "crowd-layer-mw"),
     ("speelfc", "crowd-layer-mw"),
@@ -82,14 +83,25 @@ class Comparison:
         planned = self.planned.get((corpus, method))
         return planned is not None and len(self.scored(corpus, method)) == len(planned)
 
+    def settled(self, corpus, *methods):
+        """Whether all runs of methods were made, even if some failed: only then they are judged."""
+        return all(
+            len(self.found.get((corpus, each), [])) == len(self.planned.get((corpus, each), [0]))
+            for each in methods
+        )
+
     def difference(self, corpus, one, other):
-        """How much better the first is; None if they share no run."""
+        """How much better the first is; None as long as runs of one of them are to be made."""
+        if not self.settled(corpus, one, other):
+            return None
         return paired_difference(self.scored(corpus, one), self.scored(corpus, other))
 
     def shown(self, corpus, one, other):
         """The same as text that stays on one line."""
+        if not self.settled(corpus, one, other):
+            return "not finished"
         shown = shown_difference(self.scored(corpus, one), self.scored(corpus, other))
-        return "not run yet" if shown == "-" else shown.replace(" ", "\N{NO-BREAK SPACE}")
+        return shown.replace(" ", "\N{NO-BREAK SPACE}")
 
     def mark(self, corpus, method):
         """Whether it differs from the default."""

@@ -144,6 +144,9 @@ def test_unfinished_and_failed_runs_are_shown_as_what_they_are(tables, compariso
     assert part.accuracy("labelme", "em") == "not run yet"
     assert part.accuracy("music", "ma-slda-c") == "no such features"
     assert not part.finished("labelme", "conal")
+    assert not part.settled("labelme", "conal")
+    assert part.difference("labelme", "conal", "conal") is None
+    assert part.shown("labelme", "em", "conal") == "not finished"
 
 
 def test_a_page_without_one_of_its_tables_is_refused(tables, records):

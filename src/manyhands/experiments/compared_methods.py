@@ -117,12 +117,16 @@ def paired_difference(records: Sequence[Record], others: Sequence[Record]) -> Di
 
 
 def shown_difference(records: Sequence[Record], others: Sequence[Record]) -> str:
-    """The difference in points with a 95 % interval, which is marked if it does not include 0."""
+    """The difference in points with a 95 % interval, which is marked if it does not include 0.
+
+    It is not marked if a single seed was recorded: its interval is for other test items alone.
+    """
     found = paired_difference(records, others)
     if found is None:
         return _EMPTY
     low, high = 100 * found.interval[0], 100 * found.interval[1]
-    mark = " ≠" if differs(found) else ""
+    several = len({each["seed"] for each in records} & {each["seed"] for each in others}) > 1
+    mark = " ≠" if several and differs(found) else ""
     return f"{100 * found.mean:+.1f} [{low:+.1f}, {high:+.1f}]{mark}"
 
 
