@@ -328,7 +328,7 @@ its two columns are exchanged: exchanged, they differ from ours by 0.01 and 0.05
 The CRFs learn from our 3,078 sentences and are scored on the 3,250 test sentences."""
 _TARGETS = """## EM on music: sure of what the labels say
 
-On [music](results/ours-every-method.md) `em` is 3 to 5 points below end-to-end methods, which on
+On [music](results/ours-comparison.md) `em` is 3 to 5 points below end-to-end methods, which on
 LabelMe it is not. Music has 4.2 labels per song. With so many, what EM teaches its network is
 what Dawid-Skene would teach it, with a certainty of 0.99 where 0.81 are right: the network has
 learnt these songs, and confirms them. Where a belief about a song is formed without a network

@@ -10,9 +10,9 @@ Every method of training a network from crowd labels, by the name that
 `CrowdClassifier(method=...)`, `manyhands train --method` and `manyhands compare --methods` take.
 f are the class probabilities of the network, y is the label of annotator a, K is the number of
 classes, M the number of groups. *Cost* is per epoch; it grows with the number of labels, not with
-the size of the crowd. The accuracy of every method on real crowds is on [its own
-page](../results/ours-every-method.md), and [which method when](../how-to/which-method.md)
-summarises it.
+the size of the crowd. The accuracy of every method on real crowds, under one protocol for all,
+is on [its own page](../results/ours-comparison.md), and [which method
+when](../how-to/which-method.md) summarises it.
 
 | name | tasks | label model | cost | use it when | source |
 | --- | --- | --- | --- | --- | --- |

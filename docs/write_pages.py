@@ -15,11 +15,11 @@ HOME = Path(__file__).parent
 sys.path[:0] = [str(HOME.parent), str(HOME)]  # the benchmarks, and the module beside this one
 
 import method_table  # noqa: E402
+import which_method  # noqa: E402
 from benchmarks.pages import PAGES  # noqa: E402
 
 import manyhands as mh  # noqa: E402
 from manyhands.experiments import (  # noqa: E402
-    FILE,
     Records,
     RecordStore,
     RunOptions,
@@ -31,8 +31,9 @@ ALL = RunOptions(recorded=True)
 HEAD = """\
 # Results
 
-Every table and figure of five papers on learning from crowds, and our own experiments. A published
-figure stands beside two of ours:
+Every table and figure of five papers on learning from crowds, and our own experiments. To compare
+methods, read [every method under one protocol](ours-comparison.md); the tables of the papers show
+how far each paper is reached. There, a published figure stands beside two of ours:
 
 - *as published*: runs by the protocol of the paper, that is its network, optimiser, rates, batches,
   epochs, starts, penalties, scaling, selection and number of runs. What the paper leaves open is
@@ -42,7 +43,9 @@ figure stands beside two of ours:
 
 *Reached* means that our mean is better than the published one or within one point of it (0.01 of a
 share). Neither protocol selects with clean labels; where a paper did, or its code does, that rule
-is run too and marked with † or ‡. The truth is used for scoring only.
+is run too and marked with † or ‡. The truth is used for scoring only. *42 of 53, 18 not run* means
+that 42 of 53 published figures are reached and that nothing was run for 18 others: their data are
+not available here, or they take hours. Each page says which, beside its cells.
 
 `manyhands reproduce --list --data DIR --out docs/results/records` shows what was run, what can be
 run and how long it takes. `manyhands reproduce NAME --data DIR` runs an experiment; each page shows
@@ -68,12 +71,12 @@ as much as most methods differ from each other in the published tables.
 
 def read_records():
     """All committed records of experiments."""
-    return Records.read(sorted(RECORDS.glob("*.jsonl")))
+    return Records.in_folder(RECORDS)
 
 
 def add_records(folder):
     """Add new records of a run to the file of the first experiment that needs them."""
-    new, known = Records.read([Path(folder) / FILE]), read_records()
+    new, known = Records.in_folder(folder), read_records()
     for experiment in mh.EXPERIMENTS.values():
         wanted = {run.key for run in experiment.runs(ALL)}
         found = [key for key in sorted(wanted) if new.finished(key) and not known.finished(key)]
@@ -93,7 +96,10 @@ def write_pages(docs):
         experiment.write(records, ALL, results)
     (results / "index.md").write_text(index(records))
     others = {name: make_page(HOME) for name, make_page in PAGES.items()}
-    for name, text in {**others, method_table.PAGE: method_table.page()}.items():
+    others[method_table.PAGE] = method_table.page()
+    guide = (HOME / which_method.PAGE).read_text()
+    others[which_method.PAGE] = which_method.page(guide, records)
+    for name, text in others.items():
         (Path(docs) / name).parent.mkdir(parents=True, exist_ok=True)
         (Path(docs) / name).write_text(text)
 
@@ -128,11 +134,15 @@ def summary_table(papers, records):
     rows = []
     for paper, experiments in papers.items():
         found = {each.name: each.summary(records, ALL) for each in experiments}
-        why = [f"{name}: {summary.why}" for name, summary in found.items() if summary.why]
+        why = [
+            f"[{each.name}]({each.file_name}.md): {found[each.name].why}"
+            for each in experiments
+            if found[each.name].why
+        ]
         n_figures = sum(each.published for each in found.values())
         shares = [share(found.values(), protocol) for protocol in ("published", "ours")]
         authors = re.match(r".*?\d{4}", paper)[0]
-        rows.append([authors, str(n_figures), *shares, " ".join(why) or "-"])
+        rows.append([authors, str(n_figures), *shares, "<br>".join(why) or "-"])
     return markdown_table(header, rows)
 
 
@@ -155,13 +165,15 @@ def experiments_table(experiments, records):
 
 
 def share(summaries, protocol):
-    """How many of the published figures that were run are reached."""
+    """How many of the published figures that were run are reached, and how many were not run."""
     summaries = list(summaries)
     judged = sum(each.judged.get(protocol, 0) for each in summaries)
+    n_figures = sum(each.published for each in summaries)
     if not judged:
-        return "not run yet" if any(each.published for each in summaries) else "-"
+        return "not run yet" if n_figures else "-"
     reached = sum(each.reached.get(protocol, 0) for each in summaries)
-    return f"{reached} of {judged} run"
+    left = f", {n_figures - judged} not run" if judged < n_figures else ""
+    return f"{reached} of {judged}{left}"
 
 
 def _hours(records, keys):

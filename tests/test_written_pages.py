@@ -1,9 +1,11 @@
 """The committed pages are those that the records give, and the committed records are used."""
 
+import re
 import sys
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benchmarks.pages import PAGES
 
@@ -18,7 +20,7 @@ USED = {
     "ours/every-method": 950,
     "ours/fine-tuned-sentences": 79,
     "ours/labelme-images": 50,
-    "ours/preferences": 0,
+    "ours/preferences": 90,
     "p0/figure-2": 0,
     "p0/figure-4": 1,
     "p0/table-1": 120,
@@ -47,6 +49,11 @@ def writer():
     return write_pages
 
 
+@pytest.fixture(scope="module")
+def records(writer):
+    return writer.read_records()
+
+
 @pytest.mark.slow
 def test_committed_pages_are_those_of_the_records(writer, tmp_path):
     writer.write_pages(tmp_path)
@@ -61,12 +68,46 @@ def test_committed_pages_are_those_of_the_records(writer, tmp_path):
     assert {path.name for path in (DOCS / "results").glob("*.png")} == drawn
 
 
-def test_committed_records_are_used(writer):
-    records = writer.read_records()
+def test_committed_records_are_used(writer, records):
     for name, experiment in mh.EXPERIMENTS.items():
         keys = {run.key for run in experiment.runs(writer.ALL)}
         used = sum(records.finished(key) for key in keys)
         assert used >= USED.get(name, len(keys)), name
+
+
+def test_every_page_has_its_command_its_protocol_and_its_records(writer, records):
+    for name, experiment in mh.EXPERIMENTS.items():
+        page = (DOCS / "results" / f"{experiment.file_name}.md").read_text()
+        keys = {run.key for run in experiment.runs(writer.ALL) if run.key in records}
+        assert f"manyhands reproduce {name} --data DIR" in page
+        assert "grep -h KEY docs/results/records/*.jsonl" in page, name
+        if experiment.protocol is not None and not experiment.protocol.nothing:
+            assert "## Protocol" in page, name
+        table = DOCS / "results" / f"{experiment.file_name}.csv"
+        listed = page + (table.read_text() if table.exists() else "")
+        assert all(key in listed for key in keys), name
+
+
+def test_what_is_not_reached_has_a_reason(writer, records):
+    for name, experiment in mh.EXPERIMENTS.items():
+        found = experiment.summary(records, writer.ALL)
+        short = {each: found.judged[each] - found.reached[each] for each in found.judged}
+        assert found.why or not any(short.values()), (name, short)
+        page = (DOCS / "results" / f"{experiment.file_name}.md").read_text()
+        assert found.why in page, name
+
+
+def test_what_is_remarked_on_crowds_of_many_annotators_is_in_their_table(writer, records):
+    experiment = mh.EXPERIMENTS["p4/table-2"]
+    known = set()
+    for cell in experiment.cells(writer.ALL):
+        scores = [] if (found := cell.result("ours", records)) is None else found.scores
+        known |= {f"{each:.1f}" for each in [np.mean(scores), min(scores)]} if scores else set()
+        known |= {f"{cell.value.mean:.1f}"} if cell.value.mean is not None else set()
+    remarks = [each for each in experiment.table.remarks if "falls" in each or "fall " in each]
+    assert len(remarks) == 3
+    for figure in re.findall(r"\d\d\.\d", " ".join(remarks)):
+        assert figure in known, figure
 
 
 def test_the_version_of_the_library_is_recorded_but_does_not_identify_a_run(writer):
@@ -85,7 +126,7 @@ def test_new_records_are_added_to_the_experiment_that_needs_them(writer, tmp_pat
     home.mkdir()
     monkeypatch.setattr(writer, "RECORDS", home)
     run = mh.EXPERIMENTS["p1/figure-4"].runs(writer.ALL)[0]
-    store = writer.RecordStore(tmp_path / writer.FILE)
+    store = writer.RecordStore(tmp_path / mh.experiments.FILE)
     store.append({"key": run.key, **run.fingerprint(), "content": {}})
     store.append({"key": "of nothing", "scores": {}})
     writer.add_records(tmp_path)

@@ -1,5 +1,6 @@
 """A run of the comparison: what it chooses by, and what it records."""
 
+import base64
 from dataclasses import replace
 
 import numpy as np
@@ -78,6 +79,10 @@ def test_a_difference_is_that_of_shared_seeds(source, data):
     records = [execute(ComparisonRun(source, "raykar", seed, SOLVED[:1]), data) for seed in (0, 1)]
     assert shown_difference(records, records[:1]) == "+0.0 [+0.0, +0.0]"
     assert shown_difference(records[:1], records[1:]) == "-"
+    flip = {"right": base64.b64encode(bytes(len(base64.b64decode(records[0]["right"])))).decode()}
+    wrong = [{**each, **flip} for each in records]
+    assert shown_difference(wrong, records).endswith("≠")
+    assert "≠" not in shown_difference(wrong[:1], records)  # one seed tells nothing of others
 
 
 def test_a_candidate_whose_training_diverges_is_not_chosen(source, data):

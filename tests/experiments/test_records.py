@@ -55,6 +55,35 @@ def test_records_of_several_files_are_read_together(tmp_path):
     assert [record["key"] for record in together] == ["a", "b"]
 
 
+def test_a_store_knows_the_records_of_its_folder_and_writes_its_own_file(tmp_path):
+    for name in ("a", "b"):
+        RecordStore(tmp_path / f"{name}.jsonl").append({"key": name, "scores": {}})
+    (tmp_path / "labels.jsonl").write_text('{"item": "1", "label": "cat"}\n')
+    (tmp_path / "notes.jsonl").write_text("not even JSON\n")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    store = RecordStore.in_folder(tmp_path)
+    assert {record["key"] for record in store} == {"a", "b"}
+    store.append({"key": "c", "scores": {}})
+    assert {path: path.read_bytes() for path in before} == before
+    assert [record["key"] for record in RecordStore(tmp_path / FILE)] == ["c"]
+    for found in (RecordStore.in_folder(tmp_path), Records.in_folder(tmp_path)):
+        assert sorted(record["key"] for record in found) == ["a", "b", "c"]
+    assert len(Records.in_folder(tmp_path / "nowhere")) == 0
+
+
+def test_a_finished_run_counts_before_a_failed_one_whatever_the_files_are_called(tmp_path):
+    RecordStore(tmp_path / "a.jsonl").append({"key": "x", "scores": {"accuracy": 0.5}})
+    RecordStore(tmp_path / FILE).append({"key": "x", "error": "ValueError: no"})
+    assert Records.in_folder(tmp_path).finished("x")
+    assert RecordStore.in_folder(tmp_path).finished("x")
+
+
+def test_a_damaged_line_of_a_file_of_records_is_told(tmp_path):
+    (tmp_path / "others.jsonl").write_text('{"key": "a"}\nnonsense\n')
+    with pytest.raises(DataError, match=r"others.jsonl, line 2: is not a record"):
+        RecordStore.in_folder(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["records.jsonl", "page.md"])
 def test_no_link_is_followed(tmp_path, name):
     (tmp_path / "others.txt").write_text("not ours\n")

@@ -247,6 +247,20 @@ def test_killed_in_the_middle_of_a_line_it_goes_on(data, tmp_path, brief):
     assert len({json.loads(line)["key"] for line in lines}) == len(lines) == 6
 
 
+def test_a_run_finds_what_the_list_counts_in_any_file_of_records(data, tmp_path):
+    store = RecordStore(tmp_path / "p3-table-3.jsonl")
+    for run in EXPERIMENTS["p3/table-3"].runs(RunOptions(data=data, n_runs=1, protocol="ours")):
+        store.append({"key": run.key, "scores": {"accuracy": 0.125}})
+    words = ("reproduce", "--list", "--data", data, "--out", tmp_path, "--runs", 1, "--json")
+    rows = {row["experiment"]: row for row in plain_json(call(*words).out)["experiments"]}
+    assert rows["p3/table-3"]["ours"] == {"done": 6, "runs": 6}
+    result = reproduce("p3/table-3", data, tmp_path)
+    assert "runs to make" not in result.err
+    cells = plain_json(result.out)["cells"]
+    assert {cell["ours"] for cell in cells if cell["ours"] != "-"} == {"12.50"}
+    assert not (tmp_path / FILE).exists() or not (tmp_path / FILE).read_text()
+
+
 def test_the_list_says_what_can_be_run_and_how_long(data, tmp_path):
     store = RecordStore(tmp_path / FILE)
     made = EXPERIMENTS["p3/table-3"].runs(RunOptions(data=data, n_runs=3, protocol="ours"))[:2]

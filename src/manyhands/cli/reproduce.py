@@ -55,10 +55,11 @@ def reproduce(
 
     Every figure is shown three times: as the paper prints it, as our runs by the paper's own
     protocol give it, and as our runs by one protocol for all methods give it. Every finished run is
-    recorded in the folder --out: the same command continues where it was stopped, and no run is
-    repeated. Cells without data or without a method are shown as missing, failed runs as failed.
-    Tables are written as Markdown, HTML and CSV, figures as PNG and SVG. --list counts the runs
-    that the folder --out has records of.
+    recorded in the file records.jsonl of the folder --out: the same command continues where it was
+    stopped, and no run is repeated that any file of records in the folder (*.jsonl) has. Cells
+    without data or without a method are shown as missing, failed runs as failed. Tables are written
+    as Markdown, HTML and CSV, figures as PNG and SVG. --list counts the runs that the folder --out
+    has records of.
 
     Example: manyhands reproduce p3/table-1 --data DIR --runs 10 --out results
 
@@ -78,7 +79,7 @@ def reproduce(
     names = list(mh.EXPERIMENTS) if ALL in experiments else list(dict.fromkeys(experiments))
     chosen = [mh.EXPERIMENTS[name] for name in names]
     with mh.io.locked_folder(mh.io.make_folder(out)):
-        records = mh.experiments.RecordStore(Path(out) / mh.experiments.FILE)
+        records = mh.experiments.RecordStore.in_folder(out)
         _run([run for each in chosen for run in each.runs(options)], records, options, n_jobs)
         told = []
         for each in chosen:
@@ -125,7 +126,7 @@ def _show(experiment: Any, written: Any) -> None:
 
 
 def _list(options: Any, out: Path, n_jobs: int, json: bool) -> None:
-    records = mh.experiments.Records.read(sorted(out.glob("*.jsonl")))
+    records = mh.experiments.Records.in_folder(out)
     rows, all_runs = [], []
     for each in mh.EXPERIMENTS.values():
         runs = mh.experiments.missing_runs(each.runs(options), None)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.evaluation import crossed_difference, summarize_runs
+from manyhands.evaluation.runs import Difference
 from manyhands.experiments import pages
 from manyhands.experiments.comparison import ComparisonRun, right_items
 from manyhands.experiments.every_method import usable_sources
@@ -102,17 +103,36 @@ def _cells(method: str, records: Sequence[Record], baseline: Sequence[Record]) -
     )
 
 
-def shown_difference(records: Sequence[Record], others: Sequence[Record]) -> str:
-    """How much better the first are on the same test items, in points, with a 95 % interval."""
+def paired_difference(records: Sequence[Record], others: Sequence[Record]) -> Difference | None:
+    """How much better the first are with the same seeds and on the same test items.
+
+    None if no seed of both was recorded.
+    """
     pair = [{each["seed"]: each for each in some if "right" in each} for some in (records, others)]
     seeds = sorted(pair[0].keys() & pair[1].keys())
     if not seeds:
-        return _EMPTY
+        return None
     right, other = (np.stack([right_items(each[seed]) for seed in seeds]) for each in pair)
-    found = crossed_difference(right, other)
+    return crossed_difference(right, other)
+
+
+def shown_difference(records: Sequence[Record], others: Sequence[Record]) -> str:
+    """The difference in points with a 95 % interval, which is marked if it does not include 0.
+
+    It is not marked if a single seed was recorded: its interval is for other test items alone.
+    """
+    found = paired_difference(records, others)
+    if found is None:
+        return _EMPTY
     low, high = 100 * found.interval[0], 100 * found.interval[1]
-    mark = "" if low <= 0 <= high else " ≠"
+    several = len({each["seed"] for each in records} & {each["seed"] for each in others}) > 1
+    mark = " ≠" if several and differs(found) else ""
     return f"{100 * found.mean:+.1f} [{low:+.1f}, {high:+.1f}]{mark}"
+
+
+def differs(found: Difference) -> bool:
+    """Whether the interval of a difference does not include 0."""
+    return not found.interval[0] <= 0 <= found.interval[1]
 
 
 def _place(row: dict[str, str]) -> float:

@@ -15,6 +15,7 @@ from manyhands.experiments.grids import Grid
 from manyhands.experiments.pages import code_block, write_page
 from manyhands.experiments.protocols import PROTOCOLS, Protocol
 from manyhands.experiments.records import Record, Records
+from manyhands.experiments.run_lists import list_runs
 from manyhands.experiments.runs import Run
 
 
@@ -143,10 +144,17 @@ class Experiment(ABC):
     def write_page(
         self, folder: Path, options: RunOptions, about: Sequence[str], body: Sequence[str]
     ) -> str:
-        """Write a page of its heading, lines about it, its command and a body; returns its path."""
+        """Write a page of its heading, lines about it, its command, a body and its runs.
+
+        Returns its path.
+        """
         head = [f"# {self.name}: {self.title}", "", *about, code_block(self.command(options)), ""]
-        text = "\n".join([*head, *body]).rstrip() + "\n"
-        return write_page(folder / f"{self.file_name}.md", text)
+        lines = [*head, *body, *self.run_lines(options)]
+        return write_page(folder / f"{self.file_name}.md", "\n".join(lines).rstrip() + "\n")
+
+    def run_lines(self, options: RunOptions) -> list[str]:
+        """Where the records of its runs are, as lines of a page."""
+        return list_runs(self.runs(options))
 
     def missing_lines(self, options: RunOptions) -> list[str]:
         """What cannot be run here, as a list of a page."""

@@ -35,15 +35,26 @@ def fingerprint_key(fingerprint: Mapping[str, Any]) -> str:
 
 
 class Records:
-    """Records in memory, by key. The last record of a key counts."""
+    """Records in memory, by key.
+
+    The last record of a key counts, but a run that finished counts before one that failed.
+    """
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
-        self._records = {record["key"]: record for record in records}
+        self._records: dict[str, Record] = {}
+        for record in records:
+            if "error" not in record or not self.finished(record["key"]):
+                self._records[record["key"]] = record
 
     @classmethod
     def read(cls, paths: Iterable[Path]) -> "Records":
         """The records of several files together."""
         return cls(record for path in paths for record in _read(path))
+
+    @classmethod
+    def in_folder(cls, folder: str | Path) -> "Records":
+        """The records of all files of a folder; other files of JSON lines are left out."""
+        return cls.read(_files_of_records(Path(folder)))
 
     def __contains__(self, key: object) -> bool:
         return key in self._records
@@ -72,10 +83,10 @@ class RecordStore(Records):
     """Records that are also kept in a file. A line is written whole or not at all.
 
     A process that is killed while it writes may leave an incomplete line at the end of the file.
-    Opening the file removes that line.
+    Opening the file removes that line. `others` are files with more records, which are only read.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, others: Iterable[Path] = ()) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         require_plain_file(self.path)
@@ -84,7 +95,13 @@ class RecordStore(Records):
             complete = content.rfind(b"\n") + 1
             if complete < len(content):
                 os.truncate(self.path, complete)
-        super().__init__(_read(self.path))
+        super().__init__(record for each in (*others, self.path) for record in _read(each))
+
+    @classmethod
+    def in_folder(cls, folder: str | Path) -> "RecordStore":
+        """The records of all files of a folder, with new ones in the file `FILE` of it."""
+        path = Path(folder) / FILE
+        return cls(path, [each for each in _files_of_records(Path(folder)) if each != path])
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Add a record to the file at once."""
@@ -107,6 +124,23 @@ def _read(path: Path) -> Iterator[Record]:
         except (DataError, TypeError):
             raise DataError(f"{path}, line {number}: is not a record") from None
         yield record
+
+
+def _files_of_records(folder: Path) -> list[Path]:
+    """The files whose first line is a record, by name."""
+    return [path for path in sorted(folder.glob("*.jsonl")) if _begins_with_record(path)]
+
+
+def _begins_with_record(path: Path) -> bool:
+    if path.name == FILE or not path.is_file():
+        return path.is_file()
+    with path.open("rb") as stream:
+        line = stream.readline()
+    try:
+        require_fields(parse_json(line, path), {"key": TEXT})
+    except (DataError, TypeError):
+        return False
+    return True
 
 
 def json_content(content: Any) -> Any:

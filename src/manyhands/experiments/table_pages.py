@@ -11,6 +11,7 @@ from manyhands.experiments.protocols import CHOSEN, OUR_SEARCH, OURS, PUBLISHED
 from manyhands.experiments.published import PublishedTable
 from manyhands.experiments.records import Records
 from manyhands.experiments.results import LABELS, LONG_COLUMNS, Cell, long_list
+from manyhands.experiments.run_lists import HOW_TO_FIND
 
 CHOSEN_LABELS = {"clean": "epoch by clean labels †", "test": "epoch by test items ‡"}
 RULE = "no clean label was used for training or selection; the truth is used for scoring only"
@@ -134,8 +135,12 @@ class TablePage:
         return [*lines, *self.records_lines(cells, records)]
 
     def notes(self) -> list[str]:
-        """Notes on our runs and on the paper."""
-        titles = {"What our runs show": self.table.remarks, "About the paper": self.table.notes}
+        """Why figures are not reached, and notes on our runs and on the paper."""
+        titles = {
+            "Not reached, and why": [self.table.shortfall] if self.table.shortfall else [],
+            "What our runs show": self.table.remarks,
+            "About the paper": self.table.notes,
+        }
         lines = []
         for title, notes in titles.items():
             if notes:
@@ -151,8 +156,7 @@ class TablePage:
             "## Runs",
             "",
             f"[{self.file_name}.csv]({self.file_name}.csv) has every figure with the keys of its "
-            "records. A record is a line of JSON with the settings, the seed, the versions and the "
-            "scores of a run: `grep -h KEY docs/results/records/*.jsonl` shows it.",
+            f"records. {HOW_TO_FIND}",
             "",
             f"<details><summary>All {len(listed)} figures</summary>",
             "",

@@ -95,6 +95,10 @@ class CellExperiment(Experiment):
         """See `Experiment.summary`."""
         return table_pages.summarize(self.table, self.cells(options), records)
 
+    def run_lines(self, options: RunOptions) -> list[str]:
+        """See `Experiment.run_lines`; the list of all figures of the page has them."""
+        return []
+
     def download(self, cells: Sequence[Cell], records: Records, folder: Path) -> str:
         """Write every figure with the keys of its records as CSV; returns the path."""
         return pages.write_csv(folder / f"{self.file_name}.csv", long_list(cells, records))
