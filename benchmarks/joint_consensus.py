@@ -252,17 +252,24 @@ calibration error is the mean difference of confidence and accuracy in ten bins 
 _STARTS = """## Other starts
 
 The objective is the mean log-probability of a label given the other labels of its item and the
-features, without the item's own belief. The method has the first two starts, and takes the solution
-with the higher objective. The others are for comparison: Dawid-Skene, and one label of every item,
-drawn at random.
+features, without the item's own belief. The method has the first three starts, and takes the
+solution with the highest objective. The others are for comparison: Dawid-Skene, and one label of
+every item, drawn at random.
 
 Music has two kinds of solutions: annotators call most of the metal songs rock, and in the lower
-one so does the consensus."""
+one so does the consensus. Of three further starts that were tried (a weak prior, a strong prior,
+labels counted half) the third one of the method raises the objective on the draws of music most, on
+three of ten. How right the solutions are was seen at the same time, so that its gain on music is
+not a test on new data."""
 _INFORMED = """## What limits it
 
 Here a part of the model knows the truth of all *other* items: nobody is told the class of an item
 that it judges. What is gained is what better annotators or better regressions could bring, with the
-same features, labels and weights by likelihood."""
+same features, labels and weights by likelihood.
+
+With a tenth of the labels of music left out, the consensus is below 86 %. True confusions would add
+two points, and regressions that learnt the truth more than three: what the regressions learn is
+worth more than what is known of the annotators."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -66,7 +66,8 @@ def _tagging(rows: list[Row]) -> str:
     return f"""## A tagger from a crowd
 
 The same network (words, convolution, GRU) on the same sentences, trained on one tag per token
-(`truth`) and on the labels of a crowd. The fits take turns, and the fastest epoch counts.
+(`truth`) and on the labels of a crowd. The fits take turns, and the fastest epoch counts, in
+processor seconds.
 
 {code_block(commands_of(rows))}
 

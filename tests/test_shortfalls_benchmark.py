@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from benchmarks import consensus_errors, shortfalls, unlabelled_items
+from benchmarks import average_networks, consensus_errors, shortfalls, unlabelled_items
 from benchmarks.benchmark import SHORTFALLS
 
 import manyhands as mh
@@ -43,6 +43,10 @@ def test_the_page_has_a_row_for_every_method_and_labels():
     names = (*shortfalls.TOPIC_LABELS, *shortfalls.TARGETS, *shortfalls.SCALED, *taught)
     assert all(f"| {name} |" in page or f"| `{name}` |" in page for name in names)
     rows = [f"| {name} | {n:,} |" for name, ns in unlabelled_items.LABELLED.items() for n in ns]
+    rows += [
+        f"| `{name}`, {shown} |" for name in average_networks.METHODS
+        for shown in average_networks.KINDS.values()
+    ]  # fmt: skip
     assert all(row in page for row in rows)
     assert "nan" not in page
 
@@ -73,6 +77,18 @@ def test_a_row_for_every_table_of_classes():
     rows = list(consensus_errors.rows_of_seed("few", corpus, 0, epochs=2))
     assert [row["method"] for row in rows] == list(consensus_errors.TAUGHT)
     assert [row["mistakes"] for row in rows] == [0, 0, 0, 0]
+
+
+def test_a_row_for_every_network_and_every_five():
+    rng = np.random.default_rng(0)
+    truth, features = np.arange(30) % 2, rng.normal(size=(30, 3)).astype(np.float32)
+    item, who = np.repeat(np.arange(30), 2), np.tile(["u", "w"], 30)
+    ann = mh.Annotations.from_arrays(item, who, truth[item])
+    part = SimpleNamespace(features=features, truth=truth)
+    corpus = SimpleNamespace(annotations=ann, test=part, **vars(part))
+    rows = list(average_networks.rows_of_method("labelme", corpus, "truth", 5, epochs=2))
+    assert [row["kind"] for row in rows] == ["one network"] * 5 + ["mean of 5 networks"]
+    assert [row["seed"] for row in rows] == [0, 1, 2, 3, 4, 0]
 
 
 def test_items_lose_their_labels_and_stay():

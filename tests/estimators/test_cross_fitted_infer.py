@@ -7,9 +7,15 @@ from sklearn.base import clone
 from featured_crowds import QUICK, featured
 from manyhands.annotations import Annotations
 from manyhands.core.errors import DataError, SettingError
-from manyhands.estimators import CrowdClassifier, CrowdRegressor, CrowdTagger
+from manyhands.estimators import (
+    CrowdClassifier,
+    CrowdMultilabelClassifier,
+    CrowdRegressor,
+    CrowdTagger,
+)
 from manyhands.estimators.cross_fitting import draw_folds
 from manyhands.evaluation import log_loss
+from set_crowds import simulate_sets
 
 
 def crowd_of_few(n_items=160, seed=0):
@@ -114,6 +120,19 @@ def test_numbers(crowd):
     assert np.square(found.values - truth).mean() < 0.7 * np.square(mean - truth).mean()
     assert found.spread.min() > 0
     assert np.corrcoef(found.annotators_frame()["bias"], bias)[0, 1] > 0.8
+
+
+def test_sets_of_classes_stay_sets():
+    crowd = simulate_sets(0, n_items=40)
+    x = crowd.truth_ik.astype(np.float32)
+    clf = CrowdMultilabelClassifier(**QUICK)
+    plain = clf.fit(x, crowd.annotations).infer(x, crowd.annotations)
+    crossed = clf.infer(x, crowd.annotations, cross_fit=2)
+    assert plain.warnings
+    assert not crossed.warnings
+    assert type(crossed) is type(plain)
+    assert crossed.confusion.shape == plain.confusion.shape
+    assert sum(map(len, crossed.sets)) > len(x)  # more than one class of some items
 
 
 def test_folds_of_a_tagger_are_sentences():

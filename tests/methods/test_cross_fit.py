@@ -18,6 +18,8 @@ from manyhands.evaluation import apply_temperature
 from manyhands.methods import CrossFitted
 from manyhands.methods.cross_fit import beliefs, smoothers
 from manyhands.methods.cross_fit.beliefs import (
+    STARTS,
+    TWO_STARTS,
     LabelPrediction,
     Weights,
     find_temperature,
@@ -262,6 +264,27 @@ def test_the_better_of_two_solutions_is_returned(digits):
     assert not alone.converged
     assert found.objective[-1] > alone.objective[-1]
     assert found.belief_ik.sum(axis=1) == pytest.approx(np.ones(300))
+
+
+def test_the_start_with_the_most_probable_labels_wins(digits):
+    features, _, ann = digits
+    learner = Regressions(fit_smoothers(features))
+    each = [fit_cross_fit(learner, ann, starts=[name]).objective[-1] for name in STARTS]
+    assert fit_cross_fit(learner, ann).objective[-1] == max(each)
+    assert len(set(each)) == len(STARTS)  # they are not the same beliefs
+
+
+def test_the_last_consensus_has_all_starts_and_that_of_the_search_has_two(digits, monkeypatch):
+    features, _, ann = digits
+    begun = []
+    for name, start in STARTS.items():
+        monkeypatch.setitem(
+            STARTS, name, lambda crowd, n=name, s=start: begun.append(n) or s(crowd)
+        )
+    CrossFitted(max_iter=1).consensus(features, ann, calibrate=False)
+    assert begun == list(TWO_STARTS)
+    CrossFitted(max_iter=1).consensus(features, ann)
+    assert begun[2:5] == list(STARTS)
 
 
 def test_items_without_labels_have_the_class_frequencies(digits):

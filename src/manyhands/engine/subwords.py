@@ -170,6 +170,12 @@ class SubwordInputs(Inputs):
         own = self.subwords
         return [own.code, own.segment, own.offsets, own.first]
 
+    @property
+    def words(self) -> tuple[AnyArray, AnyArray, AnyArray]:
+        """See `Inputs.words`: the sub-words of the texts."""
+        own = self.subwords
+        return own.code, own.offsets, self.vectors.cpu().numpy()
+
     def lengths(self, items: AnyArray) -> AnyArray:
         """See `Inputs.lengths`."""
         return np.asarray(np.diff(self.subwords.offsets)[items])
@@ -216,6 +222,13 @@ class SubwordTokenInputs(SubwordInputs):
     def sentence_starts(self) -> AnyArray:
         """See `Inputs.sentence_starts`; a part of a sentence that is too long counts as one."""
         return first_of_runs(self.row_of)
+
+    @property
+    def words(self) -> tuple[AnyArray, AnyArray, AnyArray]:
+        """See `Inputs.words`: the first sub-word of every word."""
+        begins = np.flatnonzero(self.sentence_starts)
+        offsets = np.append(begins, len(self)).astype(np.int64)
+        return self.subwords.code[self.subwords.first], offsets, self.vectors.cpu().numpy()
 
     def __len__(self) -> int:
         return len(self.subwords.first)

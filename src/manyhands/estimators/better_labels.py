@@ -22,7 +22,7 @@ from manyhands.estimators.cross_fitting import n_rows
 from manyhands.estimators.labels import labels_of_rows
 from manyhands.estimators.regressor import CrowdRegressor
 from manyhands.estimators.tagger import CrowdTagger, token_annotations
-from manyhands.methods.cross_fit.beliefs import fit_cross_fit
+from manyhands.methods.cross_fit.beliefs import TWO_STARTS, fit_cross_fit
 from manyhands.methods.cross_fit.feature_rows import feature_rows
 from manyhands.methods.cross_fit.learners import Regressions
 from manyhands.methods.cross_fit.method import NETWORK, CrossFitted
@@ -95,7 +95,8 @@ def find_shared_mistakes(
     labels = labels_of_rows(annotations, "classes", len(features), items)
     seen = np.flatnonzero(labels.labels_per_item > 0)
     labelled = labels[seen]
-    fit = fit_cross_fit(Regressions(fit_smoothers(features[seen], seed=seed)), labelled)
+    learner = Regressions(fit_smoothers(features[seen], seed=seed))
+    fit = fit_cross_fit(learner, labelled, starts=TWO_STARTS)
     test = compare_sides(fit.feature_class_i, labelled, seed=seed)
     if not test.found:
         return []

@@ -169,7 +169,7 @@ def _joined(annotations: Annotations, parts: Sequence[Consensus], fold_i: Codes)
         for name in parts[0].annotator_traits
     }
     if parts[0].probabilities is not None:
-        return Consensus.from_probabilities(
+        return type(parts[0]).from_probabilities(  # of sets of classes it is a `SetConsensus`
             annotations,
             np.stack([part.probabilities for part in parts])[fold_i, rows],  # type: ignore[misc]
             confusion=mean(part.confusion for part in parts),

@@ -1,8 +1,8 @@
 """Beliefs about items from labels and features, each without what it would teach itself."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
@@ -18,7 +18,7 @@ from manyhands.methods.cross_fit.learners import Learner
 STRENGTHS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)  # pseudo-labels of the prior of an annotator
 _FIRST_STRENGTH = 5.0
 _FIRST_EXPONENT, _LEAST_EXPONENT = 0.5, 0.05
-_LABELS_ALONE = 30  # steps of the start without features
+_LABELS_ALONE = 30  # steps of a start without features
 _SMOOTHING = 0.1  # pseudo-labels of each class in the start from the majority
 _PENALTY = 1e-3  # on squared weights, so that there is one best weight of equal scores
 _SOLVER_STEPS = 60
@@ -142,6 +142,7 @@ def fit_cross_fit(
     learner: Learner,
     annotations: Annotations,
     *,
+    starts: Iterable[str] | None = None,
     max_iter: int = 50,
     tol: float = 1e-3,
 ) -> CrossFit:
@@ -163,11 +164,12 @@ def fit_cross_fit(
         L = sum_n log sum_k softmax(logits of q_i without label n)_k C_{a_n}^{-i}[k, y_n]
 
     and the beliefs are made anew, until they change by less than `tol` (the mean over the items of
-    half the summed absolute change). There may be several solutions. One is found from each of
-    `STARTS`, and that with the highest L is returned.
+    half the summed absolute change). There may be several solutions. One is found from each of the
+    `starts`, some of `STARTS` or all, and that with the highest L is returned.
     """
     crowd = CrowdLabels(annotations)
-    found = [solve(crowd, learner, start(crowd), max_iter, tol) for start in STARTS.values()]
+    chosen = STARTS if starts is None else {name: STARTS[name] for name in starts}
+    found = [solve(crowd, learner, start(crowd), max_iter, tol) for start in chosen.values()]
     return max(found, key=lambda each: each.objective[-1])
 
 
@@ -218,20 +220,23 @@ def majority(crowd: CrowdLabels) -> Floats:
     return np.asarray(share_ik / share_ik.sum(axis=1, keepdims=True))
 
 
-def labels_alone(crowd: CrowdLabels) -> Floats:
-    """Beliefs from the labels without features, shape (i, k)."""
+def labels_alone(crowd: CrowdLabels, exponent: float = 1.0) -> Floats:
+    """Beliefs from the labels without features, shape (i, k); each counts `exponent` times."""
     belief_ik = majority(crowd)
     for _ in range(_LABELS_ALONE):
         prior_akl, _ = skill_and_spam(crowd.counts(belief_ik))
         log_label_nk = crowd.left_out(belief_ik, prior_akl, _FIRST_STRENGTH)
-        belief_ik = softmax(_log_shares(belief_ik) + crowd.sum_by_item(log_label_nk), axis=1)
+        labels_ik = exponent * crowd.sum_by_item(log_label_nk)
+        belief_ik = softmax(_log_shares(belief_ik) + labels_ik, axis=1)
     return belief_ik
 
 
 STARTS: Mapping[str, Callable[[CrowdLabels], Floats]] = {
     "majority": majority,
     "labels alone": labels_alone,
+    "labels alone, counted half": partial(labels_alone, exponent=_FIRST_EXPONENT),
 }
+TWO_STARTS = "majority", "labels alone"
 
 
 def solve(

@@ -11,7 +11,7 @@ from manyhands.aggregation.evidence import Evidence, nothing_known
 from manyhands.annotations import Annotations, Kind
 from manyhands.core.arrays import AnyArray, Floats
 from manyhands.evaluation import apply_temperature
-from manyhands.methods.cross_fit.beliefs import find_temperature, fit_cross_fit
+from manyhands.methods.cross_fit.beliefs import TWO_STARTS, find_temperature, fit_cross_fit
 from manyhands.methods.cross_fit.label_model import CrowdLabels
 from manyhands.methods.cross_fit.learners import Learner
 from manyhands.methods.cross_fit.numbers import fit_number_cross_fit
@@ -24,9 +24,10 @@ _CANNOT_CONTINUE = (
 
 @dataclass(frozen=True)
 class Fit:
-    """How a consensus is found: its limits, and whether held-out labels tell a temperature.
+    """How a consensus is found: its limits, and how thoroughly.
 
-    They do with a `seed`.
+    With a `seed` it is found from all `STARTS` in place of two, and held-out labels tell a
+    temperature.
     """
 
     max_iter: int
@@ -47,7 +48,8 @@ def class_consensus(
     Items without labels have the class frequencies.
     """
     labelled = annotations[seen]
-    fit = fit_cross_fit(learner, labelled, **how.limits)
+    starts = TWO_STARTS if how.seed is None else None
+    fit = fit_cross_fit(learner, labelled, starts=starts, **how.limits)
     temperature = 1.0
     if how.seed is not None:
         temperature = find_temperature(learner, labelled, seed=how.seed, **how.limits)

@@ -20,7 +20,8 @@ def feature_rows(inputs: Inputs, seed: int) -> Floats:
     Numbers are taken as they are. The words of a text, weighted by TF-IDF, are reduced to their 300
     main directions by a truncated singular value decomposition. The items of sentences are tokens:
     a row stands for the word of a token and those before and after it, and has the word vectors of
-    these three as well.
+    these three as well. The words of a transformer are its sub-words, and their vectors, of which
+    300 directions remain, those that it begins with.
     """
     words = inputs.words
     if words is None:
@@ -29,6 +30,8 @@ def feature_rows(inputs: Inputs, seed: int) -> Floats:
     if inputs.sentence_starts is None:
         return _directions(TfidfTransformer().fit_transform(count_words(code_t, offsets)), seed)
     near_tw = neighbours(code_t, offsets)
+    if vectors_wd.shape[1] > _DIRECTIONS:
+        vectors_wd = _directions(vectors_wd, seed)
     vectors_tj = vectors_wd[near_tw].reshape(len(near_tw), -1).astype(np.float64)
     window_tj = _directions(_one_hot(near_tw), seed)
     return np.hstack([_unit_size(window_tj), _unit_size(vectors_tj)])
@@ -68,13 +71,13 @@ def _one_hot(near_tw: AnyArray) -> sparse.csr_matrix:
     return sparse.coo_matrix((np.ones(len(row)), (row, column)), shape=shape).tocsr()
 
 
-def _directions(counts_ij: sparse.csr_matrix, seed: int) -> Floats:
-    """The coordinates of sparse rows along their main directions."""
-    n = min(_DIRECTIONS, min(counts_ij.shape) - 1)
+def _directions(value_ij: sparse.csr_matrix | Floats, seed: int) -> Floats:
+    """The coordinates of rows along their main directions."""
+    n = min(_DIRECTIONS, min(value_ij.shape) - 1)
     if n < 1:
-        return np.asarray(counts_ij.toarray(), dtype=np.float64)
+        return np.asarray(sparse.csr_matrix(value_ij).toarray(), dtype=np.float64)
     random_state = int(generator(seed, "directions").integers(_MAX_SEED))
-    found = TruncatedSVD(n, random_state=random_state).fit_transform(counts_ij)
+    found = TruncatedSVD(n, random_state=random_state).fit_transform(value_ij)
     return np.asarray(found, dtype=np.float64)
 
 

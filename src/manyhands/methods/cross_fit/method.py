@@ -48,11 +48,12 @@ class CrossFitted(NetworkMethod):
     (`feature_rows`); a scikit-learn classifier with `predict_proba`, or a regressor for numbers; or
     "network": the network of the estimator itself. The latter are trained anew on the other
     `n_folds` - 1 folds in every round, so there are at most 5 rounds from each of two starts; with
-    regressions there are at most 50. Numbers have one start. `max_iter` is another limit. With
-    regressions the consensus about items also gets a temperature from held-out labels
-    (`find_temperature`). The profiles of annotators are estimated against the consensus.
+    regressions there are at most 50 from each of three. Numbers have one start. `max_iter` is
+    another limit. With regressions the consensus about items also gets a temperature from held-out
+    labels (`find_temperature`). The profiles of annotators are estimated against the consensus.
 
-    Tokens are judged by regressions on other folds of whole sentences, without a temperature.
+    Tokens are judged by regressions on other folds of whole sentences, from two starts and without
+    a temperature. So is the consensus by which the best epoch is found.
     """
 
     tasks = ("classification", "regression", "tagging")
@@ -78,7 +79,7 @@ class CrossFitted(NetworkMethod):
         """The cross-fitted consensus; items without labels have the class frequencies, or the mean.
 
         Features are a matrix (i, j); those of a learner are in any form that it takes. With
-        `calibrate` there is a temperature, if regressions are the learner.
+        `calibrate` there are a third start and a temperature, if regressions are the learner.
         """
         seen = np.flatnonzero(annotations.labels_per_item > 0)
         if self.learner is None:
@@ -151,7 +152,7 @@ class CrossFitted(NetworkMethod):
         self, inputs: Inputs, problem: Problem, plan: FitPlan, *, warn: bool
     ) -> CrowdModule:
         def find(_: Annotations) -> Consensus:
-            # The search for the best epoch does without a temperature: it costs further fits.
+            # The search for the best epoch does without what takes further fits.
             last = problem.validation is None
             return self.inputs_consensus(inputs, problem, plan, calibrate=last)
 
