@@ -141,7 +141,7 @@ def _relabel(
     ann = removal.profiles.consensus.annotations
     share = n / max(ann.n_items, 1)
     unsure = f"consensus with a confidence below {RELABEL_BELOW:g}"
-    after = "" if not removal.relabels else ", once the annotators above are left out"
+    after = "" if not removal.relabels else " without the annotators to leave out"
     if share > 0.5:
         what = (
             f"Collect more labels: {n:,} of {counted(ann.n_items, noun)} ({percent(share)}) have "
