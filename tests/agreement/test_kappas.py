@@ -203,9 +203,22 @@ def test_a_mean_over_pairs_that_share_few_items_is_told_to_be_too_low():
     items = np.repeat(np.arange(1000), 4)
     few = Annotations.from_arrays(items, people.ravel(), said.ravel())
     many = Annotations.from_dense(said)
-    told = "a mean of kappas of so few items is too low"
+    told = "A mean of kappas of so few items is too low"
     assert cohen(few, interval="none").value < fleiss(few, interval="none").value - 0.02
     assert any(told in word for word in cohen(few).words)
     assert cohen(many).value == pytest.approx(fleiss(many).value, abs=0.005)
     assert not any(told in word for word in cohen(many).words)
     assert not any(told in word for word in cohen(few, pair=(0, 1)).words)
+
+
+def test_words_of_a_mean_over_pairs_are_of_the_pairs_that_count():
+    """Two pairs agree on one class and have no kappa; the third agrees on 2 of 4 items."""
+    nan = np.nan
+    labels = [[0, 0, nan], [0, nan, 0], [nan, 0, 0], [nan, 1, 1], [nan, 0, 1], [nan, 1, 0]]
+    words = " ".join(cohen(labels, interval="none").words)
+    assert "The pairs that count agree on 50 % of the items that both labelled" in words
+    assert "2 of 3 pairs gave all their common items the same label" in words
+    assert "Two annotators of an item" not in words
+    assert "Two annotators of an item agree in 50 % of" in " ".join(
+        cohen(labels, pair=(1, 2)).words
+    )

@@ -73,7 +73,7 @@ def test_out_gets_one_of_the_tables(crowd, tmp_path, by):
 def test_a_table_on_standard_output_leaves_the_words_to_standard_error(crowd):
     outcome = call("agree", crowd, "--out", "-")
     assert outcome.out.startswith('"coefficient","value"')
-    assert "Annotators disagree" in outcome.err
+    assert "Disagreement is" in outcome.err
     assert_refused(call("agree", crowd, "--out", "-", "--json"))
 
 

@@ -62,7 +62,7 @@ def test_the_command_that_it_suggests_reads_the_labels_in_the_same_way(tmp_path,
     monkeypatch.chdir(tmp_path)
     given = ["--item", "photo", "--annotator", "who", "--label", "said", "--missing", "?"]
     shown = call("report", "my labels.csv", *given, "--kind", "classes").out
-    command = re.search("All of them: manyhands (.*)", shown)[1]
+    command = re.search("To write the whole list to relabel.csv: manyhands (.*)", shown)[1]
     words = ["my labels.csv", *given[:6], "--kind", "classes", *given[6:]]
     out = ["--out", "consensus.csv", "--relabel", "relabel.csv"]
     assert shlex.split(command) == ["aggregate", *words, *out]

@@ -188,7 +188,7 @@ def test_on_a_phone_rows_are_blocks_that_say_which_column_a_cell_is_of(browser, 
         "getComputedStyle(cell, '::before').content, cell.offsetLeft])", row
     )  # fmt: skip
     assert [role for role, _, _ in shown] == ["rowheader", *["cell"] * 4]
-    assert shown[4][1].startswith(('"Labels', "attr(data-column)"))
+    assert shown[4][1].startswith(('"Number of labels', "attr(data-column)"))
     assert len({left for _, _, left in shown}) == 1
     heading(browser, "Labels").click()  # it still sorts
     assert table.get_attribute("role") == "table"
@@ -196,6 +196,16 @@ def test_on_a_phone_rows_are_blocks_that_say_which_column_a_cell_is_of(browser, 
     hidden = browser.find_elements(By.CSS_SELECTOR, "#annotator-table tbody tr[hidden]")
     assert hidden
     assert not any(row.is_displayed() for row in hidden)
+
+
+def test_on_a_phone_no_table_is_cut_off_but_matrices(browser, address):
+    open_page(browser, address, width=390, height=844)
+    wide = browser.execute_script(
+        "return [...document.querySelectorAll('.scroll')].filter(e => !e.querySelector('.heat') "
+        "&& e.scrollWidth > e.clientWidth).map(e => e.outerHTML.slice(0, 120))"
+    )
+    assert wide == []
+    assert browser.find_elements(By.CSS_SELECTOR, "#labels table.stack, #confusions table.stack")
 
 
 def test_words_from_right_to_left_do_not_move_what_follows(browser, hostile_address):

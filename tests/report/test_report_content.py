@@ -114,11 +114,10 @@ def test_the_first_items_to_relabel_have_their_reasons():
     found = report_content(mh.aggregate(mh.Annotations.from_dense(label)))
     why = {row["item"]: row["why"] for row in found["actions"]["items"]}
     assert set(why) <= {"0", "1"}
-    assert why["1"].startswith("only one label, “0”; the consensus “")
-    assert why["1"].endswith("; the label is by an annotator to remove")
+    assert why["1"] == "no label is left; not counted: one label of an annotator to remove"
     told = " ".join(found["summary"]["next"])
     assert f"Begin with {next(iter(why))}" in told
-    assert "for the reasons under “Which items to relabel first”." in told
+    assert "; the reasons are under “Which items to relabel first”." in told
 
 
 def test_hard_items_do_not_count_those_who_cannot_be_trusted():

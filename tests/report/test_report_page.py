@@ -69,7 +69,7 @@ def test_words_from_right_to_left_stand_alone_in_sentences():
         [1, 1, 1, 2, 2, 2], list("abcabc"), [HEBREW, "x", HEBREW, "x", "x", HEBREW]
     )
     text = pages.render(report_content(mh.aggregate(ann, "majority")))
-    assert f"2 of 3 say “<bdi>{HEBREW}</bdi>”, 1 of 3 say “x”" in text
+    assert f"2 of 3 say “<bdi>{HEBREW}</bdi>”, 1 of 3 says “x”" in text
 
 
 def test_nothing_is_asked_from_elsewhere():

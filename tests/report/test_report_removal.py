@@ -91,19 +91,47 @@ def test_the_expected_accuracy_is_the_mean_confidence(removal, content):
     assert "rests on the labels alone" in told
 
 
-def test_reasons_count_the_label_of_a_pair_once(content, removal, labels):
-    told = [row for row in content["actions"]["items"] if "counts once" in row["why"]]
-    lists = choose_items(
-        removal.profiles.consensus, removal.profiles.left_out, judged=removal.judged
-    )
-    first = [str(labels.items[code]) for code in lists.relabel[:10] if code in removal.doubled]
-    assert [row["item"] for row in told] == first
-    for row in told:
+def test_reasons_count_the_labels_that_are_left(content, removal, labels):
+    profiles = removal.profiles
+    spare = {a: group[0] for group in profiles.copying for a in group[1:]}
+    told = 0
+    for row in content["actions"]["items"]:
+        said, *rest = row["why"].split("; ")
         code = labels.item_vocabulary.code(row["item"])
         mine = labels.annotator[labels.item == code]
-        n_left = int((~removal.profiles.left_out[mine]).sum())
-        assert f": {n_left} independent label" in row["why"]
-        assert f"of {len(mine)}" in row["why"]
+        n_left = int((~profiles.left_out[mine]).sum())
+        assert sum(int(part.split(" of ")[0]) for part in said.split(", ")) == n_left
+        assert f" of {n_left} say" in said or n_left == 1
+        gone = " ".join(part for part in rest if part.startswith("not counted: "))
+        n_removed = int(profiles.untrusted[mine].sum())
+        assert ("to remove" in gone) == bool(n_removed)
+        for a in set(mine) & set(spare):
+            one, other = labels.annotators[[a, spare[a]]]
+            assert f"the label of {one}, who is not independent of {other}" in gone
+            told += 1
+    assert told
+
+
+def test_all_lists_of_items_show_the_consensus_of_the_labels_that_are_left(content, removal):
+    judged = removal.judged
+    items = [str(name) for name in judged.annotations.items]
+    differs = 0
+    for name in ("relabel", "hard", "contested"):
+        for row in content["items"][name]["rows"]:
+            code = items.index(row["item"])
+            assert row["consensus"] == judged.labels[code]
+            assert row["confidence"] == pytest.approx(judged.confidence[code], abs=1e-3)
+            all_labels = removal.profiles.consensus.labels[code]
+            assert row["now"] == (all_labels if all_labels != judged.labels[code] else None)
+            differs += row["now"] is not None
+    assert differs
+
+
+def test_items_that_keep_fewer_than_two_labels_are_named(content, removal):
+    left_i = removal.rest.annotations.labels_per_item
+    named = content["removal"]["few"]
+    assert named["n"] == (left_i < 2).sum() > 0
+    assert named["names"] == [str(name) for name in removal.rest.annotations.items[left_i < 2]][:20]
 
 
 def test_annotators_are_marked_in_lists_of_items(content, removal, labels):
@@ -114,8 +142,8 @@ def test_annotators_are_marked_in_lists_of_items(content, removal, labels):
     for a, name in enumerate(labels.annotators):
         if name in marked:
             sign = "†" if removal.profiles.untrusted[a] else None
-            pair = any(a in group for group in removal.profiles.copying)
-            assert (marked[name] if marked[name] in "†‡" else None) == (sign or "‡" * pair or None)
+            spare = bool(removal.profiles.spare[a])
+            assert (marked[name] if marked[name] in "†‡" else None) == (sign or "‡" * spare or None)
 
 
 def test_many_names_are_a_file_and_odd_names_are_counted():

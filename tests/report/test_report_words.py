@@ -14,6 +14,7 @@ from manyhands.report import page as pages
 from manyhands.report.charts import charts
 from manyhands.report.ranking_words import AGAINST, BY_SCORES, GUESSES
 from manyhands.report.spans import SpanView
+from manyhands.report.wording import FEW_MORE, MAX_NAMES, names_of
 
 
 def rated(off, n_items=150, n_levels=5, seed=0):
@@ -155,3 +156,31 @@ def test_long_names_do_not_make_the_page_larger_than_the_limit():
     chart = json.dumps(charts(content)["annotators"], ensure_ascii=False)
     assert len((section + chart).encode()) < 220_000
     assert f"{len(table['rows'])} of 300 are shown" in " ".join(section.split())
+
+
+def test_classes_that_are_numbers_are_listed_in_their_order():
+    said = {"10": 12, "2": 8, "1": 20}
+    for names, order in ((said, ["1", "2", "10"]), ({"x": 3, "b": 9, "a": 6}, ["b", "a", "x"])):
+        label = [name for name, n in names.items() for _ in range(n)]
+        item = [n // 2 for n in range(len(label))]
+        ann = mh.Annotations.from_arrays(item, [n % 2 for n in range(len(label))], label)
+        rows = report_content(mh.aggregate(ann, "majority"))["classes"]
+        assert [row["class"] for row in rows] == order
+
+
+def test_short_lists_of_names_are_whole():
+    names = [f"n{k}" for k in range(20)]
+    assert names_of(names, list(range(MAX_NAMES + FEW_MORE))).endswith(" and n11")
+    assert names_of(names, list(range(MAX_NAMES + FEW_MORE + 1))).endswith(" and 5 more")
+
+
+@pytest.mark.parametrize(("most", "is_log"), [(40, False), (400, True)])
+def test_the_axis_of_numbers_of_labels_says_that_it_is_logarithmic(most, is_log):
+    """One annotator gives a label to every item, the other two to the first ten."""
+    rows = [(i, a, i % 2) for i in range(most) for a in range(3) if a == 0 or i < 10]
+    ann = mh.Annotations.from_arrays(*zip(*rows, strict=True))
+    x = charts(report_content(mh.aggregate(ann, "majority")))["annotators"]["layer"][0]["encoding"][
+        "x"
+    ]
+    assert (x["scale"].get("type") == "log") == is_log
+    assert ("logarithmic" in x["axis"]["title"]) == is_log

@@ -125,11 +125,12 @@ def _few_shared(table: PairTable) -> list[str]:
     if n_pairs < 2 or len(table.pair_t) >= FEW_SHARED * n_pairs:
         return []
     n_lost = int(np.isnan(table.usual.value).sum())
-    lost = f", and {n_lost:,} of {n_pairs:,} pairs used one class only and do not count" * (
-        n_lost > 0
-    )
+    lost = (
+        f" {n_lost:,} of {n_pairs:,} pairs gave all their common items the same label: their kappa "
+        "is undefined, and they do not count."
+    ) * (n_lost > 0)
     return [
-        f"Two annotators share {len(table.pair_t) / n_pairs:.1f} items on average{lost}: a mean "
+        f"Two annotators share {len(table.pair_t) / n_pairs:.1f} items on average.{lost} A mean "
         "of kappas of so few items is too low; use alpha or Fleiss' kappa."
     ]
 

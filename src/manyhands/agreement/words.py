@@ -230,7 +230,7 @@ def _words(
     if np.isnan(parts.value):
         yield facts.why_undefined()
         return
-    yield _meaning(name, parts)
+    yield _meaning(name, parts, facts)
     if name != "percent":
         yield from _reading(parts.value)
     yield from _prevalence(name, parts, facts, level)
@@ -243,7 +243,7 @@ def _words(
     yield from facts.caveats()
 
 
-def _meaning(name: str, parts: Parts) -> str:
+def _meaning(name: str, parts: Parts, facts: Facts) -> str:
     if name == "percent":
         return f"Two annotators of an item agree in {per_cent(parts.value)} of the cases."
     if parts.value >= 1.0:
@@ -252,12 +252,15 @@ def _meaning(name: str, parts: Parts) -> str:
         if parts.value < 0:
             return "Annotators disagree more than labels at random would."
         return (
-            f"Annotators disagree {per_cent(1 - parts.value)} as much as if all had drawn their "
-            "labels at random; with full agreement it would be 0 %."
+            f"Disagreement is {per_cent(1 - parts.value)} of that of random labels; full agreement "
+            "would be 0 %."
         )
+    who, where = "Two annotators of an item agree in", "of the cases"
+    if name in ("cohen", "scott") and facts.n_annotators > 2:
+        who, where = "The pairs that count agree on", "of the items that both labelled"
     found = (
-        f"Two annotators of an item agree in {per_cent(parts.observed)} of the cases; by chance it "
-        f"would be {per_cent(parts.expected)}"
+        f"{who} {per_cent(parts.observed)} {where}; by chance it would be "
+        f"{per_cent(parts.expected)}"
     )
     if parts.value < 0:
         return f"{found}, so they agree less than by chance."

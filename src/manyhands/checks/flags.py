@@ -34,7 +34,7 @@ MOSTLY = 0.9  # the share of one label from which on labels are called constant
 FLAGS = {
     "adversarial": (
         "labels are against what the items are",
-        "check whether classes or the scale are swapped; otherwise leave the labels out",
+        "leave the labels out, unless classes or the scale were swapped: check that first",
     ),
     "random": (
         "labels do not depend on the items",
@@ -46,7 +46,7 @@ FLAGS = {
     ),
     "copies": (
         "this annotator and another are not independent: one copies, or both are the same person",
-        "find out who copies, and keep one of the two",
+        "keep one of the two; the labels do not show who copies",
     ),
     "few-labels": (
         "too few labels to say",
@@ -129,8 +129,8 @@ def _unusable_classes(table: LabelTable, knowledge: Knowledge) -> Iterator[Flag]
         chance = _percent(knowledge.chance_a[a])
         n = f"{int(knowledge.n_compared_a[a])} labels"
         evidence = (
-            f"the others confirm {confirmed} of {n}; labels drawn at random would have {chance}, "
-            f"and the crowd has {_percent(crowd)}"
+            f"the others confirm {confirmed} of {n}; they would confirm {chance} of random labels, "
+            f"and confirm {_percent(crowd)} of the labels of all annotators"
         )
         if knowledge.p_adversarial[a] > knowledge.p_random[a]:
             kind = "adversarial"

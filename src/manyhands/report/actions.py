@@ -43,10 +43,7 @@ def _copying(profiles: Profiles) -> list[dict[str, Any]]:
         if flag.other is None or pair in seen:
             continue
         seen.add(pair)
-        meaning = (
-            "they are not independent: one copies the other, or both are the same person, so that "
-            "the consensus counts one opinion twice and each confirms the quality of the other"
-        )
+        meaning = "they are not independent: one copies the other, or both are the same person"
         both = [flag.annotator, flag.other]
         rows.append(_row(profiles, both, ONE_OF_TWO, flag.kind, meaning, flag.evidence, flag.sure))
     return rows
@@ -88,7 +85,7 @@ def _row(
     ann = profiles.consensus.annotations
     return {
         "names": [shown(ann.annotators[a], 60) for a in codes],
-        "labels": int(ann.labels_per_annotator[codes].sum()),
+        "labels": [int(n) for n in ann.labels_per_annotator[codes]],
         "action": action,
         "kind": kind,
         "meaning": meaning,
@@ -104,45 +101,39 @@ def items_to_relabel(
 
     `context` gives the words around tokens, if items are tokens.
     """
-    profiles, codes = removal.profiles, lists.relabel[:MAX_FIRST_ITEMS]
+    consensus, codes = removal.profiles.consensus, lists.relabel[:MAX_FIRST_ITEMS]
     words = None if context is None else context(codes)
-    described = describe_items(profiles.consensus, codes, judged=removal.judged, words=words)
+    described = describe_items(consensus, codes, judged=removal.judged, words=words)
+    that_count = describe_items(removal.judged, codes)
     rows = []
-    for code, row in zip(codes.tolist(), described, strict=True):
-        why = _why(profiles.consensus, row, code) + _by_untrusted(profiles, code)
-        why += _by_copies(removal, code)
+    for code, row, counting in zip(codes.tolist(), described, that_count, strict=True):
+        why = _why(removal.judged, counting, code) + _of_left_out(removal, code)
+        if counting["n_labels"] == 0 and row["n_labels"]:
+            why = f"no label is left{_of_left_out(removal, code)}"
         if row["now"] is not None:
-            why += f"; with all labels it is “{row['now']}”"
+            why += f"; with all labels the consensus is “{row['now']}”"
         rows.append({"item": row["item"], "text": row["text"], "why": why})
     return rows
 
 
-def _by_copies(removal: Removal, code: int) -> str:
-    """Who gave an item one label together, and how many labels are independent."""
-    doubled = removal.doubled.get(code)
-    if doubled is None:
+def _of_left_out(removal: Removal, code: int) -> str:
+    """The labels of an item by annotators to leave out, and whether the reason counts them."""
+    profiles, ann = removal.profiles, removal.profiles.consensus.annotations
+    who = ann.annotator[int(ann.item_offsets[code]) : int(ann.item_offsets[code + 1])]
+    n, parts = int(profiles.untrusted[who].sum()), []
+    if n:
+        parts.append("one label of an annotator to remove" if n == 1 else
+                     f"{n} labels of annotators to remove")  # fmt: skip
+    name = {a: shown(ann.annotators[a], 40) for group in profiles.copying for a in group}
+    for group in profiles.copying:
+        parts += [
+            f"the label of {name[a]}, who is not independent of {name[group[0]]}"
+            for a in group[1:]
+            if a in who
+        ]
+    if not parts:
         return ""
-    ann = removal.profiles.consensus.annotations
-    at = slice(int(ann.item_offsets[code]), int(ann.item_offsets[code + 1]))
-    n_left = int((~removal.profiles.left_out[ann.annotator[at]]).sum())
-    pairs = [" and ".join(shown(ann.annotators[a], 40) for a in who[:MAX_SAID]) for who in doubled]
-    return (
-        f"; the same label of {', and that of '.join(pairs)} counts once, as they are not "
-        f"independent: {n_left} independent {'label' if n_left == 1 else 'labels'} of "
-        f"{at.stop - at.start}"
-    )
-
-
-def _by_untrusted(profiles: Profiles, code: int) -> str:
-    """How many labels of an item are of annotators who should be removed."""
-    ann = profiles.consensus.annotations
-    at = slice(int(ann.item_offsets[code]), int(ann.item_offsets[code + 1]))
-    n, n_all = int(profiles.untrusted[ann.annotator[at]].sum()), at.stop - at.start
-    if n == 0:
-        return ""
-    if n == 1:
-        return f"; {'the' if n_all == 1 else 'one'} label is by an annotator to remove"
-    return f"; {'all' if n == n_all else n} labels are by annotators to remove"
+    return f"; {'not counted' if removal.relabels else 'among them'}: {', '.join(parts[:MAX_SAID])}"
 
 
 def _why(consensus: Consensus, row: dict[str, Any], code: int) -> str:
@@ -165,7 +156,10 @@ def _why(consensus: Consensus, row: dict[str, Any], code: int) -> str:
     counts = [(len(each["annotators"]) + each["more"], each["label"]) for each in row["labels"]]
     if n == 1:
         return f"only one label, “{counts[0][1]}”{believed}"
-    parts = [f"{count} of {n} say “{label}”" for count, label in counts[:MAX_SAID]]
+    parts = [
+        f"{count} of {n} {'says' if count == 1 else 'say'} “{label}”"
+        for count, label in counts[:MAX_SAID]
+    ]
     others = n - sum(count for count, _ in counts[:MAX_SAID])
     if others:
         parts.append(f"{others} of {n} something else")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.aggregation import Consensus
+from manyhands.annotations import Annotations
 from manyhands.annotations.grouping import group_offsets
 from manyhands.annotations.set_cells import parse_set
 from manyhands.core.arrays import AnyArray, Bools, Codes, Floats, Offsets
@@ -105,9 +106,11 @@ def is_right(consensus: Consensus, row: AnyArray, truths: Sequence[Any]) -> Bool
     return np.array(right, dtype=bool)
 
 
-def disagreement(consensus: Consensus, used_n: Bools) -> Floats:
-    """How far some labels are from the consensus: 0 or 1 for classes, 1 - MASI for sets."""
-    ann = consensus.annotations
+def disagreement(ann: Annotations, consensus: Consensus, used_n: Bools) -> Floats:
+    """How far some labels are from a consensus: 0 or 1 for classes, 1 - MASI for sets.
+
+    The consensus may be that of other labels of the same items.
+    """
     item, label = ann.item[used_n], ann.label[used_n]
     if consensus.probabilities is None:
         square_n = (label - consensus.labels[item]) ** 2

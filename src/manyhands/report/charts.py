@@ -14,6 +14,7 @@ Spec = dict[str, Any]
 BLUE, ORANGE, RED, SOFT, INK = (
     f"var(--{name})" for name in ("blue", "orange", "red", "soft", "ink")
 )
+LOG_FROM = 20  # the ratio of numbers of labels from which on their axis is logarithmic
 _FLAG_NAMES = ["no flag", "too few labels", "copies", "constant", "random", "adversarial"]
 _FLAG_COLOURS = [BLUE, SOFT, ORANGE, RED, RED, RED]
 _FLAG_SHAPES = ["circle", "circle", "diamond", "square", "triangle-up", "triangle-down"]
@@ -162,7 +163,11 @@ def annotator_chart(content: Content) -> Spec | None:
     if not rows:
         return None
     tips = _tips("annotator", "flag", labels=",", quality=".2f", low=".2f", high=".2f")
-    x = _axis("labels", "number of labels", scale={"type": "log", "nice": False})
+    counts = [row["labels"] for row in rows]
+    x = _axis("labels", "number of labels", scale={"zero": False, "padding": 12})
+    if max(counts) > LOG_FROM * min(counts):
+        x = _axis("labels", "number of labels (logarithmic)",
+                  scale={"type": "log", "nice": False, "padding": 12})  # fmt: skip
     y: Spec = {"title": "quality", "type": "quantitative", "scale": {"domain": [0, 1]}}
     drawn = [name for name in _FLAG_NAMES if any(row["flag"] == name for row in rows)]
     chosen = [_FLAG_NAMES.index(name) for name in drawn]

@@ -5,6 +5,7 @@ shortened by `shown`; nothing here is markup.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ from manyhands.report.actions import annotators_to_act_on, items_to_relabel
 from manyhands.report.annotators import annotator_table
 from manyhands.report.anonymous import without_names
 from manyhands.report.cells import believed_counts, is_right, said_counts
-from manyhands.report.confusions import confusions_of
+from manyhands.report.confusions import MAX_CLASSES, confusions_of
 from manyhands.report.items import (
     MAX_MARKUP,
     ItemLists,
@@ -45,6 +46,7 @@ from manyhands.report.steps import what_to_do
 
 MAX_DIFFERENCES = 15  # between a network and the consensus
 N_BINS = 20
+UNWEIGHTED = ("majority", "multilabel-majority", "mean", "median")  # all annotators count the same
 REMOVE_SIGN, COPY_SIGN = " †", " ‡"  # beside names in the lists of items
 
 Content = dict[str, Any]
@@ -138,6 +140,7 @@ def report_content(
             "annotators": annotators_to_act_on(profiles),
             "items": first,
             "n_items": lists.n_relabel,
+            "weighs": consensus.method_name not in UNWEIGHTED and ann.kind == "classes",
         },
         "classes": _classes(consensus, found),
         "histogram": _histogram(ann),
@@ -170,11 +173,14 @@ def _item_lists(
     """The lists of items with their labels; annotators to remove and pairs have signs."""
     consensus, profiles = removal.profiles.consensus, removal.profiles
     marks = np.full(consensus.annotations.n_annotators, "", dtype=object)
-    marks[[a for pair in profiles.pairs for a in pair]] = COPY_SIGN
+    marks[profiles.spare] = COPY_SIGN
     marks[profiles.untrusted] = REMOVE_SIGN
-    given: Any = {"words": words, "network": network, "marks": marks}
-    relabel = describe_items(consensus, lists.relabel, judged=removal.judged, **given)
+    given: Any = {
+        "words": words, "network": network, "marks": marks, "judged": removal.judged,
+    }  # fmt: skip
+    relabel = describe_items(consensus, lists.relabel, **given)
     return {
+        "unlabelled": bool((removal.judged.annotations.labels_per_item == 0).any()),
         "relabel": {"n": lists.n_relabel, "rows": rows_that_fit(relabel, MAX_MARKUP)},
         "hard": {
             "n": lists.n_hard, "rows": list(describe_items(consensus, lists.hard, **given)),
@@ -212,14 +218,14 @@ def _coefficients_only(found: AgreementSummary) -> AgreementSummary:
 
 
 def _classes(consensus: Consensus, found: AgreementSummary) -> list[dict[str, Any]]:
-    """Shares of labels and of the consensus, and agreement, by class; the most used first."""
+    """Shares of labels and of the consensus, and agreement, by class."""
     ann = consensus.annotations
     if ann.kind == "numbers":
         return []
     said_k, believed_k = said_counts(consensus), believed_counts(consensus)
     by_class = found.classes if "agreement" in found.classes else {}
     rows = []
-    for k in np.argsort(-said_k, kind="stable").tolist():
+    for k in _order_of_classes(ann, said_k):
         row: dict[str, Any] = {
             "class": shown(ann.classes[k], 60),
             "labels": int(said_k[k]),
@@ -233,6 +239,15 @@ def _classes(consensus: Consensus, found: AgreementSummary) -> list[dict[str, An
             row["confused"] = None if other is None else number(by_class["confused"][k])
         rows.append(row)
     return rows
+
+
+def _order_of_classes(ann: Annotations, said_k: AnyArray) -> list[int]:
+    """Codes of classes as they are listed: numbers as such if all fit, else the most used first."""
+    key_k = -said_k.astype(np.float64)
+    if ann.n_classes <= MAX_CLASSES:
+        with suppress(TypeError, ValueError):
+            key_k = np.array([float(name) for name in ann.classes])
+    return [int(k) for k in np.argsort(key_k, kind="stable")]
 
 
 def _histogram(ann: Annotations) -> list[dict[str, float]]:

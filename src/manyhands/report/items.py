@@ -54,20 +54,19 @@ def choose_items(
     Items to relabel have a confidence below 0.7, or no label, in the consensus `judged`: that
     without these annotators, if it is known. Hard items are those with unusual disagreement among
     the others (see `_is_unusual`). Contested items are those whose labels disagree most, whoever
-    gave them.
+    gave them. All of them disagree with the consensus `judged`.
     """
     ann, judged = consensus.annotations, judged or consensus
-    confidence = np.nan_to_num(consensus.confidence, nan=0.0)
     judged_confidence = np.nan_to_num(judged.confidence, nan=0.0)
     relabel = unsure_items(judged)
     kept_n = ~left_out[ann.annotator]
-    against_all = _against(consensus, np.ones(ann.n_annotations, dtype=bool))
-    against_kept = _against(consensus, kept_n)
-    hard = _is_unusual(consensus, kept_n)
-    contested = _first(against_all > 0, -against_all, confidence, most)
+    against_all = _against(ann, judged, np.ones(ann.n_annotations, dtype=bool))
+    against_kept = _against(ann, judged, kept_n)
+    hard = _is_unusual(ann, judged, kept_n)
+    contested = _first(against_all > 0, -against_all, judged_confidence, most)
     return ItemLists(
         relabel=_first(relabel, judged_confidence, -against_all, most_relabel),
-        hard=_first(hard, -against_kept, confidence, most),
+        hard=_first(hard, -against_kept, judged_confidence, most),
         contested=contested,
         n_relabel=int(relabel.sum()),
         n_hard=int(hard.sum()),
@@ -75,15 +74,14 @@ def choose_items(
     )
 
 
-def _is_unusual(consensus: Consensus, used_n: Bools) -> Bools:
+def _is_unusual(ann: Annotations, judged: Consensus, used_n: Bools) -> Bools:
     """Items whose labels are further from the consensus than is usual for as many labels.
 
     With the mean m and the variance v of the disagreement of all labels that are used, n labels of
     an item usually have n m, with a standard deviation of sqrt(n v); unusual is `UNUSUAL` of them
     above it. Items with one label are not.
     """
-    ann = consensus.annotations
-    item, off_n = ann.item[used_n], disagreement(consensus, used_n)
+    item, off_n = ann.item[used_n], disagreement(ann, judged, used_n)
     if len(off_n) == 0:
         return np.zeros(ann.n_items, dtype=bool)
     n_i = np.bincount(item, minlength=ann.n_items)
@@ -93,17 +91,16 @@ def _is_unusual(consensus: Consensus, used_n: Bools) -> Bools:
     return np.asarray(above & (n_i >= 2) & (off_i > 0) & (deviation_i > 0))
 
 
-def _against(consensus: Consensus, used_n: Bools) -> Floats:
+def _against(ann: Annotations, judged: Consensus, used_n: Bools) -> Floats:
     """The share of an item's labels that are not its consensus; 0 with fewer than two labels.
 
     For numbers, the mean squared distance from the consensus in variances of all labels; for sets
     the mean of 1 - MASI. A share is shrunk by one label that agrees: one of two is less of a
     dispute than four of eight.
     """
-    ann = consensus.annotations
     item = ann.item[used_n]
     n_i = np.bincount(item, minlength=ann.n_items)
-    off_i = np.bincount(item, weights=disagreement(consensus, used_n), minlength=ann.n_items)
+    off_i = np.bincount(item, weights=disagreement(ann, judged, used_n), minlength=ann.n_items)
     return np.where(n_i >= 2, off_i / (n_i + 1.0), 0.0)
 
 

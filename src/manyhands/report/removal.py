@@ -20,6 +20,7 @@ from manyhands.report.shown import number, shown
 
 MAX_TYPED = 12  # names in a command; more are in a file
 MAX_LISTED = 2000  # names of annotators to leave out
+MAX_FEW = 20  # names of items that keep fewer than two labels
 EXCLUDED = "exclude.txt"
 
 
@@ -142,9 +143,17 @@ def removal_content(
         "n_spare": int(profiles.spare.sum()),
         "share": number(1.0 - n_left / max(ann.n_annotations, 1)),
         "rows": rows,
+        "few": _few_left(profiles, left_i),
         "copying": [[shown(ann.annotators[a], 60) for a in group] for group in profiles.copying],
         "commands": commands,
     }
+
+
+def _few_left(profiles: Profiles, left_i: AnyArray) -> dict[str, Any]:
+    """The items that keep fewer than two labels and had more, the first of them by name."""
+    ann = profiles.consensus.annotations
+    codes = np.flatnonzero((left_i < 2) & (ann.labels_per_item >= 2))
+    return {"n": len(codes), "names": [shown(ann.items[i], 60) for i in codes[:MAX_FEW]]}
 
 
 def _of_consensus(
@@ -164,7 +173,7 @@ def _of_consensus(
         rows.append(_row("Items whose consensus becomes another", None, int(removal.changed.sum())))
     if removal.profiles.spare.any():
         n_decided = int(removal.decided_by_copies.sum())
-        rows.append(_row("Items that a pair that copies has decided", n_decided, 0))
+        rows.append(_row("Items decided by a label that counts twice", n_decided, 0))
     return rows
 
 

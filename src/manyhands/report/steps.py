@@ -14,6 +14,7 @@ from manyhands.report.profiles import UNTRUSTED, Profiles
 from manyhands.report.removal import EXCLUDED, Removal
 from manyhands.report.shown import percent, shown
 from manyhands.report.wording import (
+    FIRST_LOOK,
     FLAGGED,
     ITEM,
     MAX_LEFT_OUT,
@@ -43,10 +44,11 @@ def what_to_do(
     steps = _removals(profiles)
     if profiles.pairs:
         n = "one pair" if len(profiles.pairs) == 1 else f"{len(profiles.pairs):,} pairs"
+        chosen = " Until then this report keeps the one with more labels." * bool(profiles.copying)
         steps.append(
-            f"Find out who copies, and keep one annotator of each pair ({n}): "
-            f"{pair_names(ann.annotators, profiles.pairs, MAX_LEFT_OUT)}. Labels do not tell who: "
-            "ask them, or compare when they labelled the same items."
+            f"Keep one annotator of each pair that is not independent ({n}): "
+            f"{pair_names(ann.annotators, profiles.pairs, MAX_LEFT_OUT)}. The labels do not show "
+            f"who copies: ask them, or compare when they labelled the same items.{chosen}"
         )
     steps += _looks(profiles)
     steps += _too_few(ann.labels_per_item, noun)
@@ -91,8 +93,8 @@ def _removals(profiles: Profiles) -> list[str]:
             verb = FLAGGED[kind][0 if len(codes) == 1 else 1]
             steps.append(
                 f"Remove {counted(len(codes), 'annotator')} who {verb} ({kind}, "
-                f"{percent(share)} of all labels), after a look at some of the labels: "
-                f"{names_of(ann.annotators, codes, MAX_LEFT_OUT)}."
+                f"{percent(share)} of all labels): "
+                f"{names_of(ann.annotators, codes, MAX_LEFT_OUT)}. {FIRST_LOOK[kind]}"
             )
     return steps
 
@@ -139,7 +141,7 @@ def _relabel(
     ann = removal.profiles.consensus.annotations
     share = n / max(ann.n_items, 1)
     unsure = f"consensus with a confidence below {RELABEL_BELOW:g}"
-    after = "" if not removal.relabels else ", once the annotators above are left out"
+    after = "" if not removal.relabels else " without the annotators to leave out"
     if share > 0.5:
         what = (
             f"Collect more labels: {n:,} of {counted(ann.n_items, noun)} ({percent(share)}) have "
@@ -148,13 +150,13 @@ def _relabel(
     else:
         what = f"Relabel {counted(n, noun)} ({percent(share)}) that have a {unsure}{after}."
     names = [row["item"] for row in first]
-    what += f" Begin with {names_of(names, range(min(3, len(names))))}"
-    what += ", for the reasons under “Which items to relabel first”."
+    what += f" Begin with {names_of(names, range(min(3, len(names))))}; the reasons are under"
+    what += " “Which items to relabel first”."
     if commands is None:
         return what
     if commands["names"]:
         what += f" The names for {EXCLUDED} are under “What changes without them”."
-    return f"{what} All of them: {commands['aggregate']}"
+    return f"{what} To write the whole list to relabel.csv: {commands['aggregate']}"
 
 
 def _confused_classes(classes: Mapping[str, AnyArray], ann: Annotations) -> list[str]:

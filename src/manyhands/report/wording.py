@@ -15,6 +15,7 @@ from manyhands.report.shown import percent, shown
 
 ITEM, TOKEN = "item", "token"  # what is labelled, in words
 MAX_NAMES = 8
+FEW_MORE = 4  # names beyond the most that are listed rather than counted
 MAX_SENTENCE = 400  # characters of a sentence from elsewhere, which may hold any names
 MAX_LEFT_OUT = 40  # names of annotators whose labels should be left out
 FLAGGED = {
@@ -27,6 +28,11 @@ FLAGGED = {
         "give labels that do not depend on the items",
     ),
     "constant": ("nearly always gives the same label", "nearly always give the same label"),
+}
+FIRST_LOOK = {
+    "adversarial": "First check whether they swapped classes or the scale.",
+    "random": "First look at some of the labels.",
+    "constant": "First look at some of the labels.",
 }
 
 
@@ -46,6 +52,7 @@ def names_of(names: Any, codes: Any, most: int = MAX_NAMES) -> str:
     >>> names_of(["a", "b"], [1, 0])
     'b and a'
     """
+    most = len(codes) if len(codes) <= most + FEW_MORE else most
     listed = [shown(names[code], 40) for code in codes[:most]]
     more = len(codes) - len(listed)
     if more:
@@ -100,7 +107,7 @@ def how_right(removal: Removal, scores: Mapping[str, Any] | None, noun: str = IT
     accuracy = {} if scores is None else scores["scores"]
     right = accuracy.get("accuracy", accuracy.get("exact_match"))
     if right is None:
-        return [f"{text}: this is its mean confidence, which rests on the labels alone."]
+        return [f"{text}. This is its mean confidence; it rests on the labels alone."]
     n = int(accuracy["n_items"])
     return [f"{text}; of the {counted(n, noun)} with a truth it is right for {percent(right)}."]
 
@@ -137,9 +144,9 @@ def whom_to_trust(profiles: Profiles) -> list[str]:
     if profiles.pairs:
         be = "is" if len(profiles.pairs) == 1 else "are"
         lines.append(
-            f"{counted(len(profiles.pairs), 'pair')} {be} not independent (one "
-            "copies, or both are the same person), so that the consensus counts one opinion twice "
-            f"and each confirms the other: {pair_names(ann.annotators, profiles.pairs)}."
+            f"{counted(len(profiles.pairs), 'pair')} {be} not independent (one copies, or both "
+            f"are the same person): {pair_names(ann.annotators, profiles.pairs)}. The consensus "
+            "counts one opinion of such a pair twice."
         )
     lines += _doubtful(profiles)
     few = codes_of(profiles, "few-labels")
@@ -171,6 +178,7 @@ def codes_of(profiles: Profiles, kind: str) -> list[int]:
 
 def pair_names(names: Any, pairs: list[tuple[int, int]], most: int = MAX_NAMES) -> str:
     """Some pairs of names in a sentence."""
+    most = len(pairs) if len(pairs) <= most + FEW_MORE else most
     listed = [f"{shown(names[one], 40)} and {shown(names[two], 40)}" for one, two in pairs[:most]]
     more = f"; and {len(pairs) - most:,} more" if len(pairs) > most else ""
     return "; ".join(listed) + more
