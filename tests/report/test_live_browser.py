@@ -66,14 +66,15 @@ def until(browser, condition):
 
 
 def text_of(browser, selector):
-    return browser.find_element(By.CSS_SELECTOR, selector).text
+    """The text of the first such element, as soon as there is one."""
+    return until(browser, lambda: [browser.find_element(By.CSS_SELECTOR, selector).text])[0]
 
 
 def at(browser, part):
     """Wait until the page with this part in its address is there, and nothing runs."""
     ended = (
         "return document.readyState === 'complete' && location.href.includes(arguments[0])"
-        " && !document.getElementById('progress')"
+        " && document.querySelector('h1') && !document.getElementById('progress')"
     )
     until(browser, lambda: browser.execute_script(ended, part))
 
